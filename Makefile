@@ -1,0 +1,70 @@
+# One command per intention. Needs python3 (3.11 or newer, with venv and pip) and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Where the UCI Adult files are, for tests and benchmarks that use them.
+ADULT ?= $(wildcard ../shared/data/adult)
+export CORE_MONDRIAN_ADULT ?= $(ADULT)
+
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference docs-picture clean
+
+help:
+	@echo "make demo             anonymize a generated table and look at the result"
+	@echo "make test             lint, types, import rules, all tests"
+	@echo "make check            lint, types, import rules only"
+	@echo "make format           let ruff format the code"
+	@echo "make bench            benchmarks as JSON lines (minutes)"
+	@echo "make bench-reference  the same table through the paper's own code (minutes)"
+	@echo "make clean            remove what make made"
+
+# The stamp is newer than pyproject.toml when the environment is as it asks.
+$(VENV)/stamp-run: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "core-mondrian needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing core-mondrian into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/stamp-dev: $(VENV)/stamp-run
+	@echo "installing the development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/stamp-run
+	@$(BIN)/core-mondrian demo
+
+test: check unit plain
+
+check: lint types imports
+
+lint: $(VENV)/stamp-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/stamp-dev
+	@$(BIN)/mypy
+
+imports: $(VENV)/stamp-dev
+	@$(BIN)/lint-imports
+
+unit: $(VENV)/stamp-dev
+	@$(BIN)/python -m pytest
+
+# The same kernels as plain Python: what they compute must not depend on the compiler.
+plain: $(VENV)/stamp-dev
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/unit/partition tests/property tests/golden
+
+format: $(VENV)/stamp-dev
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/stamp-dev
+	@$(BIN)/python -m benchmarks.stages
+
+bench-reference: $(VENV)/stamp-dev
+	@$(BIN)/python -m benchmarks.reference
+
+clean:
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis out
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,75 @@
+"""Core Mondrian: tables with people in them in, verified releases out.
+
+The names below load when they are first used, so that importing the package costs
+next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from core_mondrian.api import anonymize
+    from core_mondrian.budget import Suppression
+    from core_mondrian.errors import (
+        DataError,
+        InfeasibleError,
+        MondrianError,
+        OutputError,
+        PrivacyViolation,
+        SpecError,
+    )
+    from core_mondrian.measure.verify import verify
+    from core_mondrian.models.k_anonymity import KAnonymity
+    from core_mondrian.policies import OriginalPolicy, PaperPolicy
+    from core_mondrian.release import Release
+    from core_mondrian.spec import Spec, load_spec
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "anonymize": "api",
+    "Suppression": "budget",
+    "DataError": "errors",
+    "InfeasibleError": "errors",
+    "MondrianError": "errors",
+    "OutputError": "errors",
+    "PrivacyViolation": "errors",
+    "SpecError": "errors",
+    "verify": "measure.verify",
+    "KAnonymity": "models.k_anonymity",
+    "OriginalPolicy": "policies",
+    "PaperPolicy": "policies",
+    "Release": "release",
+    "Spec": "spec",
+    "load_spec": "spec",
+}
+
+__all__ = [
+    "DataError",
+    "InfeasibleError",
+    "KAnonymity",
+    "MondrianError",
+    "OriginalPolicy",
+    "OutputError",
+    "PaperPolicy",
+    "PrivacyViolation",
+    "Release",
+    "Spec",
+    "SpecError",
+    "Suppression",
+    "anonymize",
+    "load_spec",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name not in _HOMES:
+        raise AttributeError(f"module 'core_mondrian' has no attribute {name!r}")
+    value = getattr(import_module(f"core_mondrian.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

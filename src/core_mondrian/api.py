@@ -1,0 +1,97 @@
+"""anonymize(): the stages, in order, on one screen."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from core_mondrian.encode.encoder import encode
+from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.frames import check_columns, open_frame, replace_columns
+from core_mondrian.measure.verify import verify
+from core_mondrian.partition.engine import grow
+from core_mondrian.recode import recode
+from core_mondrian.release import Release
+from core_mondrian.spec import Spec
+
+FrameT = TypeVar("FrameT")
+Progress = Callable[[str, float], None]
+"""``progress(stage, done)``: how much of a stage is done, from 0 to 1."""
+
+
+class _Stages:
+    """Reports progress and keeps the CPU seconds of each stage."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress or (lambda _stage, _done: None)
+        self._since = time.process_time()
+        self.seconds: dict[str, float] = {}
+
+    def report(self, stage: str) -> Callable[[float], None]:
+        self._progress(stage, 0.0)
+        return lambda done: self._progress(stage, done)
+
+    def end(self, stage: str) -> None:
+        now = time.process_time()
+        self.seconds[stage] = now - self._since
+        self._since = now
+        self._progress(stage, 1.0)
+
+
+def anonymize(
+    data: FrameT,
+    spec: Spec,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Release[FrameT]:
+    """Return ``data`` generalized until every class satisfies ``spec.models``.
+
+    ``threads`` and the dataframe library change speed and type, never a cell.
+
+    Raises:
+        SpecError: the spec names columns the data does not have.
+        DataError: a column cannot be encoded.
+        InfeasibleError: no release satisfies the models within the budget.
+        PrivacyViolation: the finished release failed its own verification.
+    """
+    if threads is not None and threads < 1:
+        raise SpecError(f"threads is at least 1, got {threads}")
+    stages = _Stages(progress)
+    frame = open_frame(data)
+    check_columns(frame, spec.columns)
+    encoded = encode(frame, spec, stages.report("encode"))
+    stages.end("encode")
+    grown = grow(
+        encoded.table, spec, threads=threads, report=stages.report("partition")
+    )
+    stages.end("partition")
+    stages.report("recode")
+    recoded = recode(encoded, grown, spec)
+    released: Any = replace_columns(
+        frame, recoded.columns, spec.identifiers, recoded.keep
+    )
+    stages.end("recode")
+    stages.report("verify")
+    verification = verify(released, spec, budget=grown.budget)
+    n_suppressed = grown.tree.n_suppressed
+    if verification.n_rows + n_suppressed != encoded.table.n_rows + (
+        n_suppressed if spec.suppressed == "blank" else 0
+    ):
+        raise InternalError("rows released and suppressed do not add up to rows read")
+    stages.end("verify")
+    return Release(
+        data=released,
+        spec=spec,
+        tree=grown.tree,
+        funnel=grown.funnel,
+        verification=verification,
+        digest=recoded.digest,
+        input_digest=encoded.digest,
+        n_rows=encoded.table.n_rows,
+        n_suppressed=n_suppressed,
+        n_blanked=grown.n_blanked,
+        budget=grown.budget,
+        seconds=stages.seconds,
+        _table=encoded.table,
+        _classes=recoded.classes,
+    )

@@ -1,0 +1,68 @@
+"""The suppression budget as it is asked for: a share of the rows, or a number."""
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from core_mondrian.errors import SpecError
+
+_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """How many rows may be left out: ``share`` of them, or ``rows`` at most."""
+
+    share: Fraction = Fraction(0)
+    rows: int | None = None
+    multiplier: Fraction = Fraction(1)
+    """Safety margin on the share (Core Mondrian §3.6)."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise SpecError("suppress is a share between 0% and 100%")
+        if self.rows is not None and self.rows < 0:
+            raise SpecError(f"suppress is a number of rows >= 0, got {self.rows}")
+        if not 0 <= self.multiplier <= 1:
+            raise SpecError("suppress_multiplier lies between 0 and 1")
+
+    def whole_rows(self, n_rows: int) -> int:
+        """Return the budget for ``n_rows`` rows; rounding never favours suppression."""
+        if self.rows is not None:
+            return min(self.rows, n_rows)
+        keep = math.ceil((1 - self.share) * n_rows)
+        return math.floor(self.multiplier * (n_rows - keep))
+
+    def __str__(self) -> str:
+        if self.rows is not None:
+            return str(self.rows)
+        return f"{float(self.share * 100):g}%"
+
+
+def parse_suppression(asked: str | int, multiplier: str | float = 1) -> Suppression:
+    """Read ``"1%"``, ``"25"`` or ``25``.
+
+    Raises:
+        SpecError: it is neither a percentage nor a whole number of rows.
+    """
+    factor = exact(multiplier, "suppress_multiplier")
+    if isinstance(asked, int) and not isinstance(asked, bool):
+        return Suppression(rows=asked)
+    text = str(asked)
+    if match := _SHARE.fullmatch(text):
+        return Suppression(share=Fraction(match[1]) / 100, multiplier=factor)
+    if text.strip().isdigit():
+        return Suppression(rows=int(text))
+    raise SpecError(
+        "suppress is neither a percentage nor a number of rows",
+        hint='write suppress = "1%" or suppress = 25',
+    )
+
+
+def exact(number: str | float, key: str) -> Fraction:
+    """Return ``number`` as the fraction its shortest decimal spelling means."""
+    try:
+        return Fraction(str(number))
+    except ValueError:
+        raise SpecError(f"{key} is a number, got {type(number).__name__}") from None

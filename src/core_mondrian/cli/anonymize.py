@@ -1,0 +1,301 @@
+"""core-mondrian anonymize: a table in, a verified release and its manifest out."""
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from core_mondrian.errors import SpecError
+
+if TYPE_CHECKING:
+    from core_mondrian.measure.utility import Measures
+    from core_mondrian.measure.verify import Verification
+    from core_mondrian.release import Release
+    from core_mondrian.spec import Spec
+
+Progress: TypeAlias = Callable[[str, float], None]
+
+SpecFile = Annotated[
+    Path | None, typer.Option("--spec", help="What to protect, as TOML.")
+]
+QuasiIdentifiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--qid", metavar="COLUMN", help="A quasi-identifier. Repeat for more."
+    ),
+]
+K = Annotated[
+    int | None, typer.Option("--k", metavar="K", help="Rows a class needs, such as 5.")
+]
+Suppress = Annotated[
+    str | None,
+    typer.Option("--suppress", metavar="1%|ROWS", help="Rows that may be left out."),
+]
+Suppressed = Annotated[
+    str | None,
+    typer.Option("--suppressed", metavar="drop|blank", help="What becomes of them."),
+]
+NullValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--null", metavar="TEXT", help="What is missing in a CSV file. Repeat for more."
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="One JSON object on the standard output.")
+]
+
+
+def anonymize_file(
+    source: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+    target: Annotated[Path, typer.Argument(help="Likewise; its manifest goes beside.")],
+    *,
+    spec_file: SpecFile = None,
+    quasi_identifiers: QuasiIdentifiers = None,
+    k: K = None,
+    suppress_rows: Suppress = None,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", metavar="paper|original", help="How cuts are chosen."),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            "--missing", metavar="pattern|value", help="How missing values are met."
+        ),
+    ] = None,
+    numbers: Annotated[
+        str | None,
+        typer.Option(
+            "--numbers",
+            metavar="interval|mean|median",
+            help="How numbers are released.",
+        ),
+    ] = None,
+    suppressed: Suppressed = None,
+    hierarchies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hierarchy",
+            metavar="COLUMN=FILE",
+            help="Rows 'leaf;parent;…;*'. Repeat for more.",
+        ),
+    ] = None,
+    identifiers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--identifier",
+            metavar="COLUMN",
+            help="A column to remove. Repeat for more.",
+        ),
+    ] = None,
+    inline_below: Annotated[
+        int | None,
+        typer.Option(
+            "--inline-below", metavar="ROWS", help="Partitions solved in place: 1000."
+        ),
+    ] = None,
+    null_values: NullValues = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Default: all cores.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace TARGET if it exists.")
+    ] = False,
+    as_json: AsJson = False,
+    measures: Annotated[
+        bool, typer.Option("--measures/--no-measures", help="Measure what was lost.")
+    ] = True,
+) -> None:
+    """Write an anonymized copy of SOURCE to TARGET.
+
+    TARGET is written only after the release has passed verification. Options override
+    the spec. No value of the table is ever printed.
+    """
+    started = time.perf_counter()
+    flags = {
+        "quasi_identifiers": quasi_identifiers,
+        "k": k,
+        "suppress": suppress_rows,
+        "policy": policy,
+        "missing": missing,
+        "numbers": numbers,
+        "suppressed": suppressed,
+        "identifiers": identifiers,
+        "inline_below": inline_below,
+        "null_values": null_values,
+    }
+    spec = build_spec(spec_file, flags, hierarchies or [])
+    manifest_file = manifest_of(target)
+    release, schema = _anonymize(source, target, spec, threads, overwrite=overwrite)
+    found = release.measures() if measures else None
+    manifest = _finite(release.manifest())
+    report = manifest if found is None else {**manifest, "measures": found.to_json()}
+    output = json.dumps(_finite(report), ensure_ascii=False) if as_json else None
+    _write(release.data, target, schema, manifest, overwrite=overwrite)
+    with suppress(KeyboardInterrupt):  # the work is done and stays done
+        if output is not None:
+            typer.echo(output)
+        _summarize(release, found)
+        seconds = time.perf_counter() - started
+        typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
+
+
+def build_spec(
+    file: Path | None, flags: Mapping[str, object], hierarchies: list[str] | None
+) -> "Spec":
+    """Return the spec of ``file`` with what the flags say instead.
+
+    ``hierarchies`` are COLUMN=FILE; None leaves out those of the spec as well.
+    """
+    from core_mondrian.spec import read_spec_mapping, spec_from_mapping
+
+    asked = read_spec_mapping(file) if file is not None else {}
+    given = {key: value for key, value in flags.items() if value not in (None, [])}
+    asked |= given
+    if hierarchies is None:
+        asked.pop("hierarchies", None)
+    elif hierarchies:
+        known = asked.get("quasi_identifiers", [])
+        files = dict(_split_hierarchy(text, known) for text in hierarchies)
+        asked["hierarchies"] = {**asked.get("hierarchies", {}), **files}
+    return spec_from_mapping(asked, file.parent if file is not None else Path())
+
+
+def _split_hierarchy(text: str, columns: list[str]) -> tuple[str, str]:
+    """Split COLUMN=FILE, either of which may hold an equals sign."""
+    places = [i for i, letter in enumerate(text) if letter == "="]
+    if not places:
+        raise SpecError("--hierarchy takes COLUMN=FILE", hint="join them by '='")
+    fitting = [i for i in places if text[:i] in columns]
+    place = (fitting or places)[0]
+    return text[:place], str(Path.cwd() / text[place + 1 :])
+
+
+def manifest_of(target: Path) -> Path:
+    """Return where the manifest of a release stands."""
+    return target.with_name(target.name + ".manifest.json")
+
+
+def _anonymize(
+    source: Path, target: Path, spec: "Spec", threads: int | None, *, overwrite: bool
+) -> tuple["Release[Any]", Any]:
+    from core_mondrian.files import check_place, check_target, read_table, source_schema
+
+    check_target(target, overwrite=overwrite, source=source)
+    check_place(manifest_of(target), overwrite=overwrite)
+    table = read_table(
+        source, typed=spec.quasi_identifiers, null_values=spec.null_values
+    )
+    from core_mondrian.api import anonymize
+
+    with _progress() as progress:
+        release = anonymize(table, spec, threads=threads, progress=progress)
+    return release, source_schema(table)
+
+
+def _write(
+    table: Any,  # noqa: ANN401  # an Arrow table
+    target: Path,
+    schema: Any,  # noqa: ANN401
+    manifest: dict[str, Any],
+    *,
+    overwrite: bool,
+) -> None:
+    from core_mondrian.files import table_writer, write_files
+
+    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+    write_files(
+        {
+            target: table_writer(table, target, source=schema),
+            manifest_of(target): text.encode(),
+        },
+        overwrite=overwrite,
+    )
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
+    """Replace what JSON has no number for."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """Show a bar per stage, if a person is watching."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    tasks: dict[str, TaskID] = {}
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+
+        def show(stage: str, done: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=1.0)
+            bars.update(tasks[stage], completed=done)
+
+        yield show
+
+
+def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    suppressed, budget = release.n_suppressed, release.budget
+    released = release.n_rows - suppressed
+    console.print(
+        f"rows        {release.n_rows} in, {released} released, "
+        f"{suppressed} suppressed (budget {budget})"
+    )
+    tell_verification(release.verification)
+    if measures is not None:
+        console.print(_loss_table(measures))
+    console.print(f"digest      {release.digest}", soft_wrap=True)
+
+
+def tell_verification(found: "Verification") -> None:
+    """Say on stderr what the recount found."""
+    typer.echo(
+        f"classes     {found.n_classes}, the smallest has {found.smallest_class} rows",
+        err=True,
+    )
+    for model in found.models:
+        reached = (
+            f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"
+        )
+        typer.echo(f"verified    {model.name} (reached {reached})", err=True)
+
+
+def _loss_table(measures: "Measures") -> Any:  # noqa: ANN401  # a rich table
+    from rich.table import Table
+
+    table = Table("column", "kind", title="kept (RILM) and lost (NCP)", box=None)
+    for title in ("RILM", "NCP"):
+        table.add_column(title, justify="right")
+    for column in measures.columns:
+        values = (column.rilm, column.ncp_flat)
+        texts = ("-" if value is None else f"{value:.3f}" for value in values)
+        table.add_row(printable(column.name), column.kind, *texts)
+    return table
+
+
+def printable(name: str) -> Any:  # noqa: ANN401  # a rich text
+    """Return a column name as text that cannot move the cursor or be markup."""
+    from rich.text import Text
+
+    return Text(name if name.isprintable() else ascii(name)[1:-1], overflow="fold")

@@ -1,0 +1,145 @@
+"""The commands, and how their failures are told."""
+
+import functools
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn, ParamSpec
+
+import typer
+
+from core_mondrian import __version__
+from core_mondrian.cli.anonymize import anonymize_file
+from core_mondrian.cli.inspect import inspect_file
+from core_mondrian.cli.verify import verify_file
+from core_mondrian.errors import MondrianError
+
+P = ParamSpec("P")
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; leave with the exit code of errors.py, or 2 on misuse."""
+    try:
+        app(arguments, prog_name="core-mondrian")
+    except KeyboardInterrupt:
+        sys.exit(_tell(KeyboardInterrupt()))
+    sys.exit(0)
+
+
+def _guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Let ``command`` fail with a message and an exit code, never a traceback."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: P.args, **options: P.kwargs) -> None:
+        try:
+            with _stoppable():
+                command(*arguments, **options)
+        except (Exception, KeyboardInterrupt, _Terminated) as error:  # noqa: BLE001
+            raise SystemExit(_tell(error)) from None
+
+    return guarded
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Turn SIGTERM into an exception, so that temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise _Terminated
+
+
+def _tell(error: BaseException) -> int:
+    """Say on stderr what went wrong, without a cell, and return the exit code."""
+    if isinstance(error, MondrianError):
+        return _say(error.exit_code, f"error: {error.message}", error.hint)
+    if isinstance(error, _Terminated):
+        return _say(143, "interrupted; nothing was written")
+    if isinstance(error, KeyboardInterrupt) or _is_cancelled(error):
+        return _say(130, "interrupted; nothing was written")
+    if isinstance(error, BrokenPipeError):  # such as `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    if os.environ.get("CORE_MONDRIAN_DEBUG") == "1":
+        traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        return _say(70, "error: not enough memory", "use a machine with more of it")
+    return _say(
+        70,
+        f"internal error: {type(error).__name__} in {_place(error)}",
+        "this is a bug; please report it (CORE_MONDRIAN_DEBUG=1 shows more, "
+        "possibly with values of the table)",
+    )
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    return type(error).__name__ == "ArrowCancelled"  # Arrow took the interrupt
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost place in this package that ``error`` passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "core_mondrian" in frame.filename]
+    if not ours:
+        return "an unknown place"
+    return f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}"
+
+
+def _say(exit_code: int, message: str, hint: str | None = None) -> int:
+    typer.echo(message, err=True)
+    if hint:
+        typer.echo(f"hint: {hint}", err=True)
+    return exit_code
+
+
+def _show_version(asked: bool) -> None:  # noqa: FBT001  # typer calls it
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+
+@app.callback()
+def main(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and leave.",
+        ),
+    ] = False,
+) -> None:
+    """Tables with people in them go in; verified releases come out."""
+
+
+app.command("anonymize")(_guarded(anonymize_file))
+app.command("verify")(_guarded(verify_file))
+app.command("inspect")(_guarded(inspect_file))
+
+if __name__ == "__main__":
+    run()

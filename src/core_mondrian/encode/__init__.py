@@ -1,0 +1,1 @@
+"""User data in, integer codes out."""

@@ -1,0 +1,187 @@
+"""One column → codes: numbers and dates by rank, labels by hierarchy leaf."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core_mondrian.encode.table import EncodedColumn, SensitiveColumn
+from core_mondrian.errors import DataError
+from core_mondrian.hierarchy import Hierarchy, flat
+
+NO_VALUES = np.zeros(0, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A column as ranks among its distinct values; rank ``len(values)`` is missing."""
+
+    codes: NDArray[np.int32]
+    values: pa.Array
+    """The distinct values, rising, in the column's own type."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodedColumn:
+    """A quasi-identifier's codes, and what they stand for in the caller's terms."""
+
+    codes: NDArray[np.int32]
+    column: EncodedColumn
+    values: pa.Array
+    """Numbers: the value of each code. Categories: the label of each leaf."""
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a type holds text, maybe as a dictionary."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+    )
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Tell whether a type is a number to us: it has an order and a distance."""
+    if pa.types.is_interval(kind):
+        return False
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_temporal(kind)
+    )
+
+
+def encode_column(
+    array: pa.ChunkedArray, name: str, hierarchy: Hierarchy | None
+) -> CodedColumn:
+    """Encode one quasi-identifier.
+
+    Raises:
+        DataError: its type cannot be ordered or labelled, a number is infinite, or the
+            hierarchy does not cover every value.
+    """
+    ranked = rank_column(array, name)
+    kind = ranked.values.type
+    if hierarchy is not None:
+        return _encode_with_hierarchy(ranked, name, hierarchy)
+    if is_ordered(kind):
+        values = as_floats(ranked.values)
+        column = EncodedColumn(name, "number", values.size, values, None)
+        return CodedColumn(ranked.codes, column, ranked.values)
+    labels = ranked.values.cast(pa.string())
+    tree = flat(labels.to_pylist())
+    column = EncodedColumn(name, "category", len(labels), NO_VALUES, tree)
+    return CodedColumn(ranked.codes, column, labels)
+
+
+def encode_sensitive(
+    array: pa.ChunkedArray, name: str
+) -> tuple[NDArray[np.int32], SensitiveColumn]:
+    """Encode one sensitive column; a missing value is its last value."""
+    ranked = rank_column(array, name)
+    return ranked.codes, SensitiveColumn(name, len(ranked.values) + 1)
+
+
+def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
+    """Rank a column's distinct values; NaN and null are both missing."""
+    kind = array.type
+    value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(value_type):
+        return Ranked(np.zeros(len(array), dtype=np.int32), pa.array([], pa.string()))
+    if not (is_text(value_type) or is_ordered(value_type)):
+        raise DataError(
+            f"column {name!r} has type {kind}, which has neither an order nor labels",
+            hint="numbers, dates, times, booleans and text can be quasi-identifiers",
+        )
+    indices, values = _distinct(array)
+    values, first = _sorted_values(values, name)
+    codes = first[indices] if indices.size else np.zeros(0, dtype=np.int32)
+    return _without_unused(codes, values)
+
+
+def _distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return each row's index into a list of values; -1: missing."""
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    else:
+        array = array.unify_dictionaries()
+    whole = array.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):  # an empty table has no chunk to combine
+        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else None
+    if whole is None:
+        return np.zeros(0, dtype=np.int32), pa.array([], array.type.value_type)
+    indices = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return indices.astype(np.int32, copy=False), whole.dictionary
+
+
+def _sorted_values(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Return the values rising and without repeats, and the rank of each given one.
+
+    The ranks have one more entry, last, for missing: index -1 finds it.
+    """
+    if pa.types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+        if np.isinf(numbers).any():
+            raise DataError(
+                f"column {name!r} holds infinite numbers",
+                hint="replace them by missing values or by a bound",
+            )
+        # -0.0 + 0.0 is 0.0: one value, not two that look alike.
+        values = pa.array(numbers + 0.0, type=values.type, from_pandas=True)
+    order = pc.sort_indices(values)
+    ordered = values.take(order).drop_null()
+    n = len(ordered)
+    is_new = np.ones(n, dtype=bool)
+    if n > 1:
+        differs = pc.not_equal(ordered[1:], ordered[:-1])
+        is_new[1:] = differs.to_numpy(zero_copy_only=False)
+    unique = ordered.filter(pa.array(is_new)) if not is_new.all() else ordered
+    ranks = np.full(len(values) + 1, len(unique), dtype=np.int32)
+    ranks[order.to_numpy()[:n]] = np.cumsum(is_new) - 1
+    return unique, ranks
+
+
+def _without_unused(codes: NDArray[np.int32], values: pa.Array) -> Ranked:
+    """Drop values that no row has: a dictionary may list more than the data use."""
+    used = np.bincount(codes, minlength=len(values) + 1)[: len(values)] > 0
+    if used.all():
+        return Ranked(codes, values)
+    number = np.append(np.cumsum(used) - 1, used.sum()).astype(np.int32)
+    return Ranked(number[codes], values.filter(pa.array(used)))
+
+
+def as_floats(values: pa.Array) -> NDArray[np.float64]:
+    """Return ordered values as floats; dates and times as their count of units."""
+    kind = values.type
+    if pa.types.is_temporal(kind):
+        wide = pa.int32() if kind.bit_width == 32 else pa.int64()
+        values = values.view(wide)
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int8())
+    floats = values.cast(pa.float64(), safe=False)
+    return np.array(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _encode_with_hierarchy(
+    ranked: Ranked, name: str, hierarchy: Hierarchy
+) -> CodedColumn:
+    leaves = pa.array(hierarchy.leaves, pa.string())
+    found = pc.index_in(ranked.values.cast(pa.string()), value_set=leaves)
+    if found.null_count:
+        n_rows = np.bincount(ranked.codes, minlength=len(found) + 1)[: len(found)]
+        uncovered = int(n_rows[found.is_null().to_numpy(zero_copy_only=False)].sum())
+        raise DataError(
+            f"the hierarchy of {name!r} does not cover {found.null_count} of "
+            f"{len(found)} values in the data ({uncovered} rows)",
+            hint="add a line for each of them to the hierarchy file",
+        )
+    n_leaves = len(leaves)
+    leaf = np.append(found.to_numpy(zero_copy_only=False), n_leaves).astype(np.int32)
+    column = EncodedColumn(name, "category", n_leaves, NO_VALUES, hierarchy)
+    return CodedColumn(leaf[ranked.codes], column, leaves)

@@ -1,0 +1,57 @@
+"""EncodedTable: distinct tuples of codes with their counts; all the engine sees."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedColumn:
+    """One quasi-identifier: what its codes 0 … ``n_values - 1`` stand for.
+
+    Code ``n_values`` is a missing value.
+    """
+
+    name: str
+    kind: Literal["number", "category"]
+    n_values: int
+    values: NDArray[np.float64]
+    """Numbers: the value of each code, rising. Categories: empty."""
+    hierarchy: Hierarchy | None
+    """Categories: the tree whose leaf numbers are the codes. Numbers: None."""
+
+    @property
+    def missing(self) -> int:
+        """The code of a missing value."""
+        return self.n_values
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveColumn:
+    """One sensitive column: codes are ranks; code ``n_values - 1`` is missing."""
+
+    name: str
+    n_values: int
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTable:
+    """The table as a multiset: tuples in lexicographic order, and how many rows each.
+
+    ``codes`` has one row per distinct tuple: the quasi-identifiers in spec order, then
+    the sensitive columns.
+    """
+
+    columns: tuple[EncodedColumn, ...]
+    sensitive: tuple[SensitiveColumn, ...]
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    n_rows: int
+
+    @property
+    def n_tuples(self) -> int:
+        return int(self.counts.size)

@@ -1,0 +1,68 @@
+"""Every error this package raises on purpose.
+
+MondrianError
+├── SpecError          exit 2   the request contradicts itself or does not fit the data
+├── DataError          exit 3   a value or a file cannot be read or encoded as asked
+├── InfeasibleError    exit 4   no release satisfies the models within the limits
+├── PrivacyViolation   exit 5   a finished release failed verification; none is given
+├── OutputError        exit 6   the release is sound but could not be written
+└── InternalError      exit 70  one of our own invariants broke: a bug, please report it
+
+A message says what was expected, what was found and where. It may hold column names,
+counts, positions and types, never what an input cell contains.
+"""
+
+from typing import ClassVar
+
+
+class MondrianError(Exception):
+    """Base of all errors; ``hint`` says what to do next."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+class SpecError(MondrianError, ValueError):
+    """The request contradicts itself or does not fit the data."""
+
+    exit_code = 2
+
+
+class DataError(MondrianError, ValueError):
+    """A value or a file cannot be read or encoded as asked."""
+
+    exit_code = 3
+
+
+class InfeasibleError(MondrianError):
+    """No release satisfies the models within the limits."""
+
+    exit_code = 4
+
+
+class PrivacyViolation(MondrianError):
+    """A finished release failed verification, so none is given."""
+
+    exit_code = 5
+
+
+class OutputError(MondrianError):
+    """The release is sound but could not be written."""
+
+    exit_code = 6
+
+
+class InternalError(MondrianError):
+    """One of our own invariants broke."""
+
+    exit_code = 70
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="this is a bug; please report it")

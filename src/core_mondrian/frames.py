@@ -1,0 +1,141 @@
+"""Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.errors import DataError, SpecError
+
+
+def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
+    """Wrap the caller's frame.
+
+    Raises:
+        SpecError: it is not a dataframe held in memory.
+        DataError: two of its columns have one name.
+    """
+    try:
+        return nw.from_native(data, eager_only=True)
+    except nw.exceptions.DuplicateError:
+        raise DataError(
+            "two columns have the same name", hint="rename one of them"
+        ) from None
+    except TypeError:
+        raise SpecError(
+            f"a dataframe in memory is needed, got {type(data).__name__}",
+            hint="pandas, polars and pyarrow tables work; .collect() a lazy frame",
+        ) from None
+
+
+def check_columns(frame: nw.DataFrame[Any], wanted: Iterable[str]) -> None:
+    """Raise SpecError unless the frame has every wanted column."""
+    if missing := sorted(set(wanted).difference(frame.columns)):
+        raise SpecError(f"not in the data: {missing}", hint=f"it has {frame.columns}")
+
+
+def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
+    """Return one column as Arrow.
+
+    Raises:
+        DataError: its values are of several types.
+    """
+    try:
+        native = frame.get_column(name).to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+        # Arrow's own message quotes the offending cell.
+        raise DataError(
+            f"column {name!r} mixes values of different types",
+            hint="convert it to one type first",
+        ) from None
+    if isinstance(native, pa.ChunkedArray):
+        return native
+    return pa.chunked_array([native])
+
+
+def replace_columns(
+    frame: nw.DataFrame[Any],
+    released: Mapping[str, pa.Array],
+    removed: Iterable[str],
+    keep: NDArray[np.bool_] | None,
+) -> Any:  # noqa: ANN401
+    """Return the caller's kind of frame with released columns in place of its own.
+
+    ``released`` arrays are as long as the rows kept. Index, order and the other
+    columns are the caller's; rows with ``keep`` false are left out.
+    """
+    gone = set(removed)
+    native = frame.drop([c for c in frame.columns if c in gone]).to_native()
+    if frame.implementation.is_pandas_like():
+        return _replace_in_pandas(native, released, keep)
+    if frame.implementation.is_polars():
+        return _replace_in_polars(native, released, keep)
+    if frame.implementation.is_pyarrow():
+        return _replace_in_arrow(native, released, keep)
+    raise SpecError(
+        f"frames of {frame.implementation} are not supported",
+        hint="pandas, polars and pyarrow tables work",
+    )
+
+
+def _replace_in_arrow(
+    table: pa.Table, released: Mapping[str, pa.Array], keep: NDArray[np.bool_] | None
+) -> pa.Table:
+    if keep is not None:
+        table = table.filter(pa.array(keep))
+    for name, array in released.items():
+        at = table.column_names.index(name)
+        field = pa.field(name, array.type, metadata=table.field(at).metadata)
+        table = table.set_column(at, field, pa.chunked_array([array]))
+    return table
+
+
+def _replace_in_polars(
+    table: Any,  # noqa: ANN401
+    released: Mapping[str, pa.Array],
+    keep: NDArray[np.bool_] | None,
+) -> Any:  # noqa: ANN401
+    import polars as pl
+
+    if keep is not None:
+        table = table.filter(pl.Series(keep))
+    series = []
+    for name, array in released.items():
+        column = pl.Series(name, pl.from_arrow(_plain(array)))
+        if table.schema[name] == pl.Categorical:
+            column = column.cast(pl.Categorical)
+        series.append(column)
+    return table.with_columns(series)
+
+
+def _replace_in_pandas(
+    table: Any,  # noqa: ANN401
+    released: Mapping[str, pa.Array],
+    keep: NDArray[np.bool_] | None,
+) -> Any:  # noqa: ANN401
+    import pandas as pd
+
+    if keep is not None:
+        table = table.loc[keep]
+    columns = {}
+    for name, array in released.items():
+        dtype = table[name].dtype
+        if isinstance(dtype, pd.CategoricalDtype) and pa.types.is_dictionary(
+            array.type
+        ):
+            column = pd.Series(array.to_pandas(), name=name)
+        elif isinstance(dtype, pd.ArrowDtype):
+            column = _plain(array).to_pandas(types_mapper=pd.ArrowDtype)
+        else:
+            column = _plain(array).to_pandas()
+        columns[name] = column.set_axis(table.index)
+    order = list(table.columns)
+    others = table.drop(columns=list(columns))
+    return pd.concat([others, pd.DataFrame(columns, index=table.index)], axis=1)[order]
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -1,0 +1,1 @@
+"""What was lost, what is at risk, what was promised."""

@@ -1,0 +1,528 @@
+"""Utility measures: what a release still tells about the table it came from."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.classes import ReleasedClasses
+from core_mondrian.encode.table import EncodedColumn, EncodedTable
+from core_mondrian.errors import InternalError
+from core_mondrian.hierarchy import Hierarchy
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMeasures:
+    """What is left of one quasi-identifier; None: not defined for it."""
+
+    name: str
+    kind: Literal["number", "category"]
+    rilm: float | None
+    """1: nothing lost, 0: as wide as the column; mean over ``rilm_rows`` rows."""
+    rilm_rows: int
+    """Released rows that RILM is defined for."""
+    ncp_flat: float | None
+    ncp_tax: float | None
+    ncp_set: float | None
+    pearson: float | None
+    """Numbers: correlation of original and released values, negative ones as 0."""
+    nmi_v1: float | None
+    """Numbers: share of the original's information that the released value keeps."""
+    nmi_v2: float | None
+    """Numbers: the same information as a share of the released value's own."""
+    nmi_scaled_v1: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Everything measured on one release; None: not defined, such as 0 of 0 rows."""
+
+    n_rows: int
+    n_released: int
+    n_suppressed: int
+    share_suppressed: float | None
+    n_generalized: int
+    """Released rows in which at least one quasi-identifier shows something else."""
+    share_generalized: float | None
+    n_classes: int
+    smallest_class: int | None
+    average_class: float | None
+    """Released rows per class; not divided by k."""
+    dm: int
+    """Discernibility: squared class sizes, and all rows for each suppressed row."""
+    dm_released: int
+    ilm: float | None
+    rilm: float | None
+    """Mean over all released cells that have one."""
+    rilm_mean: float | None
+    """Mean over columns."""
+    ncp_flat: float | None
+    ncp_tax: float | None
+    ncp_set: float | None
+    columns: tuple[ColumnMeasures, ...]
+
+    @property
+    def share_released(self) -> float | None:
+        """The rows that were not suppressed, as a share of all."""
+        return _divide(self.n_released, self.n_rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; what is undefined is None."""
+        plain = json.dumps(dataclasses.asdict(self), allow_nan=False)
+        result: dict[str, Any] = json.loads(plain)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouping:
+    """The released tuples, those of one class next to each other."""
+
+    order: NDArray[np.intp]
+    owner: NDArray[np.intp]
+    """Class of each."""
+    starts: NDArray[np.intp]
+    """Where each class begins."""
+    counts: Integers
+    rows: Integers
+    """Rows of each class."""
+    n_released: int
+    n_rows: int
+    """Rows of the whole table."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """One column's original codes, and what they come to in each class."""
+
+    column: EncodedColumn
+    codes: NDArray[np.int32]
+    """Of the released tuples, class by class."""
+    low: NDArray[np.int32]
+    """Lowest code of each class; the missing code where no value is present."""
+    high: NDArray[np.int32]
+    """Highest code of each class, likewise."""
+    has_missing: Flags
+    domain: NDArray[np.int32]
+    """Distinct codes of the whole table, rising; missing, if any, is the last."""
+    nodes: NDArray[np.int32] | None
+    representatives: Floats | None
+
+    @property
+    def is_empty(self) -> Flags:
+        empty: Flags = self.low == self.column.missing
+        return empty
+
+    @property
+    def is_mixed(self) -> Flags:
+        return self.has_missing & ~self.is_empty
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Distinct pairs of original and released number, and how many rows each."""
+
+    x: NDArray[np.intp]
+    y: NDArray[np.intp]
+    x_values: Floats
+    y_values: Floats
+    counts: Floats
+
+
+def measure(table: EncodedTable, classes: ReleasedClasses) -> Measures:
+    """Measure what ``classes`` keep of ``table``, one tuple at a time.
+
+    Mutual information is exact, from the joint counts of original and released values;
+    the paper's authors estimate it from samples. An interval stands for its class mean;
+    a class that mixes missing and present numbers stands for a blank.
+    """
+    grouping = _group(table, classes)
+    cells = tuple(_cells(table, classes, grouping))
+    columns = tuple(_measure_column(one, grouping) for one in cells)
+    n, released = table.n_rows, grouping.n_released
+    generalized = _count_generalized(cells, grouping)
+    dm = _squares(classes.rows)
+    scored = [(c.rilm, c.rilm_rows) for c in columns if c.rilm is not None]
+    return Measures(
+        n_rows=n,
+        n_released=released,
+        n_suppressed=n - released,
+        share_suppressed=_divide(n - released, n),
+        n_generalized=generalized,
+        share_generalized=_divide(generalized, n),
+        n_classes=classes.n_classes,
+        smallest_class=int(classes.rows.min()) if classes.n_classes else None,
+        average_class=_divide(released, classes.n_classes),
+        dm=dm + (n - released) * n,
+        dm_released=dm,
+        ilm=_ilm([one for one in cells if one.column.kind == "number"], grouping),
+        rilm=_divide(math.fsum(r * t for r, t in scored), sum(t for _, t in scored)),
+        rilm_mean=_mean([r for r, _ in scored]),
+        ncp_flat=_mean([column.ncp_flat for column in columns]),
+        ncp_tax=_mean([column.ncp_tax for column in columns]),
+        ncp_set=_mean([column.ncp_set for column in columns]),
+        columns=columns,
+    )
+
+
+def scale_nmi(share: float, entropy: float) -> float | None:
+    """Return NMI lifted for columns that carry much information (``entropy``, nats)."""
+    if share in (0.0, 1.0):  # 1 also for a constant column, whose entropy is 0
+        return share
+    if entropy == 0.0:
+        return None
+    excess = -math.expm1(-entropy * math.log(2.0)) / (entropy * math.log(2.0))
+    return 1.0 - (1.0 - share) * excess
+
+
+def _divide(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _mean(values: list[float | None] | list[float]) -> float | None:
+    defined = [value for value in values if value is not None]
+    return _divide(math.fsum(defined), len(defined))
+
+
+def _squares(rows: Integers) -> int:
+    sizes, times = np.unique(rows, return_counts=True)
+    pairs = zip(sizes.tolist(), times.tolist(), strict=True)  # Python's whole numbers
+    return sum(size * size * n for size, n in pairs)
+
+
+def _total(places: NDArray[np.intp], amounts: NDArray[Any], n: int = 0) -> Floats:
+    """Add up ``amounts`` place by place, in the order they are given."""
+    totals: Floats = np.bincount(places, weights=amounts, minlength=n).astype(float)
+    return totals
+
+
+def _run_starts(ordered: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+    """Return where each run of equal keys, all at least 0, begins."""
+    return np.flatnonzero(np.diff(ordered, prepend=-1))
+
+
+def _group(table: EncodedTable, classes: ReleasedClasses) -> _Grouping:
+    order = np.argsort(classes.of_tuple, kind="stable")
+    order = order[np.count_nonzero(classes.of_tuple < 0) :]
+    owner = classes.of_tuple[order].astype(np.intp)
+    counts = table.counts[order]
+    n_tuples = np.bincount(owner, minlength=classes.n_classes)
+    rows = _total(owner, counts, classes.n_classes)
+    if not n_tuples.all() or not np.array_equal(rows, classes.rows):
+        raise InternalError("the rows of the classes are not those of the table")
+    return _Grouping(
+        order=order,
+        owner=owner,
+        starts=np.cumsum(n_tuples) - n_tuples,
+        counts=counts,
+        rows=classes.rows,
+        n_released=int(classes.rows.sum()),
+        n_rows=table.n_rows,
+    )
+
+
+def _cells(
+    table: EncodedTable, classes: ReleasedClasses, grouping: _Grouping
+) -> Iterator[_Cells]:
+    for q, column in enumerate(table.columns):
+        everywhere = np.bincount(table.codes[:, q], minlength=column.n_values + 1)
+        codes = table.codes[grouping.order, q]
+        low = np.minimum.reduceat(codes, grouping.starts)
+        high = np.maximum.reduceat(codes, grouping.starts)
+        has_missing = high == column.missing
+        if has_missing.any():
+            present = np.where(codes == column.missing, np.int32(-1), codes)
+            high = np.maximum.reduceat(present, grouping.starts)
+            high[high < 0] = column.missing
+        yield _Cells(
+            column=column,
+            codes=codes,
+            low=low,
+            high=high,
+            has_missing=has_missing,
+            domain=np.flatnonzero(everywhere).astype(np.int32),
+            nodes=classes.nodes[q],
+            representatives=classes.representatives[q],
+        )
+
+
+def _measure_column(cells: _Cells, grouping: _Grouping) -> ColumnMeasures:
+    is_number = cells.column.kind == "number"
+    lost = _lost_range(cells) if is_number else _lost_size(cells)
+    defined = ~np.isnan(lost)
+    scored = grouping.rows[defined]
+    kept = float((scored * (1.0 - lost[defined])).sum())
+    penalties = _number_ncp(cells) if is_number else _category_ncp(cells, grouping)
+    flat, tax, each = (_charge(penalty, grouping) for penalty in penalties)
+    pairs = _pairs(cells, grouping) if is_number else None
+    v1, v2, scaled = _nmi(pairs) if pairs else (None, None, None)
+    return ColumnMeasures(
+        name=cells.column.name,
+        kind=cells.column.kind,
+        rilm=_divide(kept, int(scored.sum())),
+        rilm_rows=int(scored.sum()),
+        ncp_flat=flat,
+        ncp_tax=tax,
+        ncp_set=each,
+        pearson=_pearson(pairs) if pairs else None,
+        nmi_v1=v1,
+        nmi_v2=v2,
+        nmi_scaled_v1=scaled,
+    )
+
+
+def _values(column: EncodedColumn) -> Floats:
+    """Return the value of each code; of the missing code, NaN."""
+    return np.append(column.values, np.nan)
+
+
+def _tree(column: EncodedColumn) -> Hierarchy:
+    if column.hierarchy is None:
+        raise InternalError(f"category column {column.name!r} without a hierarchy")
+    return column.hierarchy
+
+
+def _relative_spans(cells: _Cells, ends: NDArray[np.int32]) -> Floats:
+    """Return each class's range as a share of that of ``ends``; NaN: no value."""
+    # Halves, because the width itself may lie beyond the largest float.
+    halves = 0.5 * _values(cells.column)
+    spans: Floats = halves[cells.high] - halves[cells.low]
+    present = ends[ends < cells.column.missing]
+    if present.size == 0:
+        return spans
+    whole = float(halves[present.max()] - halves[present.min()])
+    return spans / whole if whole > 0.0 else 0.0 * spans
+
+
+def _lost_range(cells: _Cells) -> Floats:
+    """Return the range of each class over that of all released rows."""
+    return _relative_spans(cells, np.concatenate((cells.low, cells.high)))
+
+
+def _lost_size(cells: _Cells) -> Floats:
+    """Return the size of each class's node over that of the root; blank: NaN."""
+    nodes, sizes = _nodes(cells), _tree(cells.column).sizes
+    relative = sizes / sizes[0] if sizes[0] > 0.0 else np.zeros(sizes.size)
+    lost: Floats = np.where(nodes < 0, np.nan, relative[nodes])
+    return lost
+
+
+def _nodes(cells: _Cells) -> NDArray[np.int32]:
+    if cells.nodes is None:
+        raise InternalError(f"column {cells.column.name!r} without released nodes")
+    return cells.nodes
+
+
+def _charge(penalties: Floats, grouping: _Grouping) -> float | None:
+    """Return the mean penalty of all rows; a suppressed row has lost everything."""
+    lost = float((grouping.rows * penalties).sum())
+    return _divide(lost + (grouping.n_rows - grouping.n_released), grouping.n_rows)
+
+
+def _number_ncp(cells: _Cells) -> tuple[Floats, Floats, Floats]:
+    penalty = _relative_spans(cells, cells.domain)
+    penalty[cells.is_empty] = 0.0
+    penalty[cells.is_mixed] = 1.0
+    return penalty, penalty, penalty
+
+
+def _category_ncp(cells: _Cells, grouping: _Grouping) -> tuple[Floats, Floats, Floats]:
+    """Return each class's penalty: any loss, leaves under its node, values it mixes."""
+    width = cells.column.n_values + 1
+    keys = np.sort(grouping.owner * width + cells.codes)
+    owners = keys[_run_starts(keys)] // width
+    others = np.bincount(owners, minlength=grouping.rows.size) - 1.0
+    flat = (others > 0).astype(float)
+    tax = np.where(others > 0, _covered(cells), 0.0)
+    return flat, tax, others / max(cells.domain.size - 1, 1)
+
+
+def _covered(cells: _Cells) -> Floats:
+    """Return the share of leaves under the lowest node over each class's values."""
+    tree = _tree(cells.column)
+    parents = np.zeros(len(tree.labels), dtype=np.intp)
+    for node in np.flatnonzero(tree.n_children).tolist():
+        first = tree.first_child[node]
+        parents[first : first + tree.n_children[node]] = node
+    plain = ~cells.has_missing
+    high = cells.high[plain]
+    nodes = _leaf_nodes(tree)[cells.low[plain]]
+    while (outside := tree.high[nodes] < high).any():
+        nodes = np.where(outside, parents[nodes], nodes)
+    covered = np.ones(plain.size)
+    covered[plain] = (tree.high[nodes] - tree.low[nodes] + 1) / tree.n_leaves
+    return covered
+
+
+def _leaf_nodes(tree: Hierarchy) -> NDArray[np.intp]:
+    """Return the node of each leaf number."""
+    nodes = np.flatnonzero(tree.n_children == 0)
+    return nodes[np.argsort(tree.low[nodes], kind="stable")]
+
+
+def _count_generalized(cells: tuple[_Cells, ...], grouping: _Grouping) -> int:
+    changed = np.zeros(grouping.order.size, dtype=np.bool_)
+    for one in cells:
+        if one.column.kind == "category":
+            changed |= _changed_categories(one, grouping)
+        elif one.representatives is not None:
+            original = _values(one.column)[one.codes]
+            shown = one.representatives[grouping.owner]
+            both_blank = np.isnan(original) & np.isnan(shown)
+            changed |= (original != shown) & ~both_blank
+        else:
+            changed |= ((one.low != one.high) | one.is_mixed)[grouping.owner]
+    return int(grouping.counts[changed].sum())
+
+
+def _changed_categories(cells: _Cells, grouping: _Grouping) -> Flags:
+    tree = _tree(cells.column)
+    own = np.append(_leaf_nodes(tree)[: cells.column.n_values], -1)
+    changed: Flags = own[cells.codes] != _down(tree)[_nodes(cells)][grouping.owner]
+    return changed
+
+
+def _down(tree: Hierarchy) -> NDArray[np.intp]:
+    """Return, per node, the lowest node that shows the same; last: blank."""
+    down = np.append(np.arange(len(tree.labels)), -1)
+    for node in np.flatnonzero(tree.n_children == 1)[::-1].tolist():
+        child = int(tree.first_child[node])
+        if tree.labels[child] == tree.labels[node]:  # a path padded to full depth
+            down[node] = down[child]
+    return down
+
+
+def _ilm(numbers: list[_Cells], grouping: _Grouping) -> float | None:
+    """Return the mean sum of relative ranges of classes by their numbers alone."""
+    if not numbers or grouping.n_released == 0:
+        return None
+    keys = [key for one in numbers for key in _shown_numbers(one)]
+    order = np.lexsort(keys)
+    differs = [key[order][1:] != key[order][:-1] for key in keys]
+    starts = np.append(0, np.flatnonzero(np.any(differs, axis=0)) + 1)
+    rows = np.add.reduceat(grouping.rows[order], starts)
+    total = 0.0
+    for one in numbers:
+        low, high = (
+            one.low[order],
+            np.where(one.is_empty, np.int32(-1), one.high)[order],
+        )
+        joined = dataclasses.replace(
+            one,
+            low=np.minimum.reduceat(low, starts),
+            high=np.maximum.reduceat(high, starts),
+        )
+        joined.high[joined.high < 0] = one.column.missing
+        total += float((rows * np.nan_to_num(_lost_range(joined))).sum())
+    return total / grouping.n_released
+
+
+def _shown_numbers(cells: _Cells) -> tuple[NDArray[np.intp], ...]:
+    """Return keys that are equal where classes show the same number."""
+    if cells.representatives is not None:
+        return (np.unique(cells.representatives, return_inverse=True)[1],)
+    blank = cells.has_missing
+    return (
+        np.where(blank, -1, cells.low).astype(np.intp),
+        np.where(blank, -1, cells.high).astype(np.intp),
+    )
+
+
+def _released_numbers(cells: _Cells, grouping: _Grouping) -> Floats:
+    """Return the number each class stands for; blank: NaN."""
+    if cells.representatives is not None:
+        return cells.representatives
+    values = _values(cells.column)
+    amounts = values[cells.codes] * grouping.counts
+    sums = _total(grouping.owner, amounts, grouping.rows.size)
+    # A missing value makes the whole sum NaN; clipped, a class of one value keeps it.
+    means: Floats = np.clip(sums / grouping.rows, values[cells.low], values[cells.high])
+    return means
+
+
+def _pairs(cells: _Cells, grouping: _Grouping) -> _Pairs | None:
+    """Count pairs over released rows with an original; blanks become the mean."""
+    present = cells.codes < cells.column.missing
+    if not present.any():
+        return None
+    owner, counts = grouping.owner[present], grouping.counts[present]
+    rows = _total(owner, counts, grouping.rows.size)
+    filled = _impute(_released_numbers(cells, grouping), rows)
+    shown, y = np.unique(filled, return_inverse=True)
+    keys = cells.codes[present] * np.int64(shown.size) + y[owner]
+    order = np.argsort(keys)  # ties are added up as whole numbers: any order will do
+    ordered = keys[order]
+    starts = _run_starts(ordered)
+    x, y = np.divmod(ordered[starts], shown.size)
+    joint = np.add.reduceat(counts[order], starts).astype(float)
+    return _Pairs(x, y, _values(cells.column)[x], shown[y], joint)
+
+
+def _impute(shown: Floats, rows: Floats) -> Floats:
+    """Put the mean number where it is blank, unless it is blank in all ``rows``."""
+    blank = np.isnan(shown)
+    seen = ~blank & (rows > 0.0)
+    if not blank.any() or not seen.any():
+        return shown
+    known = shown[seen]
+    mean = (known * rows[seen]).sum() / rows[seen].sum()
+    return np.where(blank, np.clip(mean, known.min(), known.max()), shown)
+
+
+def _pearson(pairs: _Pairs) -> float | None:
+    """Return the correlation, at least 0; None: the original alone is constant."""
+    # NaN compares as false, so a column that is blank throughout counts as constant.
+    x_varies = bool(pairs.x_values.min() < pairs.x_values.max())
+    y_varies = bool(pairs.y_values.min() < pairs.y_values.max())
+    if not y_varies:
+        same = pairs.x_values[0] == pairs.y_values[0]
+        return float(same and not x_varies)
+    if not x_varies:
+        return None
+    x = _centred(pairs.x_values, pairs.counts)
+    y = _centred(pairs.y_values, pairs.counts)
+    xy = float((pairs.counts * x * y).sum())
+    xx, yy = (float((pairs.counts * one * one).sum()) for one in (x, y))
+    return min(1.0, max(0.0, xy / math.sqrt(xx * yy)))
+
+
+def _centred(values: Floats, counts: Floats) -> Floats:
+    """Return differences from the mean, scaled so that squares stay in range."""
+    centred = values - (counts * values).sum() / counts.sum()
+    scaled: Floats = centred / np.abs(centred).max()
+    return scaled
+
+
+def _nmi(pairs: _Pairs) -> tuple[float | None, float | None, float | None]:
+    """Return MI over the entropy of the original, of the released, and the scaled."""
+    n = float(pairs.counts.sum())
+    in_x, in_y = _total(pairs.x, pairs.counts), _total(pairs.y, pairs.counts)
+    h_x, h_y = _entropy(in_x, n), _entropy(in_y, n)
+    # Equal products of whole numbers round alike: independent columns give exactly 0.
+    ratios = (pairs.counts * n) / (in_x[pairs.x] * in_y[pairs.y])
+    information = math.fsum((pairs.counts / n * np.log(ratios)).tolist())
+    if pairs.counts.size == np.count_nonzero(in_y):  # the released one tells all
+        information = h_x
+    elif pairs.counts.size == np.count_nonzero(in_x):  # and the other way round
+        information = h_y
+    v1, v2 = _share(information, h_x), _share(information, h_y)
+    return v1, v2, None if v1 is None else scale_nmi(v1, h_x)
+
+
+def _entropy(counts: Floats, n: float) -> float:
+    seen = counts[counts > 0.0]
+    return math.fsum((seen / n * np.log(n / seen)).tolist())
+
+
+def _share(information: float, entropy: float) -> float | None:
+    if entropy == 0.0:
+        return 1.0 if information == 0.0 else None
+    return min(1.0, max(0.0, information / entropy))

@@ -1,0 +1,1 @@
+"""Privacy models: may this class be released?"""

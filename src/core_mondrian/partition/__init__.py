@@ -1,0 +1,1 @@
+"""Grow the partition tree."""

@@ -1,0 +1,224 @@
+"""The engine's inputs as the arrays that kernels take."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.encode.table import EncodedColumn, EncodedTable
+from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.kernels.layout import (
+    AS_PUBLISHED,
+    BOX,
+    CATEGORY,
+    CHOICE,
+    COLUMN,
+    HIERARCHY_NODE,
+    N_STAGES,
+    NUMBER,
+    ORIGINAL,
+    PAPER,
+    PART,
+    PROPOSAL,
+    RULE,
+    RUN,
+    Columns,
+    Fields,
+    Models,
+    Policy,
+    Tuples,
+    Work,
+    fields,
+    raw_fields,
+)
+from core_mondrian.kernels.rules import rule_address
+from core_mondrian.partition.missing import table_counts
+from core_mondrian.policies import OriginalPolicy, PaperPolicy
+from core_mondrian.spec import Spec, Thresholds
+
+# A histogram this long is scanned in a few milliseconds; longer codes are sorted.
+_LONGEST_HISTOGRAM = 1 << 20
+
+
+def build_tuples(
+    codes: NDArray[np.int32], counts: NDArray[np.int64], order: NDArray[np.int64]
+) -> Tuples:
+    """Return the tuples in ``order`` as records, with scratch of the same length."""
+    n, n_codes = codes.shape
+    records = np.empty((n, n_codes + 2), dtype=np.int32)
+    records[:, :n_codes] = codes[order]
+    records[:, n_codes] = counts[order]
+    records[:, n_codes + 1] = order
+    return Tuples(
+        records=records,
+        spare=np.empty_like(records),
+        keys=np.empty(n, dtype=np.int64),
+        runs=raw_fields(n, RUN),
+        parts=raw_fields(n, PART),
+    )
+
+
+def build_columns(table: EncodedTable, spec: Spec) -> Columns:
+    """Return what the codes stand for, column after column."""
+    columns = table.columns
+    paper = spec.policy if isinstance(spec.policy, PaperPolicy) else PaperPolicy()
+    trees = [
+        fields(0, HIERARCHY_NODE) if c.hierarchy is None else _tree_nodes(c.hierarchy)
+        for c in columns
+    ]
+    values = [column.values for column in columns]
+    domains = [
+        _percentile_domains(column, table.codes[:, i], table.counts, paper.tails)
+        for i, column in enumerate(columns)
+    ]
+    info = fields(len(columns), COLUMN)
+    info.kind = [NUMBER if c.kind == "number" else CATEGORY for c in columns]
+    info.n_values = [c.n_values for c in columns]
+    info.width = [v[-1] - v[0] if v.size else 0.0 for v in values]
+    info.breakout = _breakout(table, spec, paper)
+    info.value_offset = _offsets([v.size for v in values])[:-1]
+    info.node_offset = _offsets([tree.size for tree in trees])[:-1]
+    return Columns(
+        info=info,
+        values=np.concatenate([*values, np.zeros(1)]),
+        domains=np.array(domains, dtype=np.float64),
+        nodes=np.concatenate([*trees, fields(1, HIERARCHY_NODE)]).view(np.recarray),
+    )
+
+
+def _offsets(sizes: list[int]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64)
+
+
+def _tree_nodes(hierarchy: Hierarchy) -> Fields:
+    """Return a hierarchy's nodes with one more leaf for missing values."""
+    tree = hierarchy.with_missing()
+    nodes = fields(len(tree.labels), HIERARCHY_NODE)
+    nodes.low, nodes.high = tree.low, tree.high
+    nodes.first, nodes.n_children = tree.first_child, tree.n_children
+    nodes["size"] = tree.sizes
+    return nodes
+
+
+def _percentile_domains(
+    column: EncodedColumn,
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    tails: tuple[float, ...],
+) -> NDArray[np.float64]:
+    """Return [percentile(tail), percentile(100 - tail)] of the values, per tail."""
+    n_values = column.n_values
+    if column.kind != "number" or n_values == 0:
+        return np.zeros((len(tails), 2))
+    rows = np.bincount(codes, weights=counts, minlength=n_values + 1)[:n_values]
+    seen = np.cumsum(rows.astype(np.int64))
+    total = int(seen[-1])
+
+    def percentile(percent: float) -> float:
+        rank = percent / 100.0 * (total - 1)
+        below = int(rank)
+        at = int(np.searchsorted(seen, below, side="right"))
+        above = int(np.searchsorted(seen, min(below + 1, total - 1), side="right"))
+        lower, upper = column.values[at], column.values[above]
+        return float(lower + (upper - lower) * (rank - below))
+
+    return np.array([[percentile(t), percentile(100.0 - t)] for t in tails])
+
+
+def build_models(table: EncodedTable, spec: Spec) -> Models:
+    """Return the privacy models with their rules compiled."""
+    names = [column.name for column in table.sensitive]
+    whole = [table_counts(table, i) for i in range(len(names))]
+    ruled = [(m, m.rule) for m in spec.models if m.rule is not None]
+    parameters = [np.array(m.parameters, dtype=np.float64) for m, _ in ruled]
+    edges = _offsets([p.size for p in parameters])
+    rules = fields(len(ruled), RULE)
+    for i, (model, rule) in enumerate(ruled):
+        column = model.sensitive
+        rules.address[i] = rule_address(rule)
+        rules.column[i] = -1 if column is None else names.index(column)
+    rules.first_parameter, rules.last_parameter = edges[:-1], edges[1:]
+    return Models(
+        min_rows=spec.min_rows,
+        is_monotone=all(model.is_monotone for model in spec.models),
+        rules=rules,
+        parameters=np.concatenate([*parameters, np.zeros(1)]),
+        table_counts=np.concatenate([*whole, np.zeros(0, dtype=np.int64)]),
+        count_offset=_offsets([counts.size for counts in whole]),
+    )
+
+
+def build_policy(table: EncodedTable, spec: Spec) -> Policy:
+    """Return the cut policy's parameters in rows and codes."""
+    policy = spec.policy
+    paper = policy if isinstance(policy, PaperPolicy) else PaperPolicy()
+    epsilon = paper.rilm_epsilon
+    return Policy(
+        name=_policy_name(policy),
+        epsilon=np.inf if epsilon is None else float(epsilon),
+        compete_rows=_compete_rows(table, spec, paper),
+        use_median="median" in paper.cut_points,
+        use_bin_edges="bin_edges" in paper.cut_points,
+        bin_rows=int(paper.bin_edges_above * table.n_rows),
+        max_edges=paper.max_bin_edges,
+        min_bin_values=paper.min_bin_values,
+        inline_below=spec.inline_below,
+    )
+
+
+def _policy_name(policy: PaperPolicy | OriginalPolicy) -> int:
+    if isinstance(policy, PaperPolicy):
+        return PAPER
+    return ORIGINAL if policy.variant == "fair" else AS_PUBLISHED
+
+
+def _compete_rows(table: EncodedTable, spec: Spec, paper: PaperPolicy) -> int:
+    if not isinstance(spec.policy, PaperPolicy):
+        return table.n_rows + 1  # LeFevre's columns are tried one after the other
+    return int(paper.compete_above * table.n_rows)
+
+
+def _breakout(
+    table: EncodedTable, spec: Spec, paper: PaperPolicy
+) -> NDArray[np.float64]:
+    """Return the RILM from which each column is left alone (§3.3)."""
+    if paper.breakout_multiplier is None:
+        return np.full(len(table.columns), np.inf)
+    own = dict(paper.breakout_thresholds)
+    base = np.array(
+        [
+            own.get(column.name, _threshold(column, spec.thresholds, spec.exclude))
+            for column in table.columns
+        ]
+    )
+    return base + (1.0 - base) * paper.breakout_multiplier
+
+
+def _threshold(
+    column: EncodedColumn, thresholds: Thresholds, exclude: tuple[str, ...]
+) -> float:
+    if column.name in exclude:
+        return 1.0
+    if column.kind == "category":
+        asked = thresholds.rilm_categorical
+    else:
+        asked = thresholds.rilm_numerical
+        asked = thresholds.pearson if asked is None else asked
+    return 1.0 if asked is None else asked
+
+
+def build_work(table: EncodedTable, policy: Policy) -> Work:
+    """Return one thread's scratch."""
+    n_columns = len(table.columns)
+    n_proposals = n_columns * (policy.max_edges + 3)
+    n_counts = sum(column.n_values for column in table.sensitive)
+    longest = max((column.n_values + 1 for column in table.columns), default=1)
+    return Work(
+        box=fields(n_columns, BOX),
+        choices=fields(n_columns, CHOICE),
+        proposals=fields(n_proposals, PROPOSAL),
+        chosen=fields(1, PROPOSAL),
+        histogram=np.zeros(min(longest, _LONGEST_HISTOGRAM), dtype=np.int64),
+        side_counts=np.zeros(n_counts, dtype=np.int64),
+        pool_counts=np.zeros(n_counts, dtype=np.int64),
+        all_counts=np.zeros(n_counts, dtype=np.int64),
+        funnel=np.zeros((N_STAGES, n_columns), dtype=np.int64),
+    )

@@ -1,0 +1,38 @@
+"""Funnel: how many cuts each stage of the decision kept, per column."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+STAGES = ("examined", "considered", "proposed", "final", "accepted", "abandoned")
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Counts by stage (axis 0, as in ``STAGES``) and quasi-identifier (axis 1).
+
+    `examined` columns were looked at, `considered` had a cut point, `proposed` had one
+    that leaves classes, `final` cuts were held against the budget, `accepted` ones were
+    carried out, and `abandoned` ones were undone again by backtracking.
+    """
+
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    def by_kind(self, kind: str) -> dict[str, int]:
+        """Return the counts of all columns of one kind, by stage."""
+        inside = np.array([other == kind for other in self.kinds], dtype=bool)
+        totals = self.counts[:, inside].sum(axis=1)
+        return dict(zip(STAGES, totals.tolist(), strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts per column and per kind."""
+        per_column = {
+            name: dict(zip(STAGES, self.counts[:, i].tolist(), strict=True))
+            for i, name in enumerate(self.columns)
+        }
+        kinds = {kind: self.by_kind(kind) for kind in sorted(set(self.kinds))}
+        return {"columns": per_column, "kinds": kinds}

@@ -1,0 +1,171 @@
+"""Run queued partitions on threads; the result does not depend on how many."""
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.kernels.grow import grow_below
+from core_mondrian.kernels.layout import (
+    FRAME,
+    NODE,
+    QUEUED,
+    Columns,
+    Fields,
+    Models,
+    Policy,
+    Tuples,
+    Work,
+    raw_fields,
+)
+
+Nodes = Fields
+Report = Callable[[float], None]
+
+# Partitions below this share of the table are not worth a task of their own.
+_TASKS_PER_THREAD = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that a queued partition needs besides its own bounds."""
+
+    tuples: Tuples
+    columns: Columns
+    models: Models
+    policy: Policy
+
+
+def all_threads() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_queue(job: Job, roots: Nodes, works: list[Work], report: Report) -> Nodes:
+    """Grow everything below ``roots``, one thread per entry of ``works``.
+
+    Returns all nodes, numbered breadth first with the roots in front.
+    """
+    n_rows = int(roots.rows.sum())
+    smallest = n_rows // (len(works) * _TASKS_PER_THREAD)
+    ship_above = max(smallest, job.policy.inline_below, 1)
+    if len(works) == 1:
+        ship_above = n_rows + 1
+    free: SimpleQueue[Work] = SimpleQueue()
+    for work in works:
+        free.put(work)
+
+    def grow(root: Nodes) -> Nodes:
+        work = free.get()
+        try:
+            return _grow_one(job, work, root, ship_above)
+        finally:
+            free.put(work)
+
+    forest = _Forest(roots)
+    with ThreadPoolExecutor(len(works), thread_name_prefix="core-mondrian") as pool:
+        pending: dict[Future[Nodes], int] = {}
+        queued = forest.queued(0)
+        try:
+            while queued or pending:
+                for number, node in queued:
+                    pending[pool.submit(grow, node)] = number
+                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                queued = []
+                for future in finished:
+                    queued += forest.graft(future.result(), pending.pop(future))
+                waiting = sum(int(forest.node(i).rows[0]) for i in pending.values())
+                waiting += sum(int(node.rows[0]) for _, node in queued)
+                report(1.0 - waiting / n_rows)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return _breadth_first(np.concatenate(forest.blocks).view(np.recarray), roots.size)
+
+
+class _Forest:
+    """The nodes grown so far, block after block in order of arrival."""
+
+    def __init__(self, roots: Nodes) -> None:
+        self.blocks: list[Nodes] = [roots]
+        self._first = [0]
+        self._n_nodes = int(roots.size)
+
+    def node(self, number: int) -> Nodes:
+        """Return one node as an array of length 1 that can be written."""
+        block = bisect_right(self._first, number) - 1
+        place = number - self._first[block]
+        return self.blocks[block][place : place + 1]
+
+    def queued(self, block: int) -> list[tuple[int, Nodes]]:
+        """Return the queued nodes of a block with their numbers, largest first."""
+        nodes = self.blocks[block]
+        places = np.flatnonzero(nodes.kind == QUEUED)
+        places = places[np.argsort(-nodes.rows[places], kind="stable")]
+        return [(self._first[block] + i, nodes[i : i + 1]) for i in places.tolist()]
+
+    def graft(self, grown: Nodes, target: int) -> list[tuple[int, Nodes]]:
+        """Put a grown sub-tree in place of queued node ``target``; return its queue.
+
+        Its first node takes the queued node's place; the rest is one more block.
+        """
+        place = self.node(target)
+        parent = int(place.parent[0])
+        place[0] = _moved(grown[:1], target, self._n_nodes)[0]
+        place.parent[0] = parent
+        self.blocks.append(_moved(grown[1:], target, self._n_nodes))
+        self._first.append(self._n_nodes)
+        self._n_nodes += int(grown.size) - 1
+        return self.queued(len(self.blocks) - 1)
+
+
+def _grow_one(job: Job, work: Work, root: Nodes, ship_above: int) -> Nodes:
+    """Grow what is below one queued partition; the first node returned is its own."""
+    n = int(root.stop[0] - root.start[0])
+    nodes = raw_fields(2 * n, NODE)
+    nodes[0] = root[0]
+    nodes.parent[0] = -1
+    queue = np.empty(n, dtype=np.int32)
+    n_nodes = grow_below(
+        *(job.tuples, job.columns, job.models, job.policy, work),
+        *(nodes, queue, raw_fields(n, FRAME), ship_above),
+    )
+    return nodes[:n_nodes].copy()
+
+
+def _moved(nodes: Nodes, target: int, n_nodes: int) -> Nodes:
+    """Return ``nodes`` with links from their own numbering to the whole tree's."""
+    moved = nodes.copy()
+    parent, first = nodes.parent, nodes.first_child
+    moved.parent = np.where(parent <= 0, target, parent + n_nodes - 1)
+    moved.first_child = np.where(first < 0, -1, first + n_nodes - 1)
+    return moved
+
+
+def _breadth_first(nodes: Nodes, n_roots: int) -> Nodes:
+    """Renumber level by level, so that no trace of the schedule is left."""
+    levels = [np.arange(n_roots)]
+    while levels[-1].size:
+        levels.append(_children(nodes, levels[-1]))
+    order = np.concatenate(levels)
+    number = np.full(nodes.size, -1, dtype=np.int64)
+    number[order] = np.arange(order.size)
+    result = nodes[order]
+    for link in ("parent", "first_child"):
+        has = result[link] >= 0
+        result[link][has] = number[result[link][has]]
+    return result
+
+
+def _children(nodes: Nodes, parents: NDArray[np.int64]) -> NDArray[np.int64]:
+    n = nodes.n_children[parents].astype(np.int64)
+    inside = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+    children: NDArray[np.int64] = np.repeat(nodes.first_child[parents], n) + inside
+    return children

@@ -1,0 +1,76 @@
+"""Cut policies as values: which cut is best here, and what may be asked of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core_mondrian.errors import SpecError
+
+CutPoints = Literal["median", "bin_edges"]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPolicy:
+    """Core Mondrian's funnel (§3.3) and its parameters, with the published defaults."""
+
+    cut_points: tuple[CutPoints, ...] = ("median",)
+    """Where a number may be cut: its median, and the edges of its histogram."""
+    bin_edges_above: float = 0.25
+    """Bin edges are proposed in partitions of at least this share of all rows."""
+    max_bin_edges: int = 10
+    min_bin_values: int = 5
+    """Distinct values a partition needs before its histogram is looked at."""
+    tails: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0)
+    """Percent cut off both ends of a number for its domains, tightest first."""
+    rilm_epsilon: float | None = 0.05
+    """Candidates this close in RILM compete by score; None: all do; < 0: none do."""
+    compete_above: float = 0.90
+    """Candidates compete in partitions of at least this share of all rows."""
+    breakout_multiplier: float | None = None
+    """How far above its threshold a column's RILM leaves it alone; None: never."""
+    breakout_thresholds: tuple[tuple[str, float], ...] = ()
+    """RILM threshold of a single column; others take the spec's thresholds."""
+
+    @property
+    def name(self) -> str:
+        return "paper"
+
+    def __post_init__(self) -> None:
+        if not self.cut_points or set(self.cut_points) - {"median", "bin_edges"}:
+            raise SpecError("paper.cut_points takes 'median' and 'bin_edges'")
+        for key in ("bin_edges_above", "compete_above"):
+            if not 0.0 <= getattr(self, key) <= 1.0:
+                raise SpecError(f"paper.{key} is a share between 0 and 1")
+        if self.max_bin_edges < 1 or self.min_bin_values < 2:
+            raise SpecError("paper.max_bin_edges is >= 1 and min_bin_values >= 2")
+        _check_tails(self.tails)
+        multiplier = self.breakout_multiplier
+        if multiplier is not None and not 0.0 <= multiplier <= 1.0:
+            raise SpecError("paper.breakout_multiplier lies between 0 and 1")
+
+
+def _check_tails(tails: tuple[float, ...]) -> None:
+    if not tails or tails[-1] != 0.0 or any(not 0.0 <= tail < 50.0 for tail in tails):
+        raise SpecError(
+            "paper.tails are percentages below 50, the last of them 0",
+            hint="the last domain has to hold every value",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalPolicy:
+    """LeFevre's Mondrian: widest normalized range, strict median, no suppression."""
+
+    variant: Literal["fair", "as_published"] = "fair"
+    """`as_published` never tries the next-widest column, as the paper's baseline."""
+
+    @property
+    def name(self) -> str:
+        return "original"
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("fair", "as_published"):
+            raise SpecError("original.variant is 'fair' or 'as_published'")
+
+
+Policy = PaperPolicy | OriginalPolicy
+POLICIES: dict[str, type[Policy]] = {"paper": PaperPolicy, "original": OriginalPolicy}

@@ -1,0 +1,255 @@
+"""Leaves → released columns: ranges, representatives, hierarchy labels, blanks."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core_mondrian.classes import ReleasedClasses
+from core_mondrian.encode.encoder import Encoded
+from core_mondrian.encode.table import EncodedColumn
+from core_mondrian.kernels.boxes import (
+    find_boxes,
+    find_means,
+    find_medians,
+    find_nodes,
+)
+from core_mondrian.partition.engine import Grown
+from core_mondrian.spec import Numbers, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What each class shows in one column: an index into ``shown``; -1: blank."""
+
+    index: NDArray[np.int32]
+    shown: pa.Array
+    nodes: NDArray[np.int32] | None = None
+    representatives: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recoded:
+    """The released quasi-identifiers, row by row, and the classes behind them."""
+
+    columns: dict[str, pa.Array]
+    keep: NDArray[np.bool_] | None
+    """Rows that are released; None: all, suppressed ones blanked."""
+    classes: ReleasedClasses
+    digest: str
+    """SHA-256 of the multiset of released tuples."""
+
+
+def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
+    """Give every row the label of its class in every quasi-identifier."""
+    labels = _label_columns(encoded, grown, spec)
+    leaf_of_tuple = _number_leaves(grown)
+    class_of_leaf = _number_classes(labels)
+    classes = _describe(encoded, leaf_of_tuple, class_of_leaf, labels)
+    leaf_of_row = leaf_of_tuple[encoded.row_tuple]
+    is_released = leaf_of_row >= 0
+    keep: NDArray[np.bool_] | None = None
+    if spec.suppressed == "drop" and not is_released.all():
+        keep = is_released
+        leaf_of_row = leaf_of_row[keep]
+    columns = {
+        column.name: _spread(item, leaf_of_row)
+        for column, item in zip(encoded.table.columns, labels, strict=True)
+    }
+    return Recoded(
+        columns,
+        keep,
+        classes,
+        _digest(grown.tree.columns, labels, classes, class_of_leaf),
+    )
+
+
+def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
+    tree, table = grown.tree, encoded.table
+    starts, stops = tree.start[tree.leaves], tree.stop[tree.leaves]
+    low = np.empty((tree.n_classes, len(table.columns)), dtype=np.int32)
+    high = np.empty_like(low)
+    find_boxes(grown.tuples, grown.work, starts, stops, low, high)
+    labels = []
+    for i, column in enumerate(table.columns):
+        box = np.ascontiguousarray(low[:, i]), np.ascontiguousarray(high[:, i])
+        values = encoded.values[i]
+        if column.kind == "category":
+            labels.append(_label_categories(column, grown, i, box))
+        elif spec.format_of(column.name) == "interval":
+            labels.append(_label_intervals(column, values, box))
+        else:
+            how = spec.format_of(column.name)
+            labels.append(_label_representatives(grown, i, values, box, how))
+    return labels
+
+
+def _label_categories(
+    column: EncodedColumn,
+    grown: Grown,
+    i: int,
+    box: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> Labels:
+    nodes = np.empty(box[0].size, dtype=np.int32)
+    find_nodes(grown.columns, i, *box, nodes)
+    if column.hierarchy is None:
+        return Labels(nodes, pa.array([], pa.string()))
+    # The engine's tree has one more node, the leaf of missing values.
+    place = 1 + int(column.hierarchy.n_children[0])
+    nodes = np.where(nodes > place, nodes - 1, nodes).astype(np.int32)
+    labels = pa.array(column.hierarchy.labels, pa.string())
+    # Nodes of one label are one label: their classes look the same.
+    plain = labels.dictionary_encode()
+    first = plain.indices.to_numpy().astype(np.int32)
+    index = np.where(nodes < 0, np.int32(-1), first[nodes])
+    return Labels(index, plain.dictionary, nodes=nodes)
+
+
+def _label_intervals(
+    column: EncodedColumn,
+    values: pa.Array,
+    box: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> Labels:
+    low, high = (codes.astype(np.int64) for codes in box)
+    missing = column.missing
+    # A class that mixes missing and present values shows neither.
+    pair = np.where(high == missing, -1, low * (missing + 1) + high)
+    distinct, index = np.unique(pair, return_inverse=True)
+    is_blank = bool(distinct.size) and distinct[0] < 0
+    distinct = distinct[1:] if is_blank else distinct
+    smallest = values.take(pa.array(distinct // (missing + 1)))
+    largest = values.take(pa.array(distinct % (missing + 1)))
+    bounds = smallest.cast(pa.string()), largest.cast(pa.string())
+    ranges = pc.binary_join_element_wise("[", bounds[0], ", ", bounds[1], "]", "")
+    single = distinct // (missing + 1) == distinct % (missing + 1)
+    shown = pc.if_else(pa.array(single), bounds[0], ranges)
+    return Labels((index - is_blank).astype(np.int32).ravel(), shown)
+
+
+def _label_representatives(
+    grown: Grown,
+    i: int,
+    values: pa.Array,
+    box: tuple[NDArray[np.int32], NDArray[np.int32]],
+    how: Numbers,
+) -> Labels:
+    tree = grown.tree
+    bounds = tree.start[tree.leaves], tree.stop[tree.leaves]
+    missing = len(values)
+    if how == "median":
+        codes = np.empty(box[0].size, dtype=np.int32)
+        find_medians(grown.tuples, grown.work, i, *bounds, codes)
+        index = np.where(box[1] == missing, np.int32(-1), codes)
+        offset = int(grown.columns.info.value_offset[i])
+        numbers = np.append(grown.columns.values[offset : offset + missing], np.nan)
+        return Labels(index, values, representatives=numbers[index])
+    means = np.empty(box[0].size, dtype=np.float64)
+    find_means(grown.tuples, grown.columns, grown.work, i, *bounds, means)
+    means[box[1] == missing] = np.nan
+    means = _as_shown(means, values.type)
+    distinct, index = np.unique(means, return_inverse=True, equal_nan=True)
+    has_blank = distinct.size > 0 and bool(np.isnan(distinct[-1]))
+    n = distinct.size - has_blank
+    index = np.where(index == n, -1, index).astype(np.int32) if has_blank else index
+    shown = _typed(distinct[:n], values.type)
+    return Labels(index.astype(np.int32).ravel(), shown, representatives=means)
+
+
+def _as_shown(means: NDArray[np.float64], kind: pa.DataType) -> NDArray[np.float64]:
+    """Round the mean of dates and times down to a whole unit of their type."""
+    return np.floor(means) if pa.types.is_temporal(kind) else means
+
+
+def _typed(means: NDArray[np.float64], kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_temporal(kind):
+        return pa.array(means, pa.float64())
+    wide = pa.int32() if kind.bit_width == 32 else pa.int64()
+    return pa.array(means.astype(np.int64)).cast(wide).view(kind)
+
+
+def _number_leaves(grown: Grown) -> NDArray[np.int32]:
+    """Return the place among the tree's classes of each tuple; -1: suppressed."""
+    place = np.full(grown.tree.n_nodes, -1, dtype=np.int32)
+    place[grown.tree.leaves] = np.arange(grown.tree.n_classes)
+    return place[grown.tree.leaf_of_tuple]
+
+
+def _number_classes(labels: list[Labels]) -> NDArray[np.int64]:
+    """Number the leaves so that those which look alike are one class."""
+    number = np.zeros(labels[0].index.size, dtype=np.int64)
+    n = 1
+    for item in labels:
+        width = len(item.shown) + 1
+        if n > (2**62) // width:
+            distinct, number = np.unique(number, return_inverse=True)
+            n = distinct.size
+        number = number * width + item.index + 1
+        n *= width
+    _, number = np.unique(number, return_inverse=True)
+    return number.astype(np.int64)
+
+
+def _describe(
+    encoded: Encoded,
+    leaf_of_tuple: NDArray[np.int32],
+    class_of_leaf: NDArray[np.int64],
+    labels: list[Labels],
+) -> ReleasedClasses:
+    first = np.zeros(int(class_of_leaf.max(initial=-1)) + 1, dtype=np.int64)
+    first[class_of_leaf[::-1]] = np.arange(class_of_leaf.size)[::-1]
+    of_tuple = np.append(class_of_leaf, -1)[leaf_of_tuple].astype(np.int32)
+    counted = np.bincount(
+        of_tuple[of_tuple >= 0],
+        weights=encoded.table.counts[of_tuple >= 0],
+        minlength=first.size,
+    )
+    return ReleasedClasses(
+        of_tuple,
+        counted.astype(np.int64),
+        tuple(None if x.nodes is None else x.nodes[first] for x in labels),
+        tuple(
+            None if x.representatives is None else x.representatives[first]
+            for x in labels
+        ),
+    )
+
+
+def _spread(labels: Labels, leaf_of_row: NDArray[np.int32]) -> pa.Array:
+    """Return one column of the release; suppressed rows (leaf -1) are blank."""
+    index = np.append(labels.index, np.int32(-1))[leaf_of_row]
+    # A validity bitmap, not a null in the dictionary: Arrow cannot write the latter.
+    mask = index < 0
+    indices = pa.array(index, mask=mask if mask.any() else None)
+    if pa.types.is_string(labels.shown.type):
+        return pa.DictionaryArray.from_arrays(indices, labels.shown)
+    return labels.shown.take(indices)
+
+
+def _digest(
+    names: tuple[str, ...],
+    labels: list[Labels],
+    classes: ReleasedClasses,
+    class_of_leaf: NDArray[np.int64],
+) -> str:
+    """Hash the distinct released tuples, sorted by what they show, with their rows."""
+    digest = hashlib.sha256()
+    ranks = []
+    for name, item in zip(names, labels, strict=True):
+        order = pc.sort_indices(item.shown).to_numpy()
+        used = np.zeros(len(item.shown), dtype=bool)
+        used[item.index[item.index >= 0]] = True
+        order = order[used[order]]
+        rank = np.full(len(item.shown) + 1, -1, dtype=np.int64)
+        rank[order] = np.arange(order.size)
+        ranks.append(rank[item.index])
+        texts = item.shown.take(pa.array(order)).cast(pa.string()).to_pylist()
+        digest.update("\0".join([name, *texts]).encode() + b"\1")
+    leaf = np.zeros(classes.n_classes, dtype=np.int64)
+    leaf[class_of_leaf] = np.arange(class_of_leaf.size)
+    table = np.array([rank[leaf] for rank in ranks] + [classes.rows])
+    table = table[:, np.lexsort(table[:-1][::-1])]
+    digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
+    return digest.hexdigest()

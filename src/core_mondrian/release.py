@@ -1,0 +1,100 @@
+"""Release: what is given back, and the evidence that goes with it."""
+
+import platform
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, Generic, TypeVar
+
+from core_mondrian import __version__
+from core_mondrian.classes import ReleasedClasses
+from core_mondrian.encode.table import EncodedTable
+from core_mondrian.measure.quality import Shortfall, check, score
+from core_mondrian.measure.utility import Measures, measure
+from core_mondrian.measure.verify import Verification
+from core_mondrian.partition.funnel import Funnel
+from core_mondrian.spec import Spec
+from core_mondrian.tree import PartitionTree
+
+FrameT = TypeVar("FrameT")
+
+
+@dataclass(frozen=True)
+class Release(Generic[FrameT]):
+    """A verified release. ``data`` is the caller's kind of frame."""
+
+    data: FrameT
+    spec: Spec
+    tree: PartitionTree
+    funnel: Funnel
+    verification: Verification
+    digest: str
+    """SHA-256 of the released tuples as a multiset: no row order, no frame library."""
+    input_digest: str
+    n_rows: int
+    n_suppressed: int
+    n_blanked: int
+    """Cells blanked to repair missing patterns too small for a class."""
+    budget: int
+    """Rows that might have been suppressed."""
+    seconds: dict[str, float]
+    """CPU seconds of each stage."""
+    _table: EncodedTable = field(repr=False)
+    _classes: ReleasedClasses = field(repr=False)
+
+    @cached_property
+    def _measures(self) -> Measures:
+        return measure(self._table, self._classes)
+
+    def measures(self) -> Measures:
+        """Return what was lost; computed once, when first asked for."""
+        return self._measures
+
+    def shortfalls(self) -> tuple[Shortfall, ...]:
+        """Return the spec's quality thresholds that the release does not reach."""
+        return check(self.measures(), self.spec.thresholds, self.spec.exclude)
+
+    def score(self) -> float:
+        """Return the run score against the spec's thresholds; higher is better."""
+        return score(self.measures(), self.spec.thresholds, self.spec.exclude)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what a reviewer signs: what was asked, reached and produced.
+
+        It holds no cell of the input and nothing that depends on row order, threads
+        or the clock.
+        """
+        packages = ("numpy", "numba", "pyarrow")
+        return {
+            "format": 1,
+            "spec": self.spec.to_json(),
+            "rows": {
+                "in": self.n_rows,
+                "released": self.n_rows - self.n_suppressed,
+                "suppressed": self.n_suppressed,
+                "budget": self.budget,
+            },
+            "cells_blanked": self.n_blanked,
+            "classes": self.verification.n_classes,
+            "models": [
+                {"name": result.name, "reached": result.reached}
+                for result in self.verification.models
+            ],
+            "digests": {
+                "input": self.input_digest,
+                "tree": self.tree.digest,
+                "release": self.digest,
+            },
+            "funnel": self.funnel.to_json(),
+            "versions": {
+                "core-mondrian": __version__,
+                "python": platform.python_version(),
+                **{package: version(package) for package in packages},
+            },
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Release({self.n_rows - self.n_suppressed} of {self.n_rows} rows in "
+            f"{self.verification.n_classes} classes, digest {self.digest[:12]})"
+        )

@@ -1,0 +1,333 @@
+"""Spec: everything that can change a released cell, as one value; TOML in and out."""
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from core_mondrian.budget import Suppression, exact, parse_suppression
+from core_mondrian.errors import SpecError
+from core_mondrian.hierarchy import Hierarchy, read_hierarchy
+from core_mondrian.models.base import PrivacyModel
+from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.policies import POLICIES, OriginalPolicy, PaperPolicy, Policy
+
+Numbers = Literal["interval", "mean", "median"]
+Missing = Literal["pattern", "value"]
+Suppressed = Literal["drop", "blank"]
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "numbers": ("interval", "mean", "median"),
+    "missing": ("pattern", "value"),
+    "suppressed": ("drop", "blank"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Quality a release should reach; None: not asked. Defaults of the reference."""
+
+    pct_non_suppressed: float | None = 0.99
+    rilm_categorical: float | None = 0.90
+    rilm_numerical: float | None = None
+    pearson: float | None = 0.90
+    nmi: float | None = 0.80
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise SpecError(f"thresholds.{item.name} lies between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What is asked of a release.
+
+    >>> Spec(("age", "sex"), models=(KAnonymity(5),)).min_rows
+    5
+    """
+
+    quasi_identifiers: tuple[str, ...]
+    models: tuple[PrivacyModel, ...]
+    identifiers: tuple[str, ...] = ()
+    """Columns removed from the release."""
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    policy: Policy = field(default_factory=PaperPolicy)
+    missing: Missing = "pattern"
+    suppress: Suppression | None = None
+    """None: the policy's default, 1 % for `paper` and nothing for `original`."""
+    suppressed: Suppressed = "drop"
+    numbers: Numbers = "interval"
+    numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
+    inline_below: int = 1000
+    """Partitions with fewer rows are solved in place, with backtracking (§3.5)."""
+    exclude: tuple[str, ...] = ()
+    """Quasi-identifiers left out of the minima that thresholds are compared with."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    null_values: tuple[str, ...] = ("",)
+    """What a missing value looks like in a CSV file."""
+
+    def __post_init__(self) -> None:
+        _check_columns(self)
+        _check_options(self)
+
+    @property
+    def min_rows(self) -> int:
+        """Rows below which no class can pass every model."""
+        return max(model.min_rows for model in self.models)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Columns the models read, in the order they are first named."""
+        named = (model.sensitive for model in self.models)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column the spec names."""
+        return (*self.quasi_identifiers, *self.sensitive, *self.identifiers)
+
+    def budget(self, n_rows: int) -> int:
+        """Return the rows that may be suppressed out of ``n_rows``."""
+        if self.suppress is not None:
+            return self.suppress.whole_rows(n_rows)
+        default = "1%" if isinstance(self.policy, PaperPolicy) else 0
+        return parse_suppression(default).whole_rows(n_rows)
+
+    def format_of(self, column: str) -> Numbers:
+        """Return how numbers of ``column`` are released."""
+        return self.numbers_by_column.get(column, self.numbers)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec as plain values; hierarchies by digest, not by content."""
+        plain: dict[str, Any] = {
+            item.name: getattr(self, item.name) for item in dataclasses.fields(self)
+        }
+        plain["models"] = [_describe(model) for model in self.models]
+        plain["policy"] = {"name": self.policy.name, **dataclasses.asdict(self.policy)}
+        plain["hierarchies"] = {
+            name: hierarchy_digest(tree) for name, tree in self.hierarchies.items()
+        }
+        plain["thresholds"] = dataclasses.asdict(self.thresholds)
+        suppress = self.suppress
+        plain["suppress"] = None if suppress is None else str(suppress)
+        plain["numbers_by_column"] = dict(self.numbers_by_column)
+        result: dict[str, Any] = json.loads(json.dumps(plain))
+        if suppress is not None and suppress.multiplier != 1:
+            result["suppress_multiplier"] = float(suppress.multiplier)
+        return result
+
+
+def _describe(model: PrivacyModel) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "sensitive": model.sensitive,
+        "parameters": list(model.parameters),
+    }
+
+
+def hierarchy_digest(hierarchy: Hierarchy) -> str:
+    """Return a digest of the tree's labels and shape."""
+    digest = hashlib.sha256(json.dumps(hierarchy.labels).encode())
+    for array in (hierarchy.low, hierarchy.high, hierarchy.n_children):
+        digest.update(array.astype("<i4").tobytes())
+    return digest.hexdigest()
+
+
+def _check_columns(spec: Spec) -> None:
+    if not spec.quasi_identifiers:
+        raise SpecError(
+            "no quasi-identifier",
+            hint="name at least one: --qid COLUMN, or in the spec",
+        )
+    roles: dict[str, str] = {}
+    for role in ("quasi_identifiers", "sensitive", "identifiers"):
+        for name in getattr(spec, role):
+            if not isinstance(name, str):
+                raise SpecError(f"{role} are column names, got {type(name).__name__}")
+            if name in roles:
+                raise SpecError(f"column {name!r} named twice: {roles[name]}, {role}")
+            roles[name] = role
+    for key in ("hierarchies", "numbers_by_column", "exclude"):
+        stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
+        if stray:
+            raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
+
+
+def _check_options(spec: Spec) -> None:
+    if not spec.models:
+        raise SpecError("no privacy model", hint="the usual one is k = 5")
+    for model in spec.models:
+        if not isinstance(model, PrivacyModel):
+            raise SpecError(f"{type(model).__name__} is not a privacy model")
+    for key, allowed in _CHOICES.items():
+        _check_choice(key, getattr(spec, key), allowed)
+    for name, numbers in spec.numbers_by_column.items():
+        _check_choice(f"numbers of {name!r}", numbers, _CHOICES["numbers"])
+    if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
+        raise SpecError("inline_below is a number of rows >= 0")
+    if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
+        None,
+        Suppression(),
+        Suppression(rows=0),
+    ):
+        raise SpecError(
+            "policy 'original' suppresses nothing, but a budget is given",
+            hint="drop suppress, or take policy 'paper'",
+        )
+
+
+def _check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise SpecError(f"{key} is one of {', '.join(allowed)}")
+
+
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    "quasi_identifiers": list,
+    "identifiers": list,
+    "k": int,
+    "policy": str,
+    "missing": str,
+    "suppress": (str, int),
+    "suppress_multiplier": (int, float),
+    "suppressed": str,
+    "numbers": (str, dict),
+    "inline_below": int,
+    "exclude": list,
+    "null_values": list,
+    "hierarchies": dict,
+    "thresholds": dict,
+    "paper": dict,
+    "original": dict,
+}
+
+
+def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
+    """Build a spec from TOML's plain values; files are relative to ``folder``.
+
+    Raises:
+        SpecError: an unknown key, a value of the wrong kind, or a contradiction.
+    """
+    _check_keys(asked, _KEYS, "")
+    for key, value in asked.items():
+        kinds = _KEYS[key]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
+    if "k" not in asked:
+        raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
+    by_column, numbers = _numbers(asked.get("numbers", "interval"))
+    simple = ("missing", "suppressed", "inline_below")
+    lists = ("quasi_identifiers", "identifiers", "exclude", "null_values")
+    given = {key: asked[key] for key in simple if key in asked}
+    given |= {key: _texts(asked[key], key) for key in lists if key in asked}
+    return Spec(
+        **{"quasi_identifiers": (), **given},
+        models=(KAnonymity(asked["k"]),),
+        policy=_policy(asked),
+        suppress=_suppress(asked),
+        numbers=numbers,
+        numbers_by_column=by_column,
+        hierarchies=_hierarchies(asked.get("hierarchies", {}), folder),
+        thresholds=_thresholds(asked.get("thresholds", {})),
+    )
+
+
+def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
+    for key in asked:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {sorted(known)}"
+            raise SpecError(f"unknown key {where + key!r} in the spec", hint=hint)
+
+
+def _texts(values: list[Any], key: str) -> tuple[str, ...]:
+    if any(not isinstance(value, str) for value in values):
+        raise SpecError(f"{key} is a list of texts")
+    return tuple(values)
+
+
+def _numbers(asked: str | dict[str, Any]) -> tuple[dict[str, Numbers], Numbers]:
+    if isinstance(asked, str):
+        return {}, asked  # type: ignore[return-value]  # Spec checks the choice
+    by_column = dict(asked)
+    return by_column, by_column.pop("default", "interval")
+
+
+def _policy(asked: Mapping[str, Any]) -> Policy:
+    name = asked.get("policy", "paper")
+    _check_choice("policy", name, tuple(POLICIES))
+    for other in set(POLICIES) - {name}:
+        if other in asked:
+            raise SpecError(f"[{other}] is given, but the policy is {name!r}")
+    options = dict(asked.get(name, {}))
+    fields = {item.name: item for item in dataclasses.fields(POLICIES[name])}
+    _check_keys(options, fields, f"{name}.")
+    if isinstance(options.get("breakout_thresholds"), dict):
+        options["breakout_thresholds"] = tuple(options["breakout_thresholds"].items())
+    if options.get("rilm_epsilon") == "always":  # TOML has no null
+        options["rilm_epsilon"] = None
+    frozen = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in options.items()
+    }
+    try:
+        policy: Policy = POLICIES[name](**frozen)  # type: ignore[arg-type]
+    except TypeError:
+        raise SpecError(f"[{name}] has a value of the wrong kind") from None
+    return policy
+
+
+def _suppress(asked: Mapping[str, Any]) -> Suppression | None:
+    multiplier = asked.get("suppress_multiplier", 1)
+    if "suppress" in asked:
+        return parse_suppression(asked["suppress"], multiplier)
+    least = asked.get("thresholds", {}).get("pct_non_suppressed")
+    if least is None and multiplier == 1:
+        return None
+    share = 1 - exact(0.99 if least is None else least, "pct_non_suppressed")
+    if asked.get("policy", "paper") == "original":
+        return None
+    return Suppression(share=share, multiplier=exact(multiplier, "suppress_multiplier"))
+
+
+def _hierarchies(asked: dict[str, Any], folder: Path) -> dict[str, Hierarchy]:
+    if any(not isinstance(file, str) for file in asked.values()):
+        raise SpecError("hierarchies name one file per column")
+    return {name: read_hierarchy(folder / file) for name, file in asked.items()}
+
+
+def _thresholds(asked: dict[str, Any]) -> Thresholds:
+    _check_keys(
+        asked, {f.name: f for f in dataclasses.fields(Thresholds)}, "thresholds."
+    )
+    for key, value in asked.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SpecError(f"thresholds.{key} is a number between 0 and 1")
+    return Thresholds(**asked)
+
+
+def load_spec(path: Path) -> Spec:
+    """Read a spec from a TOML file.
+
+    Raises:
+        SpecError: it cannot be read, is not TOML, or asks for what does not exist.
+    """
+    return spec_from_mapping(read_spec_mapping(path), path.parent)
+
+
+def read_spec_mapping(path: Path) -> dict[str, Any]:
+    """Read a spec file's plain values."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"spec {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SpecError(f"spec {path}: not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"spec {path}: {error}") from None

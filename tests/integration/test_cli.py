@@ -1,0 +1,460 @@
+"""The command line: every good run, every bad input, and no cell in any message."""
+
+import csv
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core_mondrian.cli.main import run
+
+CANARY = "CANARY-7391"
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
+    """Run a command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: object) -> Done:
+        with pytest.raises(SystemExit) as caught:
+            run([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        code = caught.value.code
+        assert isinstance(code, int | None)
+        assert "Traceback" not in captured.err
+        assert CANARY not in captured.out + captured.err
+        return Done(code or 0, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """A table of 60 people with a canary in each."""
+    path = tmp_path / "people.parquet"
+    pq.write_table(people_table(), path)
+    return path
+
+
+def people_table() -> Any:
+    rows = range(60)
+    return pa.table(
+        {
+            "name": [f"{CANARY} {i}" for i in rows],
+            "age": [20 + i % 20 for i in rows],
+            "town": [f"{CANARY} {i % 4}" for i in rows],
+            "note": [None if i % 7 == 0 else CANARY for i in rows],
+        }
+    )
+
+
+def flags(target: str = "out.parquet") -> list[str]:
+    return [target, "--qid", "age", "--qid", "town", "--k", "3", "--identifier", "name"]
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Good runs
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".arrow", ".feather"])
+def test_a_release_is_written_and_verifies(
+    cli: Command, people: Path, tmp_path: Path, suffix: str
+) -> None:
+    done = cli("anonymize", people, *flags(f"out{suffix}"))
+    checked = cli("verify", f"out{suffix}", "--qid", "age", "--qid", "town", "--k", 3)
+
+    assert done.code == 0, done.err
+    assert done.out == ""
+    assert checked.code == 0, checked.err
+    assert files_in(tmp_path) == sorted(
+        [f"out{suffix}", f"out{suffix}.manifest.json", "people.parquet"]
+    )
+    for word in ("60 in", "classes", "3-anonymity", "age", "town", "digest", "wrote"):
+        assert word in done.err
+
+
+def test_the_release_keeps_rows_and_columns_that_are_not_quasi_identifiers(
+    cli: Command, people: Path
+) -> None:
+    assert cli("anonymize", people, *flags(), "--suppress", "0").code == 0
+
+    released = pq.read_table("out.parquet")
+    assert released.column_names == ["age", "town", "note"]
+    assert released["note"].equals(pq.read_table(people)["note"])
+    assert released.schema.field("note").type == pa.string()
+
+
+def test_csv_columns_pass_through_byte_for_byte(cli: Command, tmp_path: Path) -> None:
+    notes = ["007", "1.50", "NA", "a,b", "", " x ", 'q"r', "two\nlines"] * 3
+    ages = [str(30 + i % 3) for i in range(len(notes))]
+    source = tmp_path / "in.csv"
+    with source.open("w", newline="") as file:
+        csv.writer(file).writerows([("age", "note"), *zip(ages, notes, strict=True)])
+
+    done = cli("anonymize", source, "out.csv", "--qid", "age", "--k", "2")
+
+    assert done.code == 0, done.err
+    with Path("out.csv").open(newline="") as file:
+        assert [row[1] for row in csv.reader(file)] == ["note", *notes]
+
+
+def test_json_is_the_only_thing_on_the_standard_output(
+    cli: Command, people: Path
+) -> None:
+    done = cli("anonymize", people, *flags(), "--json")
+
+    found = json.loads(done.out)
+    manifest = json.loads(Path("out.parquet.manifest.json").read_text())
+    assert found.pop("measures")
+    assert found == manifest
+
+
+def test_measures_can_be_left_out(cli: Command, people: Path) -> None:
+    done = cli("anonymize", people, *flags(), "--json", "--no-measures")
+
+    assert "measures" not in json.loads(done.out)
+    assert "RILM" not in done.err
+
+
+def test_flags_override_the_spec_and_its_files_are_relative_to_it(
+    cli: Command, people: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    towns = "".join(f"{CANARY} {i};half {i // 2};*\n" for i in range(4))
+    (folder / "town.csv").write_text(towns)
+    (folder / "spec.toml").write_text(
+        'quasi_identifiers = ["age", "town"]\nidentifiers = ["name"]\nk = 50\n'
+        'suppress = "0%"\n[hierarchies]\ntown = "town.csv"\n'
+    )
+    spec = ["--spec", "specs/spec.toml"]
+
+    done = cli("anonymize", people, "a.parquet", *spec, "--k", "4", "--json")
+    plain = cli("anonymize", people, "b.parquet", *spec, "--json")
+    local = ["--hierarchy", "town=specs/town.csv"]
+    named = cli("anonymize", people, *flags("c.parquet"), *local, "--json")
+
+    for run_, k in ((done, 4), (plain, 50), (named, 3)):
+        assert run_.code == 0, run_.err
+        models = json.loads(run_.out)["spec"]["models"]
+        assert models[0]["name"] == f"{k}-anonymity"
+        assert "town" in json.loads(run_.out)["spec"]["hierarchies"]
+    (folder / "town.csv").unlink()
+    assert cli("verify", "a.parquet", *spec, "--k", "4").code == 0
+
+
+def test_overwrite_replaces_both_files(cli: Command, people: Path) -> None:
+    Path("out.parquet").write_text("old")
+    Path("out.parquet.manifest.json").write_text("old")
+
+    assert cli("anonymize", people, *flags()).code == 2
+    assert Path("out.parquet").read_text() == "old"
+    assert cli("anonymize", people, *flags(), "--overwrite").code == 0
+    assert pq.read_table("out.parquet").num_rows > 0
+
+
+@pytest.mark.parametrize(
+    "name", ["two words", "größe", "line\nbreak", "[red]x", "a=b", "tab\there", "'\""]
+)
+def test_column_names_may_be_anything(cli: Command, tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({name: [1, 1, 2, 2, 3, 3], "x": list("aabbcc")})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+
+    done = cli("anonymize", "in.csv", "out.csv", "--qid", name, "--k", "2")
+    looked = cli("inspect", "out.csv")
+
+    assert done.code == 0, done.err
+    assert looked.code == 0, looked.err
+    assert pd.read_csv("out.csv").columns.tolist() == [name, "x"]
+
+
+def test_verify_tells_a_table_that_fails(cli: Command, people: Path) -> None:
+    done = cli("verify", people, "--qid", "name", "--k", "2", "--json")
+
+    assert done.code == 5
+    assert json.loads(done.out)["passed"] is False
+    assert "60 of 60 classes" in done.err
+
+
+def test_verify_compares_texts_as_they_stand(cli: Command, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("a,b\n1,x\n1.0,x\n")
+
+    assert cli("verify", "in.csv", "--qid", "a", "--k", "2").code == 5
+
+
+def test_inspect_shows_counts(cli: Command, people: Path) -> None:
+    shown = cli("inspect", people)
+    plain = json.loads(cli("inspect", people, "--json").out)
+
+    assert shown.code == 0
+    assert "nearly unique" in shown.out
+    assert [column["n_distinct"] for column in plain["columns"]] == [60, 20, 4, 1]
+
+
+def test_version_and_help_are_shown(cli: Command) -> None:
+    assert cli("--version").out.strip()
+    assert "anonymize" in cli("--help").out
+
+
+def test_help_needs_no_heavy_package() -> None:
+    script = (
+        "import sys, time\n"
+        "from core_mondrian.cli.main import run\n"
+        "try:\n    run(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numba', 'pandas', 'polars', 'pyarrow', 'numpy', 'narwhals'}\n"
+        "print(sorted(heavy & set(sys.modules)), time.process_time() < 0.5)\n"
+    )
+
+    done = python(script)
+
+    assert done.stdout.splitlines()[-1] == "[] True"
+
+
+# Bad requests and bad data
+
+
+def environment() -> dict[str, str]:
+    paths = [str(SOURCE), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def python(script: str, *arguments: str, **options: Any) -> Any:
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script, *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        pytest.param(["--qid", "agee", "--k", "3"], 2, "agee", id="unknown column"),
+        pytest.param(
+            ["--qid", "age", "--qid", "age", "--k", "3"], 2, "twice", id="twice"
+        ),
+        pytest.param(["--k", "3"], 2, "no quasi-identifier", id="no column"),
+        pytest.param(["--qid", "age"], 2, "k is missing", id="no k"),
+        pytest.param(["--qid", "age", "--k", "1"], 2, "k >= 2", id="k too small"),
+        pytest.param(["--qid", "age", "--k", "x"], 2, "", id="k no number"),
+        pytest.param(
+            ["--qid", "age", "--k", "61"], 4, "60 rows", id="k above the rows"
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--suppress", "x"],
+            2,
+            "suppress",
+            id="suppress",
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--policy", "x"], 2, "policy", id="policy"
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--numbers", "x"], 2, "numbers", id="numbers"
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--threads", "0"], 2, "", id="threads"
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--hierarchy", "x"],
+            2,
+            "COLUMN=",
+            id="hierarchy",
+        ),
+        pytest.param(
+            ["--qid", "town", "--k", "3", "--hierarchy", "town=none.csv"],
+            3,
+            "none.csv",
+            id="hierarchy file",
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--identifier", "age"], 2, "twice", id="roles"
+        ),
+        pytest.param(["--spec", "none.toml"], 2, "none.toml", id="no spec file"),
+        pytest.param(["--spec", "bad.toml"], 2, "unknown key", id="unknown key"),
+        pytest.param(["--spec", "people.parquet"], 2, "people", id="spec not text"),
+        pytest.param(["--nonsense"], 2, "nonsense", id="unknown option"),
+    ],
+)
+def test_bad_requests_are_explained_and_write_nothing(
+    cli: Command,
+    people: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    (tmp_path / "bad.toml").write_text('k = 3\nquasi_identifers = ["age"]\n')
+
+    done = cli("anonymize", people, "out.parquet", *arguments)
+
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+    assert files_in(tmp_path) == ["bad.toml", "people.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        pytest.param("none.csv", None, 3, id="missing"),
+        pytest.param("in.csv", b"", 3, id="empty"),
+        pytest.param("in.csv", b"age,town\n", 4, id="no rows"),
+        pytest.param("in.csv", b"age,age\n1,2\n", 3, id="columns of one name"),
+        pytest.param("in.csv", b"age,town\n1,CANARY-7391,3\n", 3, id="ragged"),
+        pytest.param("in.csv", b'age,town\n1,"CANARY-7391', 3, id="cut"),
+        pytest.param("in.csv", b"age,town\n1,CANARY-7391\xff\n", 3, id="bytes"),
+        pytest.param("in.parquet", b"PAR1 CANARY-7391", 3, id="damaged"),
+        pytest.param("in.csv", b"PAR1\x00\xffCANARY-7391", 3, id="wrong suffix"),
+        pytest.param("in.txt", b"age\n1\n", 3, id="unknown suffix"),
+        pytest.param("in.csv", b"CANARY-73,x\n1,2\n", 2, id="other columns"),
+    ],
+)
+def test_bad_tables_are_explained_and_write_nothing(
+    cli: Command, tmp_path: Path, name: str, content: bytes | None, code: int
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+
+    done = cli("anonymize", name, *flags("out.csv")[:-2])
+
+    assert done.code == code, done.err
+    assert done.err.startswith("error: ")
+    assert files_in(tmp_path) == ([] if content is None else [name])
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        pytest.param("people.parquet", 2, id="the source"),
+        pytest.param("none/out.parquet", 6, id="no folder"),
+        pytest.param("out.txt", 2, id="suffix"),
+        pytest.param("/dev/null", 2, id="device"),
+    ],
+)
+def test_bad_targets_are_explained(
+    cli: Command, people: Path, tmp_path: Path, target: str, code: int
+) -> None:
+    done = cli("anonymize", people, *flags(target), "--overwrite")
+
+    assert done.code == code
+    assert files_in(tmp_path) == ["people.parquet"]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(
+    cli: Command, people: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    def full(_handle: int) -> None:
+        raise OSError(errno.ENOSPC, CANARY)
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    done = cli("anonymize", people, *flags())
+
+    assert done.code == 6
+    assert "disk is full" in done.err
+    assert files_in(tmp_path) == ["people.parquet"]
+
+
+def test_a_bug_is_told_without_the_message_of_the_error(
+    cli: Command, people: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    def broken(*_arguments: object, **_options: object) -> None:
+        raise KeyError(CANARY)
+
+    monkeypatch.setattr("core_mondrian.files.read_table", broken)
+
+    done = cli("anonymize", people, *flags())
+
+    assert done.code == 70
+    assert "KeyError in anonymize.py, line" in done.err
+    assert "report" in done.err
+    assert files_in(tmp_path) == ["people.parquet"]
+
+
+INTERRUPTED = """
+import os, signal, sys
+import core_mondrian.files as files
+write = files._write_parquet
+def interrupt(*arguments):
+    write(*arguments)
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+files._write_parquet = interrupt
+from core_mondrian.cli.main import run
+run(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupt_in_the_middle_of_writing_leaves_nothing(
+    people: Path, tmp_path: Path, name: str, code: int
+) -> None:
+    done = python(
+        INTERRUPTED, name, "anonymize", str(people), *flags(), cwd=str(tmp_path)
+    )
+
+    assert done.returncode == code
+    assert done.stderr.strip() == "interrupted; nothing was written"
+    assert done.stdout == ""
+    assert files_in(tmp_path) == ["people.parquet"]
+
+
+def test_a_closed_pipe_is_no_error(people: Path) -> None:
+    command = [sys.executable, "-m", "core_mondrian.cli.main", "inspect", str(people)]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with subprocess.Popen(  # noqa: S603
+        command, env=environment(), stdout=writer, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(writer)
+        _, err = process.communicate()
+
+    assert "Traceback" not in err
+    assert "internal" not in err
+
+
+def test_no_file_is_readable_before_it_is_complete(
+    cli: Command, people: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    seen: list[list[str]] = []
+    fsync = os.fsync
+
+    def look(handle: int) -> None:
+        seen.append([n for n in files_in(tmp_path) if not n.startswith(".")])
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", look)
+
+    assert cli("anonymize", people, *flags()).code == 0
+    assert seen[0] == ["people.parquet"]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
