@@ -2,11 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Where the UCI Adult files are, for tests and benchmarks that use them.
-ADULT ?= $(wildcard ../shared/data/adult)
-export CORE_MONDRIAN_ADULT ?= $(ADULT)
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference docs-picture clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"

@@ -4,12 +4,19 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from core_mondrian.encode.encoder import encode
+import narwhals as nw
+
+from core_mondrian.encode.encoder import collapse, encode
 from core_mondrian.errors import InternalError, SpecError
-from core_mondrian.frames import check_columns, open_frame, replace_columns
+from core_mondrian.frames import (
+    blank_cells,
+    check_columns,
+    open_frame,
+    replace_columns,
+)
 from core_mondrian.measure.verify import verify
 from core_mondrian.partition.engine import grow
-from core_mondrian.recode import recode
+from core_mondrian.recode import Recoded, recode
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
 
@@ -59,24 +66,24 @@ def anonymize(
     stages = _Stages(progress)
     frame = open_frame(data)
     check_columns(frame, spec.columns)
-    encoded = encode(frame, spec, stages.report("encode"))
+    coded = encode(frame, spec, stages.report("encode"))
     stages.end("encode")
+    stages.report("collapse")
+    encoded = collapse(coded)
+    stages.end("collapse")
     grown = grow(
         encoded.table, spec, threads=threads, report=stages.report("partition")
     )
     stages.end("partition")
     stages.report("recode")
     recoded = recode(encoded, grown, spec)
-    released: Any = replace_columns(
-        frame, recoded.columns, spec.identifiers, recoded.keep
-    )
+    released = _release_rows(frame, recoded, spec)
     stages.end("recode")
     stages.report("verify")
     verification = verify(released, spec, budget=grown.budget)
     n_suppressed = grown.tree.n_suppressed
-    if verification.n_rows + n_suppressed != encoded.table.n_rows + (
-        n_suppressed if spec.suppressed == "blank" else 0
-    ):
+    gone = n_suppressed if spec.suppressed == "drop" else 0
+    if verification.n_rows + gone != encoded.table.n_rows:
         raise InternalError("rows released and suppressed do not add up to rows read")
     stages.end("verify")
     return Release(
@@ -95,3 +102,15 @@ def anonymize(
         _table=encoded.table,
         _classes=recoded.classes,
     )
+
+
+def _release_rows(frame: nw.DataFrame[Any], recoded: Recoded, spec: Spec) -> Any:  # noqa: ANN401
+    """Return the caller's frame as it is released, suppressed rows dropped or blank."""
+    columns = dict(recoded.columns)
+    if not recoded.suppressed.any():
+        return replace_columns(frame, columns, spec.identifiers, None)
+    if spec.suppressed == "drop":
+        return replace_columns(frame, columns, spec.identifiers, ~recoded.suppressed)
+    for name in spec.sensitive:
+        columns[name] = blank_cells(frame, name, recoded.suppressed)
+    return replace_columns(frame, columns, spec.identifiers, None)

@@ -12,7 +12,22 @@ A message says what was expected, what was found and where. It may hold column n
 counts, positions and types, never what an input cell contains.
 """
 
+import re
+from collections.abc import Iterable
 from typing import ClassVar
+
+_DATA_LIKE = re.compile(r"\s*[+-]?[\d.,:/eE-]*\d[\d.,:/eE-]*\s*")
+
+
+def list_names(names: Iterable[object]) -> str:
+    """Spell out column names, unless they look like the first row of a table.
+
+    A CSV file without a header has cells for names, and those are not ours to print.
+    """
+    texts = [str(name) for name in names]
+    if any(_DATA_LIKE.fullmatch(text) for text in texts):
+        return f"{len(texts)} columns; is the first line a header?"
+    return str(texts)
 
 
 class MondrianError(Exception):

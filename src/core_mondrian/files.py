@@ -20,7 +20,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from core_mondrian.errors import DataError, MondrianError, OutputError, SpecError
+from core_mondrian.errors import (
+    DataError,
+    MondrianError,
+    OutputError,
+    SpecError,
+    list_names,
+)
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
@@ -159,7 +165,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DataError(
-            f"{path}: column names occur more than once: {twice}",
+            f"{path}: column names occur more than once: {list_names(twice)}",
             hint="give each column a name of its own",
         )
 

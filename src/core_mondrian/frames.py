@@ -6,9 +6,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.errors import DataError, SpecError
+from core_mondrian.errors import DataError, SpecError, list_names
 
 
 def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
@@ -34,7 +35,9 @@ def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
 def check_columns(frame: nw.DataFrame[Any], wanted: Iterable[str]) -> None:
     """Raise SpecError unless the frame has every wanted column."""
     if missing := sorted(set(wanted).difference(frame.columns)):
-        raise SpecError(f"not in the data: {missing}", hint=f"it has {frame.columns}")
+        raise SpecError(
+            f"not in the data: {missing}", hint=f"it has {list_names(frame.columns)}"
+        )
 
 
 def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
@@ -54,6 +57,14 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     if isinstance(native, pa.ChunkedArray):
         return native
     return pa.chunked_array([native])
+
+
+def blank_cells(
+    frame: nw.DataFrame[Any], name: str, rows: NDArray[np.bool_]
+) -> pa.Array:
+    """Return a column as Arrow with the cells of ``rows`` missing."""
+    column = arrow_column(frame, name).combine_chunks()
+    return pc.if_else(pa.array(rows), pa.scalar(None, column.type), column)
 
 
 def replace_columns(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.encoder import Encoded
 from core_mondrian.encode.table import EncodedColumn
+from core_mondrian.errors import InternalError
 from core_mondrian.kernels.boxes import (
     find_boxes,
     find_means,
@@ -36,8 +37,8 @@ class Recoded:
     """The released quasi-identifiers, row by row, and the classes behind them."""
 
     columns: dict[str, pa.Array]
-    keep: NDArray[np.bool_] | None
-    """Rows that are released; None: all, suppressed ones blanked."""
+    suppressed: NDArray[np.bool_]
+    """Rows that are left out, or blanked if the spec says so."""
     classes: ReleasedClasses
     digest: str
     """SHA-256 of the multiset of released tuples."""
@@ -50,21 +51,15 @@ def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
     class_of_leaf = _number_classes(labels)
     classes = _describe(encoded, leaf_of_tuple, class_of_leaf, labels)
     leaf_of_row = leaf_of_tuple[encoded.row_tuple]
-    is_released = leaf_of_row >= 0
-    keep: NDArray[np.bool_] | None = None
-    if spec.suppressed == "drop" and not is_released.all():
-        keep = is_released
-        leaf_of_row = leaf_of_row[keep]
+    suppressed = leaf_of_row < 0
+    if spec.suppressed == "drop":
+        leaf_of_row = leaf_of_row[~suppressed]
     columns = {
         column.name: _spread(item, leaf_of_row)
         for column, item in zip(encoded.table.columns, labels, strict=True)
     }
-    return Recoded(
-        columns,
-        keep,
-        classes,
-        _digest(grown.tree.columns, labels, classes, class_of_leaf),
-    )
+    digest = _digest(grown.tree.columns, labels, classes, class_of_leaf)
+    return Recoded(columns, suppressed, classes, digest)
 
 
 def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
@@ -96,7 +91,7 @@ def _label_categories(
     nodes = np.empty(box[0].size, dtype=np.int32)
     find_nodes(grown.columns, i, *box, nodes)
     if column.hierarchy is None:
-        return Labels(nodes, pa.array([], pa.string()))
+        raise InternalError("a category without a hierarchy")
     # The engine's tree has one more node, the leaf of missing values.
     place = 1 + int(column.hierarchy.n_children[0])
     nodes = np.where(nodes > place, nodes - 1, nodes).astype(np.int32)
@@ -105,7 +100,20 @@ def _label_categories(
     plain = labels.dictionary_encode()
     first = plain.indices.to_numpy().astype(np.int32)
     index = np.where(nodes < 0, np.int32(-1), first[nodes])
-    return Labels(index, plain.dictionary, nodes=nodes)
+    return _without_unused(Labels(index, plain.dictionary, nodes=nodes))
+
+
+def _without_unused(labels: Labels) -> Labels:
+    """Drop what no class shows: a dictionary must not list values that are gone."""
+    used = np.zeros(len(labels.shown), dtype=bool)
+    used[labels.index[labels.index >= 0]] = True
+    number = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
+    return Labels(
+        number[labels.index],
+        labels.shown.filter(pa.array(used)),
+        labels.nodes,
+        labels.representatives,
+    )
 
 
 def _label_intervals(
@@ -145,7 +153,7 @@ def _label_representatives(
         index = np.where(box[1] == missing, np.int32(-1), codes)
         offset = int(grown.columns.info.value_offset[i])
         numbers = np.append(grown.columns.values[offset : offset + missing], np.nan)
-        return Labels(index, values, representatives=numbers[index])
+        return _without_unused(Labels(index, values, representatives=numbers[index]))
     means = np.empty(box[0].size, dtype=np.float64)
     find_means(grown.tuples, grown.columns, grown.work, i, *bounds, means)
     means[box[1] == missing] = np.nan
@@ -239,9 +247,6 @@ def _digest(
     ranks = []
     for name, item in zip(names, labels, strict=True):
         order = pc.sort_indices(item.shown).to_numpy()
-        used = np.zeros(len(item.shown), dtype=bool)
-        used[item.index[item.index >= 0]] = True
-        order = order[used[order]]
         rank = np.full(len(item.shown) + 1, -1, dtype=np.int64)
         rank[order] = np.arange(order.size)
         ranks.append(rank[item.index])

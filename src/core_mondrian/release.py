@@ -6,6 +6,8 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Generic, TypeVar
 
+import pyarrow as pa
+
 from core_mondrian import __version__
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.table import EncodedTable
@@ -49,6 +51,11 @@ class Release(Generic[FrameT]):
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""
         return self._measures
+
+    def tree_table(self) -> pa.Table:
+        """Return the partition tree as an Arrow table, one row per node."""
+        nodes = self.tree.to_json()["nodes"]
+        return pa.table(nodes).replace_schema_metadata({"digest": self.tree.digest})
 
     def shortfalls(self) -> tuple[Shortfall, ...]:
         """Return the spec's quality thresholds that the release does not reach."""

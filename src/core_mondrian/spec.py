@@ -61,7 +61,7 @@ class Spec:
     policy: Policy = field(default_factory=PaperPolicy)
     missing: Missing = "pattern"
     suppress: Suppression | None = None
-    """None: the policy's default, 1 % for `paper` and nothing for `original`."""
+    """None: what the thresholds leave (1 %) for `paper`, nothing for `original`."""
     suppressed: Suppressed = "drop"
     numbers: Numbers = "interval"
     numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
@@ -97,8 +97,11 @@ class Spec:
         """Return the rows that may be suppressed out of ``n_rows``."""
         if self.suppress is not None:
             return self.suppress.whole_rows(n_rows)
-        default = "1%" if isinstance(self.policy, PaperPolicy) else 0
-        return parse_suppression(default).whole_rows(n_rows)
+        kept = self.thresholds.pct_non_suppressed
+        if kept is None or isinstance(self.policy, OriginalPolicy):
+            return 0
+        share = 1 - exact(kept, "pct_non_suppressed")
+        return Suppression(share=share).whole_rows(n_rows)
 
     def format_of(self, column: str) -> Numbers:
         """Return how numbers of ``column`` are released."""
@@ -287,12 +290,10 @@ def _suppress(asked: Mapping[str, Any]) -> Suppression | None:
     multiplier = asked.get("suppress_multiplier", 1)
     if "suppress" in asked:
         return parse_suppression(asked["suppress"], multiplier)
-    least = asked.get("thresholds", {}).get("pct_non_suppressed")
-    if least is None and multiplier == 1:
+    if multiplier == 1:
         return None
-    share = 1 - exact(0.99 if least is None else least, "pct_non_suppressed")
-    if asked.get("policy", "paper") == "original":
-        return None
+    kept = _thresholds(asked.get("thresholds", {})).pct_non_suppressed
+    share = 1 - exact(1 if kept is None else kept, "pct_non_suppressed")
     return Suppression(share=share, multiplier=exact(multiplier, "suppress_multiplier"))
 
 
@@ -306,10 +307,14 @@ def _thresholds(asked: dict[str, Any]) -> Thresholds:
     _check_keys(
         asked, {f.name: f for f in dataclasses.fields(Thresholds)}, "thresholds."
     )
+    given: dict[str, float | None] = {}
     for key, value in asked.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SpecError(f"thresholds.{key} is a number between 0 and 1")
-    return Thresholds(**asked)
+        if value != "off" and (
+            isinstance(value, bool) or not isinstance(value, int | float)
+        ):
+            raise SpecError(f"thresholds.{key} is a number between 0 and 1, or 'off'")
+        given[key] = None if value == "off" else value
+    return Thresholds(**given)
 
 
 def load_spec(path: Path) -> Spec:

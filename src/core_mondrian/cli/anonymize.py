@@ -74,8 +74,8 @@ def anonymize_file(
         str | None,
         typer.Option(
             "--numbers",
-            metavar="interval|mean|median",
-            help="How numbers are released.",
+            metavar="HOW",
+            help="Numbers as interval, mean or median.",
         ),
     ] = None,
     suppressed: Suppressed = None,
@@ -195,9 +195,18 @@ def _anonymize(
     )
     from core_mondrian.api import anonymize
 
+    tell_compiling()
     with _progress() as progress:
         release = anonymize(table, spec, threads=threads, progress=progress)
     return release, source_schema(table)
+
+
+def tell_compiling() -> None:
+    """Say on stderr why the first run on a machine takes longer."""
+    from core_mondrian.kernels.grow import is_ready
+
+    if not is_ready():
+        typer.echo("compiling the engine, once: about half a minute", err=True)
 
 
 def _write(
@@ -288,7 +297,7 @@ def _loss_table(measures: "Measures") -> Any:  # noqa: ANN401  # a rich table
     for title in ("RILM", "NCP"):
         table.add_column(title, justify="right")
     for column in measures.columns:
-        values = (column.rilm, column.ncp_flat)
+        values = (column.rilm, column.ncp_tax)
         texts = ("-" if value is None else f"{value:.3f}" for value in values)
         table.add_row(printable(column.name), column.kind, *texts)
     return table

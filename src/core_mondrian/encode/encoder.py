@@ -1,4 +1,4 @@
-"""encode(frame, spec): the only reader of user data."""
+"""encode() and collapse(): the only readers of user data."""
 
 import hashlib
 from collections.abc import Callable
@@ -16,7 +16,11 @@ from core_mondrian.encode.columns import (
     encode_column,
     encode_sensitive,
 )
-from core_mondrian.encode.table import EncodedTable, SensitiveColumn
+from core_mondrian.encode.table import (
+    EncodedColumn,
+    EncodedTable,
+    SensitiveColumn,
+)
 from core_mondrian.errors import DataError
 from core_mondrian.frames import arrow_column
 from core_mondrian.spec import Spec
@@ -34,12 +38,24 @@ class Encoded:
     """SHA-256 of the multiset of quasi-identifier and sensitive values."""
 
 
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """The columns the spec names as codes, one per row."""
+
+    columns: tuple[EncodedColumn, ...]
+    sensitive: tuple[SensitiveColumn, ...]
+    codes: list[NDArray[np.int32]]
+    """Quasi-identifiers, then sensitive columns; ``collapse`` empties the list."""
+    values: tuple[pa.Array, ...]
+    n_rows: int
+
+
 def encode(
     frame: nw.DataFrame[Any],
     spec: Spec,
     report: Callable[[float], None] = lambda _: None,
-) -> Encoded:
-    """Encode the columns the spec names and collapse equal rows.
+) -> Coded:
+    """Turn the columns the spec names into codes.
 
     Raises:
         DataError: a column cannot be encoded.
@@ -48,32 +64,33 @@ def encode(
     if n_rows >= 2**31:
         raise DataError(f"{n_rows} rows; at most {2**31 - 1} fit in one table")
     coded: list[CodedColumn] = []
-    names = (*spec.quasi_identifiers, *spec.sensitive)
     for done, name in enumerate(spec.quasi_identifiers):
         array = arrow_column(frame, name)
         coded.append(encode_column(array, name, spec.hierarchies.get(name)))
-        report((done + 1) / len(names))
+        report((done + 1) / len(spec.quasi_identifiers))
     ranked = [encode_sensitive(arrow_column(frame, n), n) for n in spec.sensitive]
-    sensitive = tuple(column for _, column in ranked)
-    bits = [item.column.n_values.bit_length() for item in coded]
-    bits += [column.n_values.bit_length() for column in sensitive]
-    packer = TuplePacker(bits, n_rows)
-    for item in coded:
-        packer.append(item.codes)
-    for codes, _ in ranked:
-        packer.append(codes)
-    collapsed = packer.collapse()
-    table = EncodedTable(
+    return Coded(
         tuple(item.column for item in coded),
-        sensitive,
-        collapsed.codes,
-        collapsed.counts,
+        tuple(column for _, column in ranked),
+        [item.codes for item in coded] + [codes for codes, _ in ranked],
+        tuple(item.values for item in coded),
         n_rows,
     )
-    values = tuple(item.values for item in coded)
-    return Encoded(
-        table, values, collapsed.row_tuple, _digest(table, values, sensitive)
+
+
+def collapse(coded: Coded) -> Encoded:
+    """Group equal rows to distinct tuples with counts."""
+    sizes = [column.n_values for column in coded.columns]
+    sizes += [column.n_values for column in coded.sensitive]
+    packer = TuplePacker([size.bit_length() for size in sizes], coded.n_rows)
+    for _ in sizes:
+        packer.append(coded.codes.pop(0))  # its memory is free before the next pass
+    tuples = packer.collapse()
+    table = EncodedTable(
+        coded.columns, coded.sensitive, tuples.codes, tuples.counts, coded.n_rows
     )
+    digest = _digest(table, coded.values, coded.sensitive)
+    return Encoded(table, coded.values, tuples.row_tuple, digest)
 
 
 def _digest(

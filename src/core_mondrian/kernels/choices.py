@@ -103,8 +103,9 @@ def rank_choices(columns: Columns, policy: Policy, work: Work) -> int:
             continue
         if policy.name == PAPER:
             score = rilm(columns, column, low, high)
-            # Dynamic breakout: this column is good enough here (§3.3).
-            if score >= columns.info[column].breakout - 1e-8:
+            # Dynamic breakout: this column is good enough here (§3.3), or as good as.
+            enough = columns.info[column].breakout
+            if score >= enough - 1e-8 - 1e-5 * enough:
                 continue
         else:
             score = -normalized_width(columns, column, low, high)

@@ -138,6 +138,9 @@ def find_cut(
     rows that a queued one would spend its fixed budget on (§3.6).
     """
     is_inline = policy.name == PAPER and rows < policy.inline_below
+    most = budget
+    if is_inline and not must_cut:
+        most = 0
     n_choices = rank_choices(columns, policy, work)
     if policy.name == AS_PUBLISHED:
         n_choices = min(n_choices, 1)
@@ -164,7 +167,8 @@ def find_cut(
         n = propose(tuples, columns, models, policy, work, column, start, stop, rows, n)
         if n > before:
             work.funnel[CONSIDERED, column] += is_new
-            work.funnel[PROPOSED, column] += is_new
+            is_affordable = cheapest(work, before, n) <= most
+            work.funnel[PROPOSED, column] += is_new and is_affordable
             last_score = score
         if needs_scores(work, before, n, rows >= policy.compete_rows, is_inline):
             score_proposals(
@@ -179,6 +183,15 @@ def find_cut(
     n = keep_lossy(work, 0, n)
     sort_proposals(work, 0, n, True)
     return accept(work, 0, n, budget, False, attempt, n_accepted) < 0
+
+
+@kernel
+def cheapest(work: Work, first: int, last: int) -> int:
+    """Return the fewest rows that any of these proposals loses."""
+    least = work.proposals[first].loss
+    for i in range(first + 1, last):
+        least = min(least, work.proposals[i].loss)
+    return least
 
 
 @kernel

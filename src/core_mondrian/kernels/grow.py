@@ -8,8 +8,15 @@ made it is abandoned and the next one is tried.
 
 import numpy as np
 
+from core_mondrian.kernels.borrow import (
+    borrow_columns,
+    borrow_models,
+    borrow_tuples,
+    borrow_work,
+    borrowed,
+)
 from core_mondrian.kernels.funnel import find_cut
-from core_mondrian.kernels.jit import entry_kernel, kernel
+from core_mondrian.kernels.jit import IS_PLAIN, entry_kernel, kernel
 from core_mondrian.kernels.layout import (
     ABANDONED,
     CLASS,
@@ -148,6 +155,7 @@ def split_category(
     in_pool = 0
     for i in range(start, stop):
         part = find_part(tuples, start, n_parts, tuples.records[i, column])
+        tuples.keys[i] = part
         if parts[part].state == FAILS:
             in_pool += 1
         else:
@@ -172,7 +180,7 @@ def split_category(
             nodes[n_nodes].kind = SUPPRESSED
         n_nodes += 1
     for i in range(start, stop):
-        part = find_part(tuples, start, n_parts, tuples.records[i, column])
+        part = tuples.keys[i]
         if parts[part].state == FAILS:
             copy_record(tuples.records, i, tuples.spare, place)
             place += 1
@@ -291,6 +299,44 @@ def open_frame(stack: Fields, depth: int, node: int) -> None:
 
 
 @kernel
+def enqueue(nodes: Fields, node: int, queue: Codes, n_queued: int) -> int:
+    """Append the node's queued children to the queue; return its new length."""
+    first = nodes[node].first_child
+    for child in range(first, first + nodes[node].n_children):
+        if nodes[child].kind == QUEUED:
+            queue[n_queued] = child
+            n_queued += 1
+    return n_queued
+
+
+@kernel
+def next_child(models: Models, nodes: Fields, stack: Fields, top: int) -> int:
+    """Return the next child to be solved in place, or -1 when all are done."""
+    node = stack[top].node
+    first = nodes[node].first_child
+    while stack[top].next < nodes[node].n_children:
+        child = nodes[first + stack[top].next].turn
+        stack[top].next += 1
+        if nodes[child].kind != QUEUED and is_worth_cutting(models, nodes, child):
+            return child
+    return -1
+
+
+@kernel
+def close_node(nodes: Fields, node: int) -> int:
+    """Leave a partition as it is; return the rows that costs."""
+    nodes[node].column = -1
+    nodes[node].at = -1
+    nodes[node].first_child = -1
+    nodes[node].n_children = 0
+    if nodes[node].open:
+        nodes[node].kind = SUPPRESSED
+        return nodes[node].rows
+    nodes[node].kind = CLASS
+    return 0
+
+
+@kernel
 def solve(
     tuples: Tuples,
     columns: Columns,
@@ -326,44 +372,29 @@ def solve(
                     stack[top].attempt,
                 )  # fmt: skip
             if found:
+                loss = work.chosen[0].loss
                 stack[top].mark = n_nodes
                 stack[top].queue_mark = n_queued
                 stack[top].next = 0
-                stack[top].spent = work.chosen[0].loss
+                stack[top].spent = loss
                 n_nodes = apply_cut(
                     tuples, columns, models, policy, nodes, node, n_nodes, work
                 )
-                left = nodes[node].budget - work.chosen[0].loss
+                left = nodes[node].budget - loss
                 stack[top].left = queue_children(models, policy, nodes, node, left)
-                first = nodes[node].first_child
-                for child in range(first, first + nodes[node].n_children):
-                    if nodes[child].kind == QUEUED:
-                        queue[n_queued] = child
-                        n_queued += 1
+                n_queued = enqueue(nodes, node, queue, n_queued)
                 continue
-            nodes[node].kind = CLASS
-            nodes[node].n_children = 0
-            spent = np.int64(0)
-            if nodes[node].open:
-                nodes[node].kind = SUPPRESSED
-                spent = nodes[node].rows
-            depth -= 1
+            spent = close_node(nodes, node)
         else:
-            child = np.int64(-1)
-            first = nodes[node].first_child
-            while child < 0 and stack[top].next < nodes[node].n_children:
-                turn = nodes[first + stack[top].next].turn
-                stack[top].next += 1
-                if nodes[turn].kind != QUEUED and is_worth_cutting(models, nodes, turn):
-                    child = turn
+            child = next_child(models, nodes, stack, top)
             if child >= 0:
                 nodes[child].budget = stack[top].left
                 open_frame(stack, depth, child)
                 depth += 1
                 continue
             spent = stack[top].spent
-            depth -= 1
         # The node on top is done and has spent ``spent`` rows; tell its parent.
+        depth -= 1
         if depth == 0:
             break
         top = depth - 1
@@ -371,8 +402,7 @@ def solve(
         stack[top].spent += spent
         if stack[top].left < 0:
             # Backtrack: undo the parent's cut with all that came of it.
-            node = stack[top].node
-            work.funnel[ABANDONED, nodes[node].column] += 1
+            work.funnel[ABANDONED, nodes[stack[top].node].column] += 1
             n_nodes = stack[top].mark
             n_queued = stack[top].queue_mark
             stack[top].attempt += 1
@@ -396,9 +426,16 @@ def grow_below(
 
     Queued partitions of at least ``ship_above`` rows are left with kind ``QUEUED`` for
     another call, maybe on another thread. Their budgets are fixed, so that where they
-    are solved changes nothing. A partition of n tuples never needs more than 2 n nodes
-    or n places in the queue and on the stack.
+    are solved changes nothing. A partition of n tuples never has more than 2 n nodes,
+    so ``nodes`` and ``queue`` need no more, nor ``stack`` more than n.
     """
+    tuples = borrow_tuples(tuples)
+    columns = borrow_columns(columns)
+    models = borrow_models(models)
+    work = borrow_work(work)
+    nodes = borrowed(nodes)
+    queue = borrowed(queue)
+    stack = borrowed(stack)
     n_nodes = 1
     queue[0] = 0
     n_queued = 1
@@ -413,3 +450,11 @@ def grow_below(
             n_queued, stack,
         )  # fmt: skip
     return n_nodes
+
+
+def is_ready() -> bool:
+    """Tell whether the kernels need no compiling: they are loaded, or on disk."""
+    if IS_PLAIN or grow_below.signatures:  # type: ignore[attr-defined]
+        return True
+    stored = grow_below._cache._cache_file._load_index()  # type: ignore[attr-defined]  # noqa: SLF001
+    return bool(stored)

@@ -443,19 +443,19 @@ def propose_categories(
     in_pool = pool_rows(tuples, start, n_parts)
     if policy.name != PAPER:
         if in_pool == 0 and survivors > 1:
-            return add_proposal(work, n, column, 0, POOLED, 0)
+            return add_proposal(work, n, column, -1, POOLED, 0)
         return n
     if in_pool == 0:
-        return add_proposal(work, n, column, 0, POOLED, 0)
+        return add_proposal(work, n, column, -1, POOLED, 0)
     if judge_part(models, in_pool, work.pool_counts, False) == PASSES:
         if survivors == 0:
             return n
-        return add_proposal(work, n, column, 0, POOLED, 0)
+        return add_proposal(work, n, column, -1, POOLED, 0)
     if survivors == 0:
         return n
-    n = add_proposal(work, n, column, 0, POOLED, in_pool)
+    n = add_proposal(work, n, column, -1, POOLED, in_pool)
     if top_up_pool(tuples, models, work, column, start, stop, n_parts):
-        n = add_proposal(work, n, column, 0, TOPPED_UP, 0)
+        n = add_proposal(work, n, column, -1, TOPPED_UP, 0)
     return n
 
 

@@ -7,6 +7,7 @@ and a new model compiles alone.
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -26,8 +27,10 @@ SIGNATURE = types.boolean(
 
 @cache
 def compile_rule(rule: Rule) -> Any:  # noqa: ANN401
-    """Compile ``rule`` to the fixed signature; Numba keeps it on disk."""
-    return numba.njit(SIGNATURE, nogil=True, cache=True, fastmath=False)(rule)
+    """Compile ``rule`` to the fixed signature; Numba keeps it on disk if it can."""
+    # A rule typed at a prompt has no file, and so no place in the cache.
+    has_file = Path(rule.__code__.co_filename).exists()
+    return numba.njit(SIGNATURE, nogil=True, cache=has_file, fastmath=False)(rule)
 
 
 def rule_address(rule: Rule) -> int:

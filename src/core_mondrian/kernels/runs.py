@@ -5,6 +5,8 @@ import numpy as np
 from core_mondrian.kernels.jit import kernel
 from core_mondrian.kernels.layout import Counts, Tuples, Work
 
+_BLOCK = 512
+
 
 @kernel
 def sort_short(keys: Counts, first: int, last: int) -> None:
@@ -69,19 +71,27 @@ def sort_keys(keys: Counts, first: int, last: int) -> None:
 @kernel
 def find_box(tuples: Tuples, work: Work, start: int, stop: int) -> int:
     """Fill ``work.low`` and ``work.high`` with the partition's box; count its rows."""
-    n_columns = work.box.size
     records = tuples.records
-    rows_at = records.shape[1] - 2
-    for column in range(n_columns):
+    for column in range(work.box.size):
         work.box[column].low = records[start, column]
         work.box[column].high = records[start, column]
-    rows = np.int64(records[start, rows_at])
-    for i in range(start + 1, stop):
-        rows += records[i, rows_at]
-        for column in range(n_columns):
-            code = records[i, column]
-            work.box[column].low = min(work.box[column].low, code)
-            work.box[column].high = max(work.box[column].high, code)
+    rows_at = records.shape[1] - 2
+    rows = np.int64(0)
+    # Column by column keeps the bounds in registers, block by block the records in
+    # the cache.
+    for first in range(start, stop, _BLOCK):
+        last = min(first + _BLOCK, stop)
+        for i in range(first, last):
+            rows += records[i, rows_at]
+        for column in range(work.box.size):
+            low = work.box[column].low
+            high = work.box[column].high
+            for i in range(first, last):
+                code = records[i, column]
+                low = min(low, code)
+                high = max(high, code)
+            work.box[column].low = low
+            work.box[column].high = high
     return rows
 
 

@@ -12,7 +12,12 @@ from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 from numpy.typing import NDArray
 
-from core_mondrian.errors import DataError, PrivacyViolation, SpecError
+from core_mondrian.errors import (
+    DataError,
+    PrivacyViolation,
+    SpecError,
+    list_names,
+)
 from core_mondrian.models.base import ClassCounts, PrivacyModel, admits
 from core_mondrian.spec import Spec
 
@@ -137,9 +142,13 @@ def _frame(data: IntoDataFrame, wanted: Sequence[str]) -> nw.DataFrame[Any]:
     except DuplicateError:
         raise DataError("the table has several columns of one name") from None
     if absent := sorted(set(wanted).difference(names)):
-        raise SpecError(f"not in the table: {absent}", hint=f"it has {names}")
+        raise SpecError(
+            f"not in the table: {absent}", hint=f"it has {list_names(names)}"
+        )
     if twice := sorted(name for name in set(wanted) if names.count(name) > 1):
-        raise DataError(f"the table has several columns of one name: {twice}")
+        raise DataError(
+            f"the table has several columns of one name: {list_names(twice)}"
+        )
     return frame
 
 

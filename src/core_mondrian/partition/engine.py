@@ -29,7 +29,7 @@ from core_mondrian.partition.missing import (
     roots_by_pattern,
     table_counts,
 )
-from core_mondrian.partition.scheduler import Job, all_threads, run_queue
+from core_mondrian.partition.scheduler import Job, run_queue, useful_threads
 from core_mondrian.spec import Spec
 from core_mondrian.tree import SUPPRESSED, PartitionTree
 
@@ -69,7 +69,8 @@ def grow(
     tuples, nodes = _plant(table, roots, budget)
     policy = build_policy(table, spec)
     job = Job(tuples, build_columns(table, spec), build_models(table, spec), policy)
-    works = [build_work(table, policy) for _ in range(threads or all_threads())]
+    n_threads = useful_threads(threads, table.n_tuples)
+    works = [build_work(table, policy) for _ in range(n_threads)]
     nodes = run_queue(job, nodes, works, report)
     tree = _freeze(nodes, tuples, tuple(column.name for column in table.columns))
     if tree.n_suppressed > budget:
@@ -106,27 +107,16 @@ def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fiel
     """Lay the tuples out root by root and give every root its share of the budget."""
     order = np.argsort(roots.root, kind="stable")
     tuples = build_tuples(roots.codes, table.counts, order)
-    root = roots.root[order]
-    edges = np.searchsorted(root, np.arange(-1, roots.n_roots + 1))
-    rows = np.add.reduceat(np.append(table.counts[order], 0), edges[:-1])
-    rows[edges[:-1] == edges[1:]] = 0
-    lost = int(rows[0])
-    if lost > budget:
-        raise InfeasibleError(
-            f"{lost} rows have a pattern of missing values that too few rows share, "
-            f"and the budget is {budget} rows",
-            hint=f'missing = "value" loses none of them; or suppress = {lost}',
-        )
-    shown = [i for i in range(roots.n_roots + 1) if rows[i]]
-    nodes = fields(len(shown), layout.NODE)
+    edges = np.searchsorted(roots.root[order], np.arange(roots.n_roots + 1))
+    rows = np.add.reduceat(table.counts[order], edges[:-1])
+    nodes = fields(roots.n_roots, layout.NODE)
     nodes.parent = nodes.first_child = nodes.column = nodes.at = -1
     nodes.low = nodes.high = -1
-    for place, i in enumerate(shown):
-        nodes.kind[place] = layout.QUEUED if i else layout.SUPPRESSED
-        nodes.start[place], nodes.stop[place] = edges[i], edges[i + 1]
-        nodes.rows[place] = rows[i]
-        share = int(rows[i]) * (budget - lost) // max(table.n_rows - lost, 1)
-        nodes.budget[place] = share if i else lost
+    nodes.kind = layout.QUEUED
+    nodes.start, nodes.stop = edges[:-1], edges[1:]
+    nodes.rows = rows
+    # Rounded down: the roots can never be given more than there is.
+    nodes.budget = rows * budget // table.n_rows
     return tuples, nodes
 
 

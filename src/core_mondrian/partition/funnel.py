@@ -13,9 +13,9 @@ STAGES = ("examined", "considered", "proposed", "final", "accepted", "abandoned"
 class Funnel:
     """Counts by stage (axis 0, as in ``STAGES``) and quasi-identifier (axis 1).
 
-    `examined` columns were looked at, `considered` had a cut point, `proposed` had one
-    that leaves classes, `final` cuts were held against the budget, `accepted` ones were
-    carried out, and `abandoned` ones were undone again by backtracking.
+    `examined` columns were looked at, `considered` had a cut that leaves classes,
+    `proposed` had one that the partition can afford, `final` cuts were tried in turn,
+    `accepted` ones were carried out, `abandoned` ones undone again by backtracking.
     """
 
     columns: tuple[str, ...]

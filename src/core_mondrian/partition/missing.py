@@ -1,7 +1,8 @@
 """Root partitions: tuples by which quasi-identifiers are missing (Core Mondrian §3.2).
 
-A pattern too small for a class is repaired by blanking further cells of it, as few as
-possible, so that it joins a larger pattern.
+A pattern too small for a class is repaired by blanking cells, as few as possible: its
+own, so that it joins another pattern, or else those of the few rows it takes from a
+larger one. No row is lost to its pattern.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ class Roots:
     codes: NDArray[np.int32]
     """The table's codes after repair: blanked cells hold the missing code."""
     root: NDArray[np.int64]
-    """Root of each tuple; -1: its pattern is to be suppressed."""
+    """Root of each tuple."""
     n_roots: int
     n_blanked: int
     """Cells blanked by the repair, over all rows."""
@@ -28,7 +29,7 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """All patterns as arrays; merging changes them in place."""
+    """All patterns as arrays; repairing changes them in place."""
 
     missing: NDArray[np.bool_]
     rows: NDArray[np.int64]
@@ -37,6 +38,44 @@ class _Patterns:
     passes: NDArray[np.bool_]
     joined: NDArray[np.int64]
     """The pattern each one has become part of; itself at first."""
+    first_of_tuple: NDArray[np.int64]
+    """The pattern of each tuple, before patterns were joined."""
+
+    @property
+    def of_tuple(self) -> NDArray[np.int64]:
+        """The pattern of each tuple now."""
+        return self.joined[self.first_of_tuple]
+
+    @property
+    def own(self) -> NDArray[np.bool_]:
+        """Patterns that have not become part of another."""
+        own: NDArray[np.bool_] = self.joined == np.arange(self.joined.size)
+        return own
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Tells whether a pattern's rows could be a class."""
+
+    table: EncodedTable
+    models: tuple[PrivacyModel, ...]
+    whole: tuple[NDArray[np.int64], ...]
+
+    def passes(self, rows: int, counts: list[NDArray[np.int64]]) -> bool:
+        names = [column.name for column in self.table.sensitive]
+        for model in self.models:
+            values = whole = np.zeros(0, dtype=np.int64)
+            if model.sensitive is not None:
+                at = names.index(model.sensitive)
+                values, whole = counts[at], self.whole[at]
+            if not admits(model, rows, values, whole):
+                return False
+        return True
+
+    def settle(self, patterns: _Patterns, number: int) -> None:
+        """Note whether a pattern passes now."""
+        counts = [by_value[number] for by_value in patterns.counts]
+        patterns.passes[number] = self.passes(int(patterns.rows[number]), counts)
 
 
 def one_root(table: EncodedTable) -> Roots:
@@ -46,16 +85,21 @@ def one_root(table: EncodedTable) -> Roots:
 
 
 def roots_by_pattern(table: EncodedTable, models: tuple[PrivacyModel, ...]) -> Roots:
-    """Group tuples by missing pattern and repair the patterns that fail the models."""
+    """Group tuples by missing pattern and repair the patterns that fail the models.
+
+    The table as a whole has to pass; then every pattern can be repaired.
+    """
     missing_codes = np.array([column.missing for column in table.columns])
     is_missing = table.codes[:, : len(table.columns)] == missing_codes
     # Patterns in order of their bits, first column highest: a total order.
     first, pattern = _unique_rows(np.packbits(is_missing, axis=1))
     patterns = _count_patterns(table, is_missing[first], pattern)
+    whole = tuple(table_counts(table, i) for i in range(len(table.sensitive)))
+    judge = _Judge(table, models, whole)
     for number in range(patterns.rows.size):
-        patterns.passes[number] = _passes(patterns, number, models, table)
-    _repair(patterns, models, table)
-    return _lay_out(table, patterns, pattern, missing_codes)
+        judge.settle(patterns, number)
+    _repair(patterns, judge)
+    return _lay_out(table, patterns, missing_codes)
 
 
 def _unique_rows(
@@ -88,24 +132,8 @@ def _count_patterns(
         tuple(by_value),
         np.zeros(n, dtype=np.bool_),
         np.arange(n),
+        pattern.copy(),
     )
-
-
-def _passes(
-    patterns: _Patterns,
-    number: int,
-    models: tuple[PrivacyModel, ...],
-    table: EncodedTable,
-) -> bool:
-    names = [column.name for column in table.sensitive]
-    for model in models:
-        counts = whole = np.zeros(0, dtype=np.int64)
-        if model.sensitive is not None:
-            at = names.index(model.sensitive)
-            counts, whole = patterns.counts[at][number], table_counts(table, at)
-        if not admits(model, int(patterns.rows[number]), counts, whole):
-            return False
-    return True
 
 
 def table_counts(table: EncodedTable, sensitive: int) -> NDArray[np.int64]:
@@ -116,67 +144,118 @@ def table_counts(table: EncodedTable, sensitive: int) -> NDArray[np.int64]:
     return counts.astype(np.int64)
 
 
-def _repair(
-    patterns: _Patterns, models: tuple[PrivacyModel, ...], table: EncodedTable
-) -> None:
-    """Merge failing patterns, smallest first, into what costs the fewest cells."""
-    is_stuck = np.zeros(patterns.rows.size, dtype=np.bool_)
-    is_own = np.ones(patterns.rows.size, dtype=np.bool_)
+def _repair(patterns: _Patterns, judge: _Judge) -> None:
+    """Join failing patterns, smallest first, at the price of the fewest cells."""
     while True:
-        failing = np.flatnonzero(is_own & ~patterns.passes & ~is_stuck)
+        failing = np.flatnonzero(patterns.own & ~patterns.passes)
         if not failing.size:
             return
         source = int(failing[np.argmin(patterns.rows[failing])])
-        target = _cheapest(patterns, source, is_own)
+        target = _cheapest_to_join(patterns, source)
         if target is None:
-            is_stuck[source] = True
-            continue
-        patterns.missing[target] |= patterns.missing[source]
-        patterns.rows[target] += patterns.rows[source]
-        for counts in patterns.counts:
-            counts[target] += counts[source]
-        patterns.joined[patterns.joined == source] = target
-        is_own[source] = False
-        patterns.passes[target] = _passes(patterns, target, models, table)
-        is_stuck[:] = False
+            _take_rows(patterns, source, judge)
+        else:
+            _join(patterns, source, target)
+            judge.settle(patterns, target)
+
+
+def _added_cells(
+    patterns: _Patterns, source: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cells per row that joining blanks in ``source`` and in the other."""
+    own = patterns.missing[source]
+    here = (~own & patterns.missing).sum(axis=1)
+    there = (own & ~patterns.missing).sum(axis=1)
+    return here, there
 
 
 def _cheapest(
-    patterns: _Patterns, source: int, is_own: NDArray[np.bool_]
-) -> int | None:
-    """Return the pattern to join: fewest cells blanked, ties in column order."""
-    own = patterns.missing[source]
-    added_there = (own & ~patterns.missing).sum(axis=1)
-    added_here = (~own & patterns.missing).sum(axis=1)
-    # A pattern that can stand alone is never blanked further.
-    may_join = is_own & ~(patterns.passes & (added_there > 0))
+    patterns: _Patterns,
+    source: int,
+    targets: NDArray[np.int64],
+    cells: NDArray[np.int64],
+) -> int:
+    """Return the target with the fewest cells, ties in column order."""
+    best = targets[cells[targets] == cells[targets].min()]
+    kept = ~(patterns.missing[best] & ~patterns.missing[source])
+    return int(best[np.lexsort(kept.T[::-1])[0]])
+
+
+def _cheapest_to_join(patterns: _Patterns, source: int) -> int | None:
+    """Return the pattern to join, None if every other would lose cells it can keep."""
+    here, there = _added_cells(patterns, source)
+    # A pattern that can stand alone is not blanked further.
+    may_join = patterns.own & ~(patterns.passes & (there > 0))
     may_join[source] = False
     targets = np.flatnonzero(may_join)
     if not targets.size:
         return None
-    cells = patterns.rows[source] * added_here + patterns.rows * added_there
-    best = targets[cells[targets] == cells[targets].min()]
-    kept = ~(patterns.missing[best] & ~own)
-    return int(best[np.lexsort(kept.T[::-1])[0]])
+    cells = patterns.rows[source] * here + patterns.rows * there
+    return _cheapest(patterns, source, targets, cells)
+
+
+def _join(patterns: _Patterns, source: int, target: int) -> None:
+    patterns.missing[target] |= patterns.missing[source]
+    patterns.rows[target] += patterns.rows[source]
+    for counts in patterns.counts:
+        counts[target] += counts[source]
+    patterns.joined[patterns.joined == source] = target
+
+
+def _take_rows(patterns: _Patterns, source: int, judge: _Judge) -> None:
+    """Fill a pattern up with rows of another, whose cells are blanked to match.
+
+    Takes no more tuples than it needs, in tuple order; if the other pattern would fail
+    then, it takes all of them.
+    """
+    here, there = _added_cells(patterns, source)
+    donors = np.flatnonzero(patterns.own & (np.arange(there.size) != source))
+    least = max(model.min_rows for model in judge.models)
+    need = max(least - int(patterns.rows[source]), 1)
+    cells = patterns.rows[source] * here + np.minimum(patterns.rows, need) * there
+    donor = _cheapest(patterns, source, donors, cells)
+    table, n_columns = judge.table, len(judge.table.columns)
+    rows = int(patterns.rows[source])
+    counts = [by_value[source].copy() for by_value in patterns.counts]
+    left = [by_value[donor].copy() for by_value in patterns.counts]
+    taken: list[int] = []
+    for item in np.flatnonzero(patterns.of_tuple == donor).tolist():
+        if judge.passes(rows, counts):
+            break
+        taken.append(item)
+        n = int(table.counts[item])
+        rows += n
+        for i, by_value in enumerate(counts):
+            code = table.codes[item, n_columns + i]
+            by_value[code] += n
+            left[i][code] -= n
+    rows_left = int(patterns.rows[donor] + patterns.rows[source]) - rows
+    if not (judge.passes(rows, counts) and judge.passes(rows_left, left)):
+        _join(patterns, source, donor)
+        judge.settle(patterns, donor)
+        return
+    patterns.missing[source] |= patterns.missing[donor]
+    patterns.rows[source], patterns.rows[donor] = rows, rows_left
+    for i, by_value in enumerate(patterns.counts):
+        by_value[source], by_value[donor] = counts[i], left[i]
+    patterns.first_of_tuple[taken] = source
+    patterns.passes[source] = True
 
 
 def _lay_out(
-    table: EncodedTable,
-    patterns: _Patterns,
-    pattern: NDArray[np.int64],
-    missing_codes: NDArray[np.int64],
+    table: EncodedTable, patterns: _Patterns, missing_codes: NDArray[np.int64]
 ) -> Roots:
-    """Number the patterns left as roots and blank the cells of the merged ones."""
-    own = np.flatnonzero(patterns.joined == np.arange(patterns.rows.size))
-    passing = own[patterns.passes[own]]
-    number = np.full(patterns.rows.size, -1, dtype=np.int64)
-    number[passing] = np.arange(passing.size)
-    codes, n_blanked = table.codes, 0
-    if own.size < patterns.rows.size:
+    """Number the patterns left as roots and blank the cells of repaired tuples."""
+    own = np.flatnonzero(patterns.own)
+    number = np.zeros(patterns.rows.size, dtype=np.int64)
+    number[own] = np.arange(own.size)
+    of_tuple = patterns.of_tuple
+    blank = patterns.missing[of_tuple]
+    codes = table.codes
+    newly = blank & (codes[:, : missing_codes.size] != missing_codes)
+    if newly.any():
         codes = codes.copy()
-        blank = patterns.missing[patterns.joined[pattern]]
-        for column, missing in enumerate(missing_codes.tolist()):
-            newly = blank[:, column] & (codes[:, column] != missing)
-            n_blanked += int(table.counts[newly].sum())
-            codes[newly, column] = missing
-    return Roots(codes, number[patterns.joined[pattern]], int(passing.size), n_blanked)
+        part = codes[:, : missing_codes.size]
+        part[newly] = np.broadcast_to(missing_codes, part.shape)[newly]
+    n_blanked = int((newly.sum(axis=1) * table.counts).sum())
+    return Roots(codes, number[of_tuple], int(own.size), n_blanked)

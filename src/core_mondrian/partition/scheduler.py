@@ -29,6 +29,8 @@ Report = Callable[[float], None]
 
 # Partitions below this share of the table are not worth a task of their own.
 _TASKS_PER_THREAD = 16
+# A second thread costs more than it brings below this many tuples (about 30 ms).
+_TUPLES_PER_THREAD = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,14 @@ class Job:
     policy: Policy
 
 
-def all_threads() -> int:
-    """Return how many cores this process may use."""
+def useful_threads(asked: int | None, n_tuples: int) -> int:
+    """Return how many threads to start: as asked, or what the table can feed."""
+    if asked is not None:
+        return asked
+    cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    return min(cores, 1 + n_tuples // _TUPLES_PER_THREAD)
 
 
 def run_queue(job: Job, roots: Nodes, works: list[Work], report: Report) -> Nodes:
@@ -132,7 +137,7 @@ def _grow_one(job: Job, work: Work, root: Nodes, ship_above: int) -> Nodes:
     nodes = raw_fields(2 * n, NODE)
     nodes[0] = root[0]
     nodes.parent[0] = -1
-    queue = np.empty(n, dtype=np.int32)
+    queue = np.empty(2 * n, dtype=np.int32)
     n_nodes = grow_below(
         *(job.tuples, job.columns, job.models, job.policy, work),
         *(nodes, queue, raw_fields(n, FRAME), ship_above),
