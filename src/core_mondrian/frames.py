@@ -48,7 +48,7 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     """
     try:
         native = frame.get_column(name).to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
         # Arrow's own message quotes the offending cell.
         raise DataError(
             f"column {name!r} mixes values of different types",
@@ -95,13 +95,19 @@ def replace_columns(
 def _replace_in_arrow(
     table: pa.Table, released: Mapping[str, pa.Array], keep: NDArray[np.bool_] | None
 ) -> pa.Table:
+    others = table.drop_columns(list(released))
     if keep is not None:
-        table = table.filter(pa.array(keep))
-    for name, array in released.items():
-        at = table.column_names.index(name)
-        field = pa.field(name, array.type, metadata=table.field(at).metadata)
-        table = table.set_column(at, field, pa.chunked_array([array]))
-    return table
+        others = others.filter(pa.array(keep))
+    arrays, fields = [], []
+    for field in table.schema:
+        if field.name in released:
+            array = released[field.name]
+            field = pa.field(field.name, array.type, metadata=field.metadata)  # noqa: PLW2901
+        else:
+            array = others.column(field.name)
+        arrays.append(array)
+        fields.append(field)
+    return pa.table(arrays, schema=pa.schema(fields, table.schema.metadata))
 
 
 def _replace_in_polars(
@@ -111,15 +117,16 @@ def _replace_in_polars(
 ) -> Any:  # noqa: ANN401
     import polars as pl
 
+    others = table.drop(list(released))
     if keep is not None:
-        table = table.filter(pl.Series(keep))
+        others = others.filter(pl.Series(keep))
     series = []
     for name, array in released.items():
         column = pl.Series(name, pl.from_arrow(_plain(array)))
         if table.schema[name] == pl.Categorical:
             column = column.cast(pl.Categorical)
         series.append(column)
-    return table.with_columns(series)
+    return others.with_columns(series).select(table.columns)
 
 
 def _replace_in_pandas(
@@ -129,8 +136,10 @@ def _replace_in_pandas(
 ) -> Any:  # noqa: ANN401
     import pandas as pd
 
+    # Only what is carried along is filtered; the released columns are as long already.
+    others = table.drop(columns=list(released))
     if keep is not None:
-        table = table.loc[keep]
+        others = others.loc[keep]
     columns = {}
     for name, array in released.items():
         dtype = table[name].dtype
@@ -142,10 +151,9 @@ def _replace_in_pandas(
             column = _plain(array).to_pandas(types_mapper=pd.ArrowDtype)
         else:
             column = _plain(array).to_pandas()
-        columns[name] = column.set_axis(table.index)
-    order = list(table.columns)
-    others = table.drop(columns=list(columns))
-    return pd.concat([others, pd.DataFrame(columns, index=table.index)], axis=1)[order]
+        columns[name] = column.set_axis(others.index)
+    whole = pd.concat([others, pd.DataFrame(columns, index=others.index)], axis=1)
+    return whole[list(table.columns)]
 
 
 def _plain(array: pa.Array) -> pa.Array:

@@ -91,6 +91,7 @@ def from_paths(paths: Iterable[Sequence[str]], where: str = "hierarchy") -> Hier
             label with two parents.
     """
     children: dict[tuple[str, ...], dict[str, None]] = {}
+    parents: dict[tuple[int, str], tuple[str, ...]] = {}
     rows = [tuple(reversed([cell.strip() for cell in path])) for path in paths]
     if not rows:
         raise DataError(f"{where}: no rows", hint="write 'leaf;parent;…;*' per value")
@@ -102,6 +103,8 @@ def from_paths(paths: Iterable[Sequence[str]], where: str = "hierarchy") -> Hier
         seen.add(row[-1])
         for depth in range(1, len(row)):
             children.setdefault(row[:depth], {})[row[depth]] = None
+            if parents.setdefault((depth, row[depth]), row[:depth]) != row[:depth]:
+                raise DataError(f"{where}, line {line}: a label with two parents")
     return _lay_out(rows[0][:1], children, len(rows[0]))
 
 

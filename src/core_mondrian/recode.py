@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,12 +10,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.classes import ReleasedClasses
+from core_mondrian.encode.columns import as_floats
 from core_mondrian.encode.encoder import Encoded
 from core_mondrian.encode.table import EncodedColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.kernels.boxes import (
     find_boxes,
-    find_means,
     find_medians,
     find_nodes,
 )
@@ -154,28 +155,73 @@ def _label_representatives(
         offset = int(grown.columns.info.value_offset[i])
         numbers = np.append(grown.columns.values[offset : offset + missing], np.nan)
         return _without_unused(Labels(index, values, representatives=numbers[index]))
-    means = np.empty(box[0].size, dtype=np.float64)
-    find_means(grown.tuples, grown.columns, grown.work, i, *bounds, means)
-    means[box[1] == missing] = np.nan
-    means = _as_shown(means, values.type)
-    distinct, index = np.unique(means, return_inverse=True, equal_nan=True)
-    has_blank = distinct.size > 0 and bool(np.isnan(distinct[-1]))
-    n = distinct.size - has_blank
-    index = np.where(index == n, -1, index).astype(np.int32) if has_blank else index
-    shown = _typed(distinct[:n], values.type)
-    return Labels(index.astype(np.int32).ravel(), shown, representatives=means)
+    return _label_means(grown, i, values, box)
 
 
-def _as_shown(means: NDArray[np.float64], kind: pa.DataType) -> NDArray[np.float64]:
-    """Round the mean of dates and times down to a whole unit of their type."""
-    return np.floor(means) if pa.types.is_temporal(kind) else means
+def _label_means(
+    grown: Grown,
+    i: int,
+    values: pa.Array,
+    box: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> Labels:
+    """Show class means: exact smallest value plus mean distance from it.
+
+    The distances of dates and long numbers are taken before they become floats, which
+    could not tell neighbours apart.
+    """
+    low, high = box
+    shown = np.flatnonzero(high < len(values))
+    exact = _exact(values)
+    leaf = _number_leaves(grown)[grown.tree.order]
+    records = grown.tuples.records
+    codes, rows = records[:, i], records[:, -2]
+    inside = np.zeros(low.size + 1, dtype=bool)
+    inside[shown] = True
+    inside = inside[leaf]
+    leaf, codes, rows = leaf[inside], codes[inside], rows[inside]
+    distance = (exact[codes] - exact[low[leaf]]).astype(np.float64)
+    total = np.bincount(leaf, weights=distance * rows, minlength=low.size)[shown]
+    counted = np.bincount(leaf, weights=rows, minlength=low.size)[shown]
+    origin = exact[low[shown]]
+    offset = total / counted
+    if _stays_whole(values, exact):
+        offset = np.floor(offset).astype(np.int64)
+    distinct, index = np.unique(origin + offset, return_inverse=True)
+    means = np.full(low.size, np.nan)
+    means[shown] = origin + offset
+    every = np.full(low.size, -1, dtype=np.int32)
+    every[shown] = index.ravel()
+    return Labels(every, _typed(distinct, values.type), representatives=means)
 
 
-def _typed(means: NDArray[np.float64], kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_temporal(kind):
-        return pa.array(means, pa.float64())
-    wide = pa.int32() if kind.bit_width == 32 else pa.int64()
-    return pa.array(means.astype(np.int64)).cast(wide).view(kind)
+def _stays_whole(values: pa.Array, exact: NDArray[Any]) -> bool:
+    """Tell whether means are whole: of dates, and of what a float cannot count."""
+    if pa.types.is_temporal(values.type):
+        return True
+    is_whole = exact.size > 0 and exact.dtype == np.int64
+    return is_whole and max(-int(exact[0]), int(exact[-1])) > 2**53
+
+
+def _exact(values: pa.Array) -> NDArray[Any]:
+    """Return numbers as whole numbers where they are, else as floats."""
+    kind = values.type
+    if pa.types.is_temporal(kind):
+        values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    elif not pa.types.is_integer(kind) or pa.types.is_uint64(kind):
+        return as_floats(values)
+    numbers = np.array(values.to_numpy(zero_copy_only=False), dtype=np.int64)
+    if numbers.size and int(numbers[-1]) - int(numbers[0]) >= 2**62:
+        return as_floats(values)
+    return numbers
+
+
+def _typed(means: NDArray[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_temporal(kind):
+        wide = pa.int32() if kind.bit_width == 32 else pa.int64()
+        return pa.array(means, pa.int64()).cast(wide).view(kind)
+    if means.dtype == np.int64:
+        return pa.array(means, kind)
+    return pa.array(means, pa.float64())
 
 
 def _number_leaves(grown: Grown) -> NDArray[np.int32]:

@@ -74,6 +74,7 @@ class Spec:
     """What a missing value looks like in a CSV file."""
 
     def __post_init__(self) -> None:
+        _check_models(self)
         _check_columns(self)
         _check_options(self)
 
@@ -163,12 +164,15 @@ def _check_columns(spec: Spec) -> None:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
 
 
-def _check_options(spec: Spec) -> None:
+def _check_models(spec: Spec) -> None:
     if not spec.models:
         raise SpecError("no privacy model", hint="the usual one is k = 5")
     for model in spec.models:
         if not isinstance(model, PrivacyModel):
             raise SpecError(f"{type(model).__name__} is not a privacy model")
+
+
+def _check_options(spec: Spec) -> None:
     for key, allowed in _CHOICES.items():
         _check_choice(key, getattr(spec, key), allowed)
     for name, numbers in spec.numbers_by_column.items():

@@ -12,6 +12,7 @@ from core_mondrian.errors import DataError
 from core_mondrian.hierarchy import Hierarchy, flat
 
 NO_VALUES = np.zeros(0, dtype=np.float64)
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,25 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
             f"column {name!r} has type {kind}, which has neither an order nor labels",
             hint="numbers, dates, times, booleans and text can be quasi-identifiers",
         )
-    indices, values = _distinct(array)
+    indices, values = _distinct(_comparable(array))
     values, first = _sorted_values(values, name)
     codes = first[indices] if indices.size else np.zeros(0, dtype=np.int32)
     return _without_unused(codes, values)
+
+
+def _comparable(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as a type that Arrow can sort."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        wanted = _sortable(kind.value_type)
+        return array.cast(wanted) if wanted != kind.value_type else array
+    return array.cast(_sortable(kind)) if _sortable(kind) != kind else array
+
+
+def _sortable(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    return pa.string() if pa.types.is_string_view(kind) else kind
 
 
 def _distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
@@ -116,7 +132,9 @@ def _distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else None
     if whole is None:
         return np.zeros(0, dtype=np.int32), pa.array([], array.type.value_type)
-    indices = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    # Signed first: polars and Arrow also index by unsigned numbers.
+    signed = whole.indices.cast(pa.int64()).fill_null(-1)
+    indices = signed.to_numpy(zero_copy_only=False)
     return indices.astype(np.int32, copy=False), whole.dictionary
 
 
@@ -131,6 +149,11 @@ def _sorted_values(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.in
             raise DataError(
                 f"column {name!r} holds infinite numbers",
                 hint="replace them by missing values or by a bound",
+            )
+        if (np.abs(numbers.astype(np.float64)) > _LARGEST).any():
+            raise DataError(
+                f"column {name!r} holds numbers beyond {_LARGEST:g}",
+                hint="their squares cannot be measured; scale the column down",
             )
         # -0.0 + 0.0 is 0.0: one value, not two that look alike.
         values = pa.array(numbers + 0.0, type=values.type, from_pandas=True)

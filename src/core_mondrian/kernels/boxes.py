@@ -1,10 +1,8 @@
-"""What a class looks like: the box of its codes, and the middle of its numbers."""
-
-import numpy as np
+"""What a class looks like: its box, its median, its lowest hierarchy node."""
 
 from core_mondrian.kernels.choices import common_ancestor, is_blank
 from core_mondrian.kernels.jit import entry_kernel
-from core_mondrian.kernels.layout import Codes, Columns, Counts, Floats, Tuples, Work
+from core_mondrian.kernels.layout import Codes, Columns, Counts, Tuples, Work
 from core_mondrian.kernels.proposals import median_run
 from core_mondrian.kernels.runs import find_box, find_runs
 
@@ -37,38 +35,6 @@ def find_medians(
         find_runs(tuples, work, column, start, stops[leaf], False)
         run = median_run(tuples, start, rows)
         medians[leaf] = tuples.runs[start + run].code
-
-
-@entry_kernel
-def find_means(
-    tuples: Tuples,
-    columns: Columns,
-    work: Work,
-    column: int,
-    starts: Counts,
-    stops: Counts,
-    means: Floats,
-) -> None:
-    """Fill the mean value of each class, summed in code order; missing is left out."""
-    offset = columns.info[column].value_offset
-    for leaf in range(starts.size):
-        start = starts[leaf]
-        find_box(tuples, work, start, stops[leaf])
-        n_runs = find_runs(tuples, work, column, start, stops[leaf], False)
-        if tuples.runs[start].code >= columns.info[column].n_values:
-            means[leaf] = np.nan
-            continue
-        # Sums of offsets from the smallest value: a class of equal values has
-        # exactly that value as its mean.
-        origin = columns.values[offset + tuples.runs[start].code]
-        total = 0.0
-        rows = np.int64(0)
-        for run in range(start, start + n_runs):
-            if tuples.runs[run].code < columns.info[column].n_values:
-                value = columns.values[offset + tuples.runs[run].code] - origin
-                total += tuples.runs[run].rows * value
-                rows += tuples.runs[run].rows
-        means[leaf] = origin + total / rows
 
 
 @entry_kernel

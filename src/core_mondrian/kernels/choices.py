@@ -105,7 +105,7 @@ def rank_choices(columns: Columns, policy: Policy, work: Work) -> int:
             score = rilm(columns, column, low, high)
             # Dynamic breakout: this column is good enough here (§3.3), or as good as.
             enough = columns.info[column].breakout
-            if score >= enough - 1e-8 - 1e-5 * enough:
+            if score >= enough * (1.0 - 1e-5) - 1e-8:
                 continue
         else:
             score = -normalized_width(columns, column, low, high)

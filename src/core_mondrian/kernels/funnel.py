@@ -4,7 +4,7 @@ Every stage counts what it keeps: examined, considered, proposed, final, accepte
 """
 
 from core_mondrian.kernels.choices import rank_choices
-from core_mondrian.kernels.jit import kernel
+from core_mondrian.kernels.jit import kernel, merged_kernel
 from core_mondrian.kernels.layout import (
     ACCEPTED,
     AS_PUBLISHED,
@@ -116,7 +116,7 @@ def keep_lossy(work: Work, first: int, last: int) -> int:
     return n
 
 
-@kernel
+@merged_kernel
 def find_cut(
     tuples: Tuples,
     columns: Columns,

@@ -16,7 +16,7 @@ from core_mondrian.kernels.borrow import (
     borrowed,
 )
 from core_mondrian.kernels.funnel import find_cut
-from core_mondrian.kernels.jit import IS_PLAIN, entry_kernel, kernel
+from core_mondrian.kernels.jit import IS_PLAIN, entry_kernel, kernel, merged_kernel
 from core_mondrian.kernels.layout import (
     ABANDONED,
     CLASS,
@@ -336,7 +336,7 @@ def close_node(nodes: Fields, node: int) -> int:
     return 0
 
 
-@kernel
+@merged_kernel
 def solve(
     tuples: Tuples,
     columns: Columns,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from core_mondrian.kernels.choices import child_with, common_ancestor
-from core_mondrian.kernels.jit import kernel
+from core_mondrian.kernels.jit import kernel, merged_kernel
 from core_mondrian.kernels.layout import (
     CATEGORY,
     FAILS,
@@ -185,7 +185,8 @@ def n_histogram_bins(
     quartile_width = 2.0 * (upper - lower) / np.float64(rows) ** (1.0 / 3.0)
     if 0.0 < quartile_width < width:
         width = quartile_width
-    return np.int64(np.ceil((largest - smallest) / width))
+    # Beyond any number of rows more bins say nothing, and an int has an end.
+    return np.int64(min(np.ceil((largest - smallest) / width), 2.0**40))
 
 
 @kernel
@@ -459,7 +460,7 @@ def propose_categories(
     return n
 
 
-@kernel
+@merged_kernel
 def propose(
     tuples: Tuples,
     columns: Columns,

@@ -34,10 +34,10 @@ def compile_rule(rule: Rule) -> Any:  # noqa: ANN401
 
 
 def rule_address(rule: Rule) -> int:
-    """Return what ``call_rule`` needs to find ``rule``; the caller keeps it alive."""
-    if IS_PLAIN:
-        return id(rule)
+    """Return what ``call_rule`` needs to find ``rule``, which is kept from now on."""
     compiled = compile_rule(rule)
+    if IS_PLAIN:
+        return id(compiled)
     result = compiled.overloads[compiled.signatures[0]]
     name = result.fndesc.llvm_func_name
     return int(result.library.get_pointer_to_function(name))

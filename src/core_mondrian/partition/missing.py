@@ -90,26 +90,42 @@ def roots_by_pattern(table: EncodedTable, models: tuple[PrivacyModel, ...]) -> R
     The table as a whole has to pass; then every pattern can be repaired.
     """
     missing_codes = np.array([column.missing for column in table.columns])
-    is_missing = table.codes[:, : len(table.columns)] == missing_codes
-    # Patterns in order of their bits, first column highest: a total order.
-    first, pattern = _unique_rows(np.packbits(is_missing, axis=1))
-    patterns = _count_patterns(table, is_missing[first], pattern)
+    patterns = _count_patterns(table, *_find_patterns(table.codes, missing_codes))
     whole = tuple(table_counts(table, i) for i in range(len(table.sensitive)))
     judge = _Judge(table, models, whole)
     for number in range(patterns.rows.size):
         judge.settle(patterns, number)
+    if patterns.passes.all():
+        return Roots(table.codes, patterns.first_of_tuple, patterns.rows.size, 0)
     _repair(patterns, judge)
     return _lay_out(table, patterns, missing_codes)
 
 
-def _unique_rows(
-    packed: NDArray[np.uint8],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first index of each distinct row, rising, and each row's number."""
-    whole = np.dtype((np.void, packed.shape[1]))
-    rows = np.ascontiguousarray(packed).view(whole).ravel()
-    _, first, number = np.unique(rows, return_index=True, return_inverse=True)
-    return first.astype(np.int64), number.astype(np.int64)
+def _find_patterns(
+    codes: NDArray[np.int32], missing_codes: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return the patterns that occur and the pattern of each tuple.
+
+    Patterns are in order of their bits, first column highest: a total order.
+    """
+    flags = [codes[:, i] == missing for i, missing in enumerate(missing_codes)]
+    pattern = np.zeros(codes.shape[0], dtype=np.int64)
+    n = 1
+    for flag in (flag for flag in flags if flag.any()):
+        pattern = 2 * pattern + flag
+        n *= 2
+        if n > 2 * pattern.size + 2**16:
+            pattern, n = _renumbered(pattern)
+    pattern, n = _renumbered(pattern)
+    first = np.zeros(n, dtype=np.int64)
+    first[pattern[::-1]] = np.arange(pattern.size)[::-1]
+    return np.array([flag[first] for flag in flags]).T, pattern
+
+
+def _renumbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Number what occurs from 0 on, in the same order; counting beats sorting here."""
+    used = np.bincount(numbers) > 0
+    return (np.cumsum(used) - 1)[numbers], int(np.count_nonzero(used))
 
 
 def _count_patterns(

@@ -123,9 +123,10 @@ class _Forest:
         """
         place = self.node(target)
         parent = int(place.parent[0])
-        place[0] = _moved(grown[:1], target, self._n_nodes)[0]
+        _move(grown, target, self._n_nodes)
+        place[0] = grown[0]
         place.parent[0] = parent
-        self.blocks.append(_moved(grown[1:], target, self._n_nodes))
+        self.blocks.append(grown[1:])
         self._first.append(self._n_nodes)
         self._n_nodes += int(grown.size) - 1
         return self.queued(len(self.blocks) - 1)
@@ -145,13 +146,11 @@ def _grow_one(job: Job, work: Work, root: Nodes, ship_above: int) -> Nodes:
     return nodes[:n_nodes].copy()
 
 
-def _moved(nodes: Nodes, target: int, n_nodes: int) -> Nodes:
-    """Return ``nodes`` with links from their own numbering to the whole tree's."""
-    moved = nodes.copy()
-    parent, first = nodes.parent, nodes.first_child
-    moved.parent = np.where(parent <= 0, target, parent + n_nodes - 1)
-    moved.first_child = np.where(first < 0, -1, first + n_nodes - 1)
-    return moved
+def _move(nodes: Nodes, target: int, n_nodes: int) -> None:
+    """Change links from the nodes' own numbering to the whole tree's."""
+    parent, first = nodes["parent"], nodes["first_child"]
+    nodes["parent"] = np.where(parent <= 0, target, parent + n_nodes - 1)
+    nodes["first_child"] = np.where(first < 0, -1, first + n_nodes - 1)
 
 
 def _breadth_first(nodes: Nodes, n_roots: int) -> Nodes:

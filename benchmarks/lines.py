@@ -1,0 +1,90 @@
+"""What every benchmark prints: one JSON object per line, and what it ran on."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+_MEBIBYTE = 1 << 20
+
+
+def emit(line: Mapping[str, Any]) -> None:
+    """Print one result."""
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+def say(words: str) -> None:
+    """Tell the person who is waiting."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def facts() -> dict[str, Any]:
+    """Return the version under test and the machine; no names, no paths."""
+    return {
+        "version": version("core-mondrian"),
+        "source": source_digest(),
+        "machine": {
+            "cpus": n_cpus(),
+            "arch": platform.machine(),
+            "system": platform.system(),
+            "memory_gb": round(_memory() / (1 << 30), 1),
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
+        },
+    }
+
+
+@cache
+def source_digest() -> str:
+    """Return a digest of the package's source; a version number is too coarse.
+
+    It is taken when a process starts: work on the source during a run shows as lines
+    that differ here.
+    """
+    found = importlib.util.find_spec("core_mondrian")
+    if found is None or found.origin is None:
+        raise SystemExit("core_mondrian is not installed here; make test installs it")
+    folder = Path(found.origin).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def n_cpus() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 0
+
+
+def megabytes(max_rss: int) -> float:
+    """Return ``ru_maxrss`` in MB: the system counts kibibytes, on macOS bytes."""
+    scale = 1 if sys.platform == "darwin" else 1 << 10
+    return round(max_rss * scale / _MEBIBYTE, 1)
+
+
+def middle(values: list[float]) -> float:
+    """Return the median, to the tenth of a millisecond."""
+    return round(median(values), 4)
+
+
+def middles(runs: list[dict[str, float]]) -> dict[str, float]:
+    """Return the median of each entry over several runs."""
+    return {name: middle([run[name] for run in runs]) for name in runs[0]}

@@ -1,0 +1,44 @@
+"""What the package offers, pinned."""
+
+import core_mondrian
+
+NAMES = [
+    "DataError",
+    "InfeasibleError",
+    "KAnonymity",
+    "MondrianError",
+    "OriginalPolicy",
+    "OutputError",
+    "PaperPolicy",
+    "PrivacyViolation",
+    "Release",
+    "Spec",
+    "SpecError",
+    "Suppression",
+    "anonymize",
+    "load_spec",
+    "verify",
+]
+
+
+def test_public_names_are_these() -> None:
+    assert core_mondrian.__all__ == NAMES
+    assert dir(core_mondrian) == sorted([*NAMES, "__version__"])
+
+
+def test_every_public_name_can_be_had_and_says_what_it_is() -> None:
+    for name in NAMES:
+        assert getattr(core_mondrian, name).__doc__, name
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(core_mondrian, "anonymise")
+
+
+def test_errors_have_different_exit_codes() -> None:
+    errors = [getattr(core_mondrian, name) for name in NAMES]
+    kinds = [e for e in errors if isinstance(e, type) and issubclass(e, Exception)]
+
+    codes = [kind.exit_code for kind in kinds]
+
+    assert len(set(codes)) == len(kinds)

@@ -1,0 +1,70 @@
+"""Fixtures and settings for all tests."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+
+# A kernel's first call compiles, so no deadline; uncompiled kernels are slow, so fewer
+# examples. Every run tries the same examples: a failure can be repeated.
+_UNSHRUNK = [Phase.explicit, Phase.generate]
+settings.register_profile(
+    "compiled",
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+_COMPILED = settings.get_profile("compiled")
+settings.register_profile("plain", _COMPILED, max_examples=10, phases=_UNSHRUNK)
+# For development, chosen by --hypothesis-profile: failures unshrunk; many examples.
+settings.register_profile("quick", _COMPILED, phases=_UNSHRUNK)
+settings.register_profile(
+    "deep", _COMPILED, phases=_UNSHRUNK, derandomize=False, max_examples=2000
+)
+settings.load_profile("plain" if IS_PLAIN else "compiled")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the hash kernel wrap around, as it does compiled without a word."""
+    if IS_PLAIN:
+        wraps = "ignore:overflow encountered in scalar:RuntimeWarning"
+        config.addinivalue_line("filterwarnings", wraps)
+
+
+Frame = Callable[[pa.Table], Any]
+
+
+def as_pandas(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas()
+
+
+def as_polars(table: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def as_arrow(table: pa.Table) -> pa.Table:
+    return table
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(as_pandas, id="pandas"),
+        pytest.param(as_polars, id="polars"),
+        pytest.param(as_arrow, id="pyarrow"),
+    ],
+)
+def frame_kind(request: pytest.FixtureRequest) -> Frame:
+    """Turn an Arrow table into each kind of frame."""
+    kind: Frame = request.param
+    return kind

@@ -1,0 +1,171 @@
+"""What a class shows: ranges, labels, middles, blanks."""
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core_mondrian import DataError, KAnonymity, Spec, Suppression, anonymize
+from core_mondrian.hierarchy import from_paths
+
+ZOO = from_paths([("cat", "beast", "*"), ("dog", "beast", "*"), ("hen", "bird", "*")])
+
+
+def k_spec(columns: str = "a", k: int = 2, **more: Any) -> Spec:
+    return Spec(tuple(columns), (KAnonymity(k),), suppress=Suppression(rows=0), **more)
+
+
+def shown(table: pa.Table, spec: Spec, name: str = "a") -> list[Any]:
+    cells: list[Any] = anonymize(table, spec).data[name].to_pylist()
+    return cells
+
+
+def test_range_of_one_value_is_that_value() -> None:
+    assert shown(pa.table({"a": [5, 5, 7, 8]}), k_spec()) == ["5", "5"] + ["[7, 8]"] * 2
+
+
+def test_ranges_keep_the_spelling_of_their_type() -> None:
+    floats = shown(pa.table({"a": [0.1, 0.25]}), k_spec())
+    texts = shown(pa.table({"a": [2**53 + 1, 2**53 + 3]}), k_spec())
+
+    assert floats == ["[0.1, 0.25]"] * 2
+    assert texts == ["[9007199254740993, 9007199254740995]"] * 2
+
+
+def test_labels_are_the_lowest_common_ancestors() -> None:
+    table = pa.table({"a": ["cat", "dog", "hen", "hen"]})
+
+    labels = shown(table, k_spec(hierarchies={"a": ZOO}))
+
+    assert labels == ["beast", "beast", "hen", "hen"]
+
+
+def test_mixed_class_shows_a_blank_when_missing_is_a_value() -> None:
+    table = pa.table({"a": [1, None], "b": ["x", None]})
+    spec = k_spec("ab", missing="value")
+
+    assert shown(table, spec, "a") == [None, None]
+    assert shown(table, spec, "b") == [None, None]
+
+
+def test_hierarchy_labels_after_the_missing_leaf_are_not_shifted() -> None:
+    table = pa.table({"a": ["cat", "dog", "hen", "hen", None, None]})
+
+    labels = shown(table, k_spec(hierarchies={"a": ZOO}, missing="value"))
+
+    assert labels == ["beast", "beast", "hen", "hen", None, None]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "middle"),
+    [pytest.param("mean", 3.0, id="mean"), pytest.param("median", 2, id="median")],
+)
+def test_middle_of_a_class(numbers: Any, middle: float) -> None:
+    table = pa.table({"a": [1, 2, 2, 7]})
+
+    assert shown(table, k_spec(k=4, numbers=numbers)) == [middle] * 4
+
+
+def test_median_of_an_even_class_is_the_lower_of_the_two() -> None:
+    assert (
+        shown(pa.table({"a": [1, 2, 3, 4]}), k_spec(k=4, numbers="median")) == [2] * 4
+    )
+
+
+def test_formats_can_differ_by_column() -> None:
+    table = pa.table({"a": [1, 2], "b": [1, 2]})
+    spec = k_spec("ab", numbers="mean", numbers_by_column={"b": "interval"})
+
+    release = anonymize(table, spec)
+
+    assert release.data["a"].to_pylist() == [1.5, 1.5]
+    assert release.data["b"].to_pylist() == ["[1, 2]"] * 2
+
+
+def test_mean_of_equal_values_is_that_value() -> None:
+    table = pa.table({"a": [0.1, 0.1, 0.1]})
+
+    assert shown(table, k_spec(k=3, numbers="mean")) == [0.1] * 3
+
+
+def test_mean_date_is_a_date() -> None:
+    table = pa.table({"a": [dt.date(2020, 1, 1), dt.date(2020, 1, 4)]})
+
+    assert shown(table, k_spec(numbers="mean")) == [dt.date(2020, 1, 2)] * 2
+
+
+def test_mean_timestamp_keeps_its_zone() -> None:
+    moments = pa.array([0, 10], pa.timestamp("s", "Europe/Paris"))
+
+    release = anonymize(pa.table({"a": moments}), k_spec(numbers="mean"))
+
+    assert release.data["a"].type == pa.timestamp("s", "Europe/Paris")
+    assert release.data["a"].cast(pa.int64()).to_pylist() == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("array", "back"),
+    [
+        pytest.param(
+            pa.array([1577854800123456789] * 2, pa.timestamp("ns")),
+            pa.int64(),
+            id="timestamps in nanoseconds",
+        ),
+        pytest.param(pa.array([2**53 + 3] * 2), pa.int64(), id="large integers"),
+    ],
+)
+def test_mean_of_equal_large_numbers_is_that_number(
+    array: pa.Array, back: pa.DataType
+) -> None:
+    release = anonymize(pa.table({"a": array}), k_spec(numbers="mean"))
+
+    assert release.data["a"].cast(back).to_pylist() == array.cast(back).to_pylist()
+
+
+def test_numbers_whose_squares_overflow_are_refused() -> None:
+    table = pa.table({"a": [-1.7e308, 0.0, 0.0, 1.7e308]})
+
+    with pytest.raises(DataError, match="column 'a' holds numbers beyond 1e\\+150"):
+        anonymize(table, k_spec(k=4, numbers="mean"))
+
+
+def test_classes_that_look_alike_are_counted_as_one() -> None:
+    # Both pools of rare letters show "*": 2 + 2 rows in one class of 4.
+    table = pa.table({"a": list("ppqrppst"), "b": [1, 1, 1, 1, 1, 1, 1, 1]})
+
+    release = anonymize(table, k_spec("ab"))
+
+    assert release.verification.n_classes == 2
+    assert release.verification.smallest_class == 4
+
+
+def test_digest_depends_on_what_is_shown_not_on_what_is_hidden() -> None:
+    first = anonymize(pa.table({"a": list("ppqr")}), k_spec())
+    second = anonymize(pa.table({"a": list("ppst")}), k_spec())
+
+    assert first.digest == second.digest
+    assert first.input_digest != second.input_digest
+
+
+def test_released_dictionary_lists_no_value_that_was_generalized_away() -> None:
+    release = anonymize(pa.table({"a": list("ppqr")}), k_spec())
+
+    column = release.data["a"].combine_chunks()
+    assert sorted(column.dictionary.to_pylist()) == ["*", "p"]
+
+
+def test_pandas_category_lists_no_value_that_was_generalized_away() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"a": pd.Categorical(list("ppqr"))})
+
+    release = anonymize(frame, k_spec())
+
+    assert sorted(release.data["a"].cat.categories) == ["*", "p"]
+
+
+def test_infinite_mean_is_never_released() -> None:
+    table = pa.table({"a": [1e149, 2e149, 3e149]})
+
+    assert shown(table, k_spec(k=3, numbers="mean")) == [2e149] * 3

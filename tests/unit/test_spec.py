@@ -1,0 +1,176 @@
+"""Spec: what may be asked, from Python and from TOML."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core_mondrian import (
+    KAnonymity,
+    OriginalPolicy,
+    PaperPolicy,
+    Spec,
+    SpecError,
+    Suppression,
+    load_spec,
+)
+from core_mondrian.spec import Thresholds, spec_from_mapping
+
+MINIMAL: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "k": 3}
+
+
+def test_minimal_spec_has_the_published_defaults() -> None:
+    spec = spec_from_mapping(MINIMAL)
+
+    assert spec == Spec(("a", "b"), (KAnonymity(3),))
+    assert spec.policy == PaperPolicy()
+    assert (spec.missing, spec.numbers, spec.inline_below) == (
+        "pattern",
+        "interval",
+        1000,
+    )
+    assert spec.budget(1000) == 10
+
+
+def test_original_policy_suppresses_nothing_by_default() -> None:
+    assert spec_from_mapping({**MINIMAL, "policy": "original"}).budget(1000) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        pytest.param({"kk": 1}, "unknown key 'kk' in the spec", id="unknown key"),
+        pytest.param({"polcy": "paper"}, "did you mean 'policy'", id="misspelled"),
+        pytest.param({"k": "3"}, "k has the wrong kind: str", id="k as text"),
+        pytest.param({"k": True}, "wrong kind: bool", id="k as a boolean"),
+        pytest.param({"k": 1}, "k-anonymity needs k >= 2", id="k of one"),
+        pytest.param({"quasi_identifiers": []}, "no quasi-identifier", id="none"),
+        pytest.param({"quasi_identifiers": [1]}, "a list of texts", id="numbers"),
+        pytest.param(
+            {"quasi_identifiers": ["a", "a"]}, "column 'a' named twice", id="twice"
+        ),
+        pytest.param({"identifiers": ["a"]}, "named twice", id="two roles"),
+        pytest.param({"policy": "best?"}, "policy is one of", id="unknown policy"),
+        pytest.param({"original": {}}, "the policy is 'paper'", id="other policy"),
+        pytest.param({"paper": {"x": 1}}, "unknown key 'paper.x'", id="its option"),
+        pytest.param(
+            {"paper": {"max_bin_edges": "x"}}, "wrong kind", id="its option's kind"
+        ),
+        pytest.param({"missing": "drop"}, "missing is one of", id="missing"),
+        pytest.param({"numbers": "mode"}, "numbers is one of", id="numbers"),
+        pytest.param({"numbers": {"z": "mean"}}, "not quasi-identifiers", id="stray"),
+        pytest.param({"inline_below": -1}, "inline_below", id="negative"),
+        pytest.param({"suppress": "some"}, "neither a percentage", id="suppress"),
+        pytest.param(
+            {"policy": "original", "suppress": "1%"},
+            "suppresses nothing",
+            id="original",
+        ),
+        pytest.param({"exclude": ["z"]}, "not quasi-identifiers", id="exclude"),
+        pytest.param({"hierarchies": {"a": 1}}, "one file per column", id="hierarchy"),
+        pytest.param({"thresholds": {"nmi": 2}}, "between 0 and 1", id="threshold"),
+        pytest.param({"thresholds": {"nmmi": 1}}, "unknown key", id="its name"),
+    ],
+)
+def test_what_cannot_be_is_refused(more: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        spec_from_mapping({**MINIMAL, **more})
+
+    assert told in str(caught.value)
+
+
+def test_k_is_asked_for() -> None:
+    with pytest.raises(SpecError, match="k is missing"):
+        spec_from_mapping({"quasi_identifiers": ["a"]})
+
+
+def test_spec_without_models_is_refused() -> None:
+    with pytest.raises(SpecError, match="no privacy model"):
+        Spec(("a",), ())
+
+
+def test_model_has_to_be_a_model() -> None:
+    with pytest.raises(SpecError, match="int is not a privacy model"):
+        Spec(("a",), (5,))  # type: ignore[arg-type]
+
+
+def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x;*\ny;*\n")
+    file = tmp_path / "spec.toml"
+    file.write_text(
+        'quasi_identifiers = ["a", "b"]\nk = 4\nsuppress = "2%"\n'
+        'numbers = {default = "mean", b = "median"}\n'
+        "[hierarchies]\na = 'a.csv'\n"
+        "[paper]\nrilm_epsilon = 'always'\ncut_points = ['median', 'bin_edges']\n"
+        "[paper.breakout_thresholds]\na = 0.5\n"
+    )
+
+    spec = load_spec(file)
+
+    assert spec.hierarchies["a"].leaves == ("x", "y")
+    assert (spec.format_of("a"), spec.format_of("b")) == ("mean", "median")
+    assert spec.policy == PaperPolicy(
+        cut_points=("median", "bin_edges"),
+        rilm_epsilon=None,
+        breakout_thresholds=(("a", 0.5),),
+    )
+    assert spec.budget(100) == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="absent"),
+        pytest.param(b"k = ", id="not TOML"),
+        pytest.param(b"\xff", id="not text"),
+    ],
+)
+def test_unreadable_file_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    file = tmp_path / "spec.toml"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(SpecError, match="spec"):
+        load_spec(file)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"cut_points": ()}, id="no cut points"),
+        pytest.param({"cut_points": ("mode",)}, id="unknown cut point"),
+        pytest.param({"bin_edges_above": 2.0}, id="share"),
+        pytest.param({"max_bin_edges": 0}, id="no edges"),
+        pytest.param({"tails": (1.0,)}, id="last tail is not 0"),
+        pytest.param({"tails": ()}, id="no tails"),
+        pytest.param({"tails": (60.0, 0.0)}, id="tails that cross"),
+        pytest.param({"breakout_multiplier": 2.0}, id="multiplier"),
+    ],
+)
+def test_policy_checks_its_parameters(options: dict[str, Any]) -> None:
+    with pytest.raises(SpecError):
+        PaperPolicy(**options)
+
+
+def test_original_policy_checks_its_variant() -> None:
+    with pytest.raises(SpecError, match="variant"):
+        OriginalPolicy("unfair")  # type: ignore[arg-type]
+
+
+def test_json_form_is_plain_and_complete() -> None:
+    spec = Spec(
+        ("a",),
+        (KAnonymity(2),),
+        suppress=Suppression(rows=3),
+        thresholds=Thresholds(nmi=None),
+    )
+
+    plain = spec.to_json()
+
+    assert plain["models"] == [
+        {"name": "2-anonymity", "sensitive": None, "parameters": [2.0]}
+    ]
+    assert plain["suppress"] == "3"
+    assert plain["policy"]["name"] == "paper"
+    assert plain["thresholds"]["nmi"] is None
+    assert set(plain) >= set(Spec.__dataclass_fields__)
