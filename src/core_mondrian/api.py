@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -92,15 +93,14 @@ def anonymize(
         tree=grown.tree,
         funnel=grown.funnel,
         verification=verification,
-        digest=recoded.digest,
-        input_digest=encoded.digest,
         n_rows=encoded.table.n_rows,
         n_suppressed=n_suppressed,
         n_blanked=grown.n_blanked,
         budget=grown.budget,
         seconds=stages.seconds,
-        _table=encoded.table,
-        _classes=recoded.classes,
+        # What is as long as the table is let go.
+        _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
+        _recoded=replace(recoded, columns={}, suppressed=recoded.suppressed[:0].copy()),
     )
 
 

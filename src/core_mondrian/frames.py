@@ -78,8 +78,8 @@ def replace_columns(
     ``released`` arrays are as long as the rows kept. Index, order and the other
     columns are the caller's; rows with ``keep`` false are left out.
     """
-    gone = set(removed)
-    native = frame.drop([c for c in frame.columns if c in gone]).to_native()
+    gone = [name for name in removed if name in frame.columns]
+    native = (frame.drop(gone) if gone else frame).to_native()
     if frame.implementation.is_pandas_like():
         return _replace_in_pandas(native, released, keep)
     if frame.implementation.is_polars():
@@ -141,19 +141,23 @@ def _replace_in_pandas(
     if keep is not None:
         others = others.loc[keep]
     columns = {}
-    for name, array in released.items():
-        dtype = table[name].dtype
+    for name in table.columns:
+        if name not in released:
+            columns[name] = others[name]
+            continue
+        array, dtype = released[name], table[name].dtype
         if isinstance(dtype, pd.CategoricalDtype) and pa.types.is_dictionary(
             array.type
         ):
-            column = pd.Series(array.to_pandas(), name=name)
+            column = pd.Series(array.to_pandas())
         elif isinstance(dtype, pd.ArrowDtype):
             column = _plain(array).to_pandas(types_mapper=pd.ArrowDtype)
         else:
             column = _plain(array).to_pandas()
         columns[name] = column.set_axis(others.index)
-    whole = pd.concat([others, pd.DataFrame(columns, index=others.index)], axis=1)
-    return whole[list(table.columns)]
+    whole = pd.DataFrame(columns, index=others.index, copy=False)
+    whole.columns.name = table.columns.name
+    return whole
 
 
 def _plain(array: pa.Array) -> pa.Array:

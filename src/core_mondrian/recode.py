@@ -41,8 +41,9 @@ class Recoded:
     suppressed: NDArray[np.bool_]
     """Rows that are left out, or blanked if the spec says so."""
     classes: ReleasedClasses
-    digest: str
-    """SHA-256 of the multiset of released tuples."""
+    labels: dict[str, Labels]
+    """What each class shows, column by column."""
+    class_of_leaf: NDArray[np.int64]
 
 
 def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
@@ -59,8 +60,8 @@ def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
         column.name: _spread(item, leaf_of_row)
         for column, item in zip(encoded.table.columns, labels, strict=True)
     }
-    digest = _digest(grown.tree.columns, labels, classes, class_of_leaf)
-    return Recoded(columns, suppressed, classes, digest)
+    by_name = dict(zip(grown.tree.columns, labels, strict=True))
+    return Recoded(columns, suppressed, classes, by_name, class_of_leaf)
 
 
 def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
@@ -282,25 +283,20 @@ def _spread(labels: Labels, leaf_of_row: NDArray[np.int32]) -> pa.Array:
     return labels.shown.take(indices)
 
 
-def _digest(
-    names: tuple[str, ...],
-    labels: list[Labels],
-    classes: ReleasedClasses,
-    class_of_leaf: NDArray[np.int64],
-) -> str:
-    """Hash the distinct released tuples, sorted by what they show, with their rows."""
+def release_digest(recoded: Recoded) -> str:
+    """Return a SHA-256 of the distinct released tuples with their rows, sorted."""
     digest = hashlib.sha256()
     ranks = []
-    for name, item in zip(names, labels, strict=True):
+    for name, item in recoded.labels.items():
         order = pc.sort_indices(item.shown).to_numpy()
         rank = np.full(len(item.shown) + 1, -1, dtype=np.int64)
         rank[order] = np.arange(order.size)
         ranks.append(rank[item.index])
         texts = item.shown.take(pa.array(order)).cast(pa.string()).to_pylist()
         digest.update("\0".join([name, *texts]).encode() + b"\1")
-    leaf = np.zeros(classes.n_classes, dtype=np.int64)
-    leaf[class_of_leaf] = np.arange(class_of_leaf.size)
-    table = np.array([rank[leaf] for rank in ranks] + [classes.rows])
+    leaf = np.zeros(recoded.classes.n_classes, dtype=np.int64)
+    leaf[recoded.class_of_leaf] = np.arange(recoded.class_of_leaf.size)
+    table = np.array([rank[leaf] for rank in ranks] + [recoded.classes.rows])
     table = table[:, np.lexsort(table[:-1][::-1])]
     digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
     return digest.hexdigest()

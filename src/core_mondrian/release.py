@@ -9,12 +9,12 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from core_mondrian import __version__
-from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.measure.quality import Shortfall, check, score
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
 from core_mondrian.partition.funnel import Funnel
+from core_mondrian.recode import Recoded, release_digest
 from core_mondrian.spec import Spec
 from core_mondrian.tree import PartitionTree
 
@@ -30,9 +30,6 @@ class Release(Generic[FrameT]):
     tree: PartitionTree
     funnel: Funnel
     verification: Verification
-    digest: str
-    """SHA-256 of the released tuples as a multiset: no row order, no frame library."""
-    input_digest: str
     n_rows: int
     n_suppressed: int
     n_blanked: int
@@ -41,12 +38,22 @@ class Release(Generic[FrameT]):
     """Rows that might have been suppressed."""
     seconds: dict[str, float]
     """CPU seconds of each stage."""
-    _table: EncodedTable = field(repr=False)
-    _classes: ReleasedClasses = field(repr=False)
+    _encoded: Encoded = field(repr=False)
+    _recoded: Recoded = field(repr=False)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the released tuples as a multiset: no row order, no frames."""
+        return release_digest(self._recoded)
+
+    @cached_property
+    def input_digest(self) -> str:
+        """SHA-256 of the quasi-identifiers and sensitive values that came in."""
+        return input_digest(self._encoded)
 
     @cached_property
     def _measures(self) -> Measures:
-        return measure(self._table, self._classes)
+        return measure(self._encoded.table, self._recoded.classes)
 
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""

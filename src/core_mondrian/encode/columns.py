@@ -132,9 +132,11 @@ def _distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else None
     if whole is None:
         return np.zeros(0, dtype=np.int32), pa.array([], array.type.value_type)
-    # Signed first: polars and Arrow also index by unsigned numbers.
-    signed = whole.indices.cast(pa.int64()).fill_null(-1)
-    indices = signed.to_numpy(zero_copy_only=False)
+    indices = whole.indices
+    if indices.null_count:
+        # Signed first: polars and Arrow also index by unsigned numbers.
+        indices = indices.cast(pa.int64()).fill_null(-1)
+    indices = indices.to_numpy(zero_copy_only=False)
     return indices.astype(np.int32, copy=False), whole.dictionary
 
 

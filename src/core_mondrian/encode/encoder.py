@@ -34,8 +34,6 @@ class Encoded:
     values: tuple[pa.Array, ...]
     """Per quasi-identifier: what each code stands for, in the caller's type."""
     row_tuple: NDArray[np.int32]
-    digest: str
-    """SHA-256 of the multiset of quasi-identifier and sensitive values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +87,20 @@ def collapse(coded: Coded) -> Encoded:
     table = EncodedTable(
         coded.columns, coded.sensitive, tuples.codes, tuples.counts, coded.n_rows
     )
-    digest = _digest(table, coded.values, coded.sensitive)
-    return Encoded(table, coded.values, tuples.row_tuple, digest)
+    return Encoded(table, coded.values, tuples.row_tuple)
 
 
-def _digest(
-    table: EncodedTable,
-    values: tuple[pa.Array, ...],
-    sensitive: tuple[SensitiveColumn, ...],
-) -> str:
+def input_digest(encoded: Encoded) -> str:
+    """Return a SHA-256 of the multiset of quasi-identifier and sensitive values."""
+    table = encoded.table
     digest = hashlib.sha256()
-    for column, labels in zip(table.columns, values, strict=True):
+    for column, labels in zip(table.columns, encoded.values, strict=True):
         digest.update(f"{column.name}\0{column.kind}\0".encode())
         if column.kind == "number":
             digest.update(column.values.astype("<f8").tobytes())
         else:
             digest.update("\0".join(labels.to_pylist()).encode())
-    for extra in sensitive:
+    for extra in table.sensitive:
         digest.update(f"{extra.name}\0{extra.n_values}\0".encode())
     digest.update(table.codes.astype("<i4").tobytes())
     digest.update(table.counts.astype("<i8").tobytes())

@@ -31,6 +31,9 @@ Report = Callable[[float], None]
 _TASKS_PER_THREAD = 16
 # A second thread costs more than it brings below this many tuples (about 30 ms).
 _TUPLES_PER_THREAD = 16_384
+# So few are done before anybody could press a key (about 100 ms): no pool.
+_TUPLES_AT_ONCE = 65_536
+_NEVER = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,24 @@ def run_queue(job: Job, roots: Nodes, works: list[Work], report: Report) -> Node
 
     Returns all nodes, numbered breadth first with the roots in front.
     """
-    n_rows = int(roots.rows.sum())
+    forest = _Forest(roots)
+    if len(works) == 1 and job.tuples.keys.size < _TUPLES_AT_ONCE:
+        for number, root in forest.queued(0):
+            forest.graft(_grow_one(job, works[0], root, _NEVER), number)
+    else:
+        _run_on_threads(job, forest, works, report)
+    return _breadth_first(np.concatenate(forest.blocks).view(np.recarray), roots.size)
+
+
+def _run_on_threads(
+    job: Job, forest: "_Forest", works: list[Work], report: Report
+) -> None:
+    """Grow queued partitions on a pool; the main thread can be interrupted."""
+    n_rows = int(forest.blocks[0].rows.sum())
     smallest = n_rows // (len(works) * _TASKS_PER_THREAD)
-    ship_above = max(smallest, job.policy.inline_below, 1)
-    if len(works) == 1:
-        ship_above = n_rows + 1
+    ship_above = _NEVER
+    if len(works) > 1:
+        ship_above = max(smallest, job.policy.inline_below, 1)
     free: SimpleQueue[Work] = SimpleQueue()
     for work in works:
         free.put(work)
@@ -74,7 +90,6 @@ def run_queue(job: Job, roots: Nodes, works: list[Work], report: Report) -> Node
         finally:
             free.put(work)
 
-    forest = _Forest(roots)
     with ThreadPoolExecutor(len(works), thread_name_prefix="core-mondrian") as pool:
         pending: dict[Future[Nodes], int] = {}
         queued = forest.queued(0)
@@ -92,7 +107,6 @@ def run_queue(job: Job, roots: Nodes, works: list[Work], report: Report) -> Node
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return _breadth_first(np.concatenate(forest.blocks).view(np.recarray), roots.size)
 
 
 class _Forest:
