@@ -101,7 +101,7 @@ def _load(path: Path) -> ModuleType:
 def _sweep(
     table: pa.Table, judge: ModuleType, place: Path, asked: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
-    from core_mondrian.files import write_table
+    from core_mondrian.files.write import write_table
 
     original = place / "original.parquet"
     write_table(table, original)
@@ -143,7 +143,7 @@ def _judged(
 ) -> dict[str, Any]:
     """Release, write, and return what the judge finds in the file."""
     from core_mondrian import InfeasibleError, anonymize
-    from core_mondrian.files import write_table
+    from core_mondrian.files.write import write_table
 
     try:
         release = anonymize(table, spec)

@@ -138,7 +138,9 @@ def _warm_up(source: Path, spec: "Spec", threads: int) -> None:
 def _run(source: Path, spec: "Spec", threads: int) -> dict[str, Any]:
     """Go from file to file once, and time every stage."""
     from core_mondrian import anonymize
-    from core_mondrian.files import read_table, source_schema, write_table
+    from core_mondrian.files.kinds import source_schema
+    from core_mondrian.files.read import read_table
+    from core_mondrian.files.write import write_table
 
     ends: dict[str, float] = {}
 

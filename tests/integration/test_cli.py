@@ -392,7 +392,7 @@ def test_a_bug_is_told_without_the_message_of_the_error(
     def broken(*_arguments: object, **_options: object) -> None:
         raise KeyError(CANARY)
 
-    monkeypatch.setattr("core_mondrian.files.read_table", broken)
+    monkeypatch.setattr("core_mondrian.files.read.read_table", broken)
 
     done = cli("anonymize", people, *flags())
 
@@ -404,7 +404,7 @@ def test_a_bug_is_told_without_the_message_of_the_error(
 
 INTERRUPTED = """
 import os, signal, sys
-import core_mondrian.files as files
+import core_mondrian.files.write as files
 write = files._write_parquet
 def interrupt(*arguments):
     write(*arguments)

@@ -21,16 +21,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core_mondrian import files
 from core_mondrian.errors import DataError, MondrianError, OutputError, SpecError
-from core_mondrian.files import (
-    check_target,
-    read_table,
-    source_schema,
-    table_writer,
-    write_files,
-    write_table,
-)
+from core_mondrian.files import csv_text, place
+from core_mondrian.files.kinds import source_schema
+from core_mondrian.files.place import check_target, write_files
+from core_mondrian.files.read import read_table
+from core_mondrian.files.write import table_writer, write_table
 
 CANARY = "CANARY-7391"
 IS_ROOT = os.geteuid() == 0
@@ -136,7 +132,7 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path: Path, content: str) ->
 
 
 def test_many_blocks_have_one_type(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(files, "_BLOCK", 64)
+    monkeypatch.setattr(csv_text, "BLOCK", 64)
     lines = "".join(f"{i % 7},name {i}\n" for i in range(500)) + "x,last\n"
     table = read_table(csv_file(tmp_path, "a,b\n" + lines), typed=["a"])
 
@@ -519,7 +515,7 @@ def test_old_files_are_kept_where_links_are_unknown(
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(os, "link", refuse)
-    monkeypatch.setattr(files, "_flush", lambda _path: None)
+    monkeypatch.setattr(place, "_flush", lambda _path: None)
 
     write_files({first: b"new"}, overwrite=True)
 
@@ -551,7 +547,7 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
 def test_a_file_too_large_for_the_disk_is_told(tmp_path: Path) -> None:
     script = (
         "import resource, sys, pyarrow as pa\n"
-        "from core_mondrian.files import write_table\n"
+        "from core_mondrian.files.write import write_table\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "write_table(pa.table({'a': list(range(99999))}), sys.argv[1])\n"
     )

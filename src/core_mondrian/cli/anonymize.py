@@ -186,7 +186,9 @@ def manifest_of(target: Path) -> Path:
 def _anonymize(
     source: Path, target: Path, spec: "Spec", threads: int | None, *, overwrite: bool
 ) -> tuple["Release[Any]", Any]:
-    from core_mondrian.files import check_place, check_target, read_table, source_schema
+    from core_mondrian.files.kinds import source_schema
+    from core_mondrian.files.place import check_place, check_target
+    from core_mondrian.files.read import read_table
 
     check_target(target, overwrite=overwrite, source=source)
     check_place(manifest_of(target), overwrite=overwrite)
@@ -217,7 +219,8 @@ def _write(
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files import table_writer, write_files
+    from core_mondrian.files.place import write_files
+    from core_mondrian.files.write import table_writer
 
     text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     write_files(

@@ -105,7 +105,7 @@ def show_demo(
     for part in (*_story(demo, console.width), _times(demo), _next_steps()):
         console.print(part)
     if svg is not None:
-        from core_mondrian.files import write_files
+        from core_mondrian.files.place import write_files
 
         picture = _draw([_introduction(rows, k), *_story(demo, _WIDTH), _next_steps()])
         write_files({svg: picture.encode()}, overwrite=True)

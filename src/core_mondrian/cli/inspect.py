@@ -24,7 +24,7 @@ def inspect_file(
     Columns that others may know of a person and that make rows unique are
     quasi-identifiers. No value is shown.
     """
-    from core_mondrian.files import read_table
+    from core_mondrian.files.read import read_table
     from core_mondrian.inspect import inspect_table
 
     found = inspect_table(read_table(table, null_values=tuple(null_values or ("",))))

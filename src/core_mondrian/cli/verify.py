@@ -36,7 +36,7 @@ def verify_file(
     TABLE is recounted as it stands: a missing value is a value, and texts that differ
     by a letter differ.
     """
-    from core_mondrian.files import read_table
+    from core_mondrian.files.read import read_table
     from core_mondrian.measure.verify import verify
 
     flags = {

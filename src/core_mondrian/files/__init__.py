@@ -1,0 +1,1 @@
+"""Tables in files: CSV, Parquet and Arrow IPC, read as asked and written atomically."""

@@ -1,0 +1,63 @@
+"""Which files there are, and what is known of a table beyond its columns."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from core_mondrian.errors import DataError, list_names
+
+Array: TypeAlias = Any
+"""An Arrow array, chunked or not; Arrow itself has no types to check."""
+Field: TypeAlias = Any
+Type: TypeAlias = Any
+FORMATS: Final = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".ipc": "ipc",
+}
+SUFFIXES: Final = ", ".join(FORMATS)
+_SOURCE_SCHEMA: Final = b"core_mondrian:source_schema"
+BLOCK: Final = 1 << 23
+"""Bytes of CSV that Arrow parses at a time; no row may be longer."""
+
+
+def is_text(kind: Type) -> bool:
+    """Tell whether a type is text, not dictionary-encoded."""
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says went wrong, without the file's content."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Raise DataError if two columns have one name."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(
+            f"{path}: column names occur more than once: {list_names(twice)}",
+            hint="give each column a name of its own",
+        )
+
+
+def source_schema(table: pa.Table) -> pa.Schema:
+    """Return the types ``table`` has in the file it was read from."""
+    kept = (table.schema.metadata or {}).get(_SOURCE_SCHEMA)
+    if kept is None:
+        return table.schema
+    return pa.ipc.read_schema(pa.py_buffer(kept))
+
+
+def remember(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the table with a note of the types it has in its file."""
+    metadata = table.schema.metadata or {}
+    kept = {**metadata, _SOURCE_SCHEMA: schema.serialize().to_pybytes()}
+    return table.replace_schema_metadata(kept)

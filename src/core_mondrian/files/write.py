@@ -1,0 +1,248 @@
+"""Write a table as CSV, Parquet or Arrow IPC, and nothing but the table."""
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core_mondrian.errors import OutputError
+from core_mondrian.files.csv_text import csv_blocks, csv_column
+from core_mondrian.files.kinds import (
+    FORMATS,
+    Array,
+    Field,
+    Type,
+    is_text,
+    source_schema,
+)
+from core_mondrian.files.place import Writer, check_target, write_files
+
+Compression: TypeAlias = Literal["lz4"] | None
+
+
+def write_table(
+    table: pa.Table,
+    path: str | Path,
+    *,
+    source: pa.Schema | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write ``table`` whole or not at all; see `table_writer` and `write_files`."""
+    path = Path(path)
+    check_target(path, overwrite=overwrite)
+    write_files({path: table_writer(table, path, source=source)}, overwrite=overwrite)
+
+
+def table_writer(
+    table: pa.Table, path: str | Path, *, source: pa.Schema | None = None
+) -> Writer:
+    """Return what writes ``table`` in the form the suffix of ``path`` asks for.
+
+    Text that is dictionary-encoded in memory only is plain text in the file. The file
+    holds nothing the table does not show: no unused dictionary values, nothing under
+    missing cells, no notes of the source beyond the types pandas reads.
+
+    Args:
+        table: What to write.
+        path: Where it will stand.
+        source: Schema of the table's origin; by default what `read_table` remembered.
+    """
+    kind = FORMATS[Path(path).suffix.lower()]
+    origin = source_schema(table) if source is None else source
+    schema = _wanted_schema(table, origin)
+    columns = [_compact(column) for column in table.columns]
+    table = pa.table(columns, names=table.column_names)
+    if kind == "csv":
+        return lambda file: _write_csv(table, file)
+    if kind == "parquet":
+        return lambda file: _write_parquet(table, schema, file)
+    compression: Compression = (
+        "lz4" if Path(path).suffix.lower() == ".feather" else None
+    )
+    return lambda file: _write_ipc(table, schema, file, compression)
+
+
+def _wanted_schema(table: pa.Table, source: pa.Schema) -> pa.Schema:
+    """Return the types to be read back, and the metadata that is safe to keep."""
+    fields = [
+        pa.field(
+            field.name,
+            _wanted_type(field.type, source, field.name),
+            nullable=field.nullable,
+            metadata=_extension(field.metadata or {}),
+        )
+        for field in table.schema
+    ]
+    wanted = pa.schema(fields)
+    notes = (source.metadata or {}).get(b"pandas")
+    pandas = _pandas_notes(notes, wanted, source, table.num_rows) if notes else None
+    return wanted.with_metadata({b"pandas": pandas} if pandas else {})
+
+
+def _wanted_type(kind: Type, source: pa.Schema, name: str) -> Type:
+    if not pa.types.is_dictionary(kind):
+        return kind
+    places = source.get_all_field_indices(name)
+    origin = source.field(places[0]).type if len(places) == 1 else None
+    if origin is not None and pa.types.is_dictionary(origin):
+        return kind
+    if origin is not None and is_text(origin) and is_text(kind.value_type):
+        return origin
+    return kind.value_type
+
+
+def _extension(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes] | None:
+    prefix = b"ARROW:extension:"
+    kept = {key: value for key, value in metadata.items() if key.startswith(prefix)}
+    return kept or None
+
+
+def _pandas_notes(
+    notes: bytes, wanted: pa.Schema, source: pa.Schema, n_rows: int
+) -> bytes | None:
+    """Keep what pandas noted on index and columns, as far as it still holds."""
+    try:
+        kept: dict[str, Any] = json.loads(notes)
+    except ValueError:
+        return None
+    if not isinstance(kept, dict):
+        return None
+    kept.pop("attributes", None)  # may hold anything
+    same = {
+        field.name for field in wanted if field.type == _type_in(source, field.name)
+    }
+    columns = kept.get("columns", [])
+    kept["columns"] = [note for note in columns if note.get("field_name") in same]
+    kept["index_columns"] = [
+        index
+        for index in kept.get("index_columns", [])
+        if (_range_rows(index) == n_rows if isinstance(index, dict) else index in same)
+    ]
+    return json.dumps(kept).encode()
+
+
+def _type_in(schema: pa.Schema, name: str) -> Type | None:
+    return schema.field(name).type if name in schema.names else None
+
+
+def _range_rows(index: dict[str, Any]) -> int:
+    return len(range(index["start"], index["stop"], index["step"]))
+
+
+def _compact(column: Array) -> Array:
+    """Rid a dictionary of values no cell shows: they may be a suppressed row's."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    chunks = [_clean_chunk(chunk) for chunk in column.chunks]
+    kind: Type = column.type
+    cleaned = pa.chunked_array(chunks, kind).unify_dictionaries()
+    if cleaned.num_chunks < 2:
+        return cleaned
+    return cleaned.combine_chunks() if _differ(cleaned) else cleaned
+
+
+def _differ(column: Array) -> bool:
+    first = column.chunk(0).dictionary
+    return any(not chunk.dictionary.equals(first) for chunk in column.chunks)
+
+
+def _clean_chunk(chunk: Array) -> Array:
+    values, codes = chunk.dictionary, chunk.indices
+    used = np.zeros(len(values), dtype=np.bool_)
+    present = codes.drop_null().to_numpy() if codes.null_count else codes.to_numpy()
+    used[present] = True
+    if used.all() and not values.null_count:
+        return chunk
+    places = np.flatnonzero(used & values.is_valid().to_numpy(zero_copy_only=False))
+    moved = np.full(len(values), -1)
+    moved[places] = np.arange(places.size)
+    mapping = pa.array(moved, mask=moved < 0).cast(codes.type)
+    return pa.DictionaryArray.from_arrays(
+        mapping.take(codes), values.take(pa.array(places)), ordered=chunk.type.ordered
+    )
+
+
+def _write_parquet(table: pa.Table, schema: pa.Schema, path: Path) -> None:
+    """Write dictionary codes as they are, with a schema that says what they mean.
+
+    1M rows of census: .2 s of CPU time instead of .6 with decoding; statistics of
+    dictionary columns would be another .15 s.
+    """
+    plain = [
+        _encodable(column, field)
+        for column, field in zip(table.columns, schema, strict=True)
+    ]
+    names = table.column_names
+    encoded = pa.table(plain, names=names)
+    notes: dict[Any, Any] = {
+        **(schema.metadata or {}),
+        b"ARROW:schema": base64.b64encode(schema.serialize().to_pybytes()),
+    }
+    dictionaries = [pa.types.is_dictionary(kind) for kind in encoded.schema.types]
+    counted = [n for n, coded in zip(names, dictionaries, strict=True) if not coded]
+    with pq.ParquetWriter(
+        path,
+        encoded.schema,
+        store_schema=False,
+        compression="snappy",
+        write_statistics=counted or False,
+    ) as writer:
+        writer.write_table(encoded)
+        writer.add_key_value_metadata(notes)  # a schema given above would drop them
+
+
+def _encodable(column: Array, field: Field) -> Array:
+    """Return the column as Parquet can take it: only text stays a dictionary."""
+    kind = column.type
+    if not pa.types.is_dictionary(kind) or pa.types.is_string(kind.value_type):
+        return column
+    if is_text(kind.value_type):
+        return column.cast(pa.dictionary(pa.int32(), pa.string()))
+    return column.cast(field.type)
+
+
+def _write_ipc(
+    table: pa.Table, schema: pa.Schema, path: Path, compression: Compression
+) -> None:
+    columns = [
+        _blanked(column).cast(field.type)
+        for column, field in zip(table.columns, schema, strict=True)
+    ]
+    options = pa.ipc.IpcWriteOptions(compression=compression, unify_dictionaries=True)
+    released = pa.table(columns, schema=schema)
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, schema, options=options) as writer,
+    ):
+        writer.write_table(released)
+
+
+def _blanked(column: Array) -> Array:
+    """Clear what is not shown but still in memory: this format would write it."""
+    kind = column.type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        # Views share buffers with values long gone; a cast copies what is seen.
+        plain = pa.string() if pa.types.is_string_view(kind) else pa.binary()
+        return _blanked(column.cast(plain)).cast(kind)
+    if not column.null_count:
+        return column
+    is_missing = column.is_null().to_numpy()
+    return column.take(pa.array(np.arange(len(column)), mask=is_missing))
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            csv_column(column.slice(0, 0).combine_chunks(), alone=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise OutputError(
+                f"{path.name}: column {name!r} of type {column.type} has no CSV form",
+                hint="write Parquet, or make it an identifier",
+            ) from None
+    with path.open("wb") as file:
+        file.writelines(csv_blocks(table))
