@@ -130,8 +130,8 @@ CASES = {
         Case("census_1m_6", "census_1m", CENSUS_6, repeats=3),
         Case("census_1m_8", "census_1m", CENSUS_8, repeats=3),
         Case("distinct", "distinct_1m", DISTINCT_6, repeats=3),
-        Case("census_10m_6", "census_10m", CENSUS_6, repeats=1),
-        Case("census_10m_8", "census_10m", CENSUS_8, repeats=1),
+        Case("census_10m_6", "census_10m", CENSUS_6, repeats=3),
+        Case("census_10m_8", "census_10m", CENSUS_8, repeats=3),
     )
 }
 QUICK = ("adult", "adult_numeric", "census_100k_6")

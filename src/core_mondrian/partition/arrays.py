@@ -30,6 +30,7 @@ from core_mondrian.kernels.layout import (
     raw_fields,
 )
 from core_mondrian.kernels.rules import rule_address
+from core_mondrian.kernels.tables import fill_records
 from core_mondrian.partition.missing import table_counts
 from core_mondrian.policies import OriginalPolicy, PaperPolicy
 from core_mondrian.spec import Spec, Thresholds
@@ -44,9 +45,7 @@ def build_tuples(
     """Return the tuples in ``order`` as records, with scratch of the same length."""
     n, n_codes = codes.shape
     records = np.empty((n, n_codes + 2), dtype=np.int32)
-    records[:, :n_codes] = codes[order]
-    records[:, n_codes] = counts[order]
-    records[:, n_codes + 1] = order
+    fill_records(codes, counts, order, records)
     return Tuples(
         records=records,
         spare=np.empty_like(records),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import InfeasibleError, InternalError
@@ -66,12 +67,12 @@ def grow(
         roots = roots_by_pattern(table, spec.models)
     else:
         roots = one_root(table)
-    tuples, nodes = _plant(table, roots, budget)
+    tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
     job = Job(tuples, build_columns(table, spec), build_models(table, spec), policy)
     n_threads = useful_threads(threads, table.n_tuples)
     works = [build_work(table, policy) for _ in range(n_threads)]
-    nodes = run_queue(job, nodes, works, report)
+    nodes = run_queue(job, planted, works, report)
     tree = _freeze(nodes, tuples, tuple(column.name for column in table.columns))
     if tree.n_suppressed > budget:
         raise InternalError(f"{tree.n_suppressed} rows suppressed, budget {budget}")
@@ -120,19 +121,17 @@ def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fiel
     return tuples, nodes
 
 
-def _freeze(nodes: Fields, tuples: Tuples, columns: tuple[str, ...]) -> PartitionTree:
+def _freeze(
+    nodes: dict[str, NDArray[np.int64]], tuples: Tuples, columns: tuple[str, ...]
+) -> PartitionTree:
     """Return the grown nodes as the read-only tree."""
-    ends = np.flatnonzero(nodes.kind == SUPPRESSED)
+    ends = np.flatnonzero(nodes["kind"] == SUPPRESSED)
     lost = np.zeros(tuples.keys.size + 1, dtype=np.int64)
-    lost[nodes.start[ends] + 1] = nodes.rows[ends]
+    lost[nodes["start"][ends] + 1] = nodes["rows"][ends]
     lost = np.cumsum(lost)
-    taken = (
-        "parent", "kind", "column", "at", "first_child", "n_children", "start", "stop",
-        "rows", "budget", "low", "high",
-    )  # fmt: skip
     return PartitionTree(
-        **{name: nodes[name].astype(np.int64) for name in taken},
-        spent=lost[nodes.stop] - lost[nodes.start],
+        **nodes,
+        spent=lost[nodes["stop"]] - lost[nodes["start"]],
         order=tuples.records[:, -1].copy(),
         columns=columns,
     )

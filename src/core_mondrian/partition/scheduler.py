@@ -23,6 +23,7 @@ from core_mondrian.kernels.layout import (
     Work,
     raw_fields,
 )
+from core_mondrian.kernels.tables import NODE_ROWS, level_order
 
 Nodes = Fields
 Report = Callable[[float], None]
@@ -56,10 +57,12 @@ def useful_threads(asked: int | None, n_tuples: int) -> int:
     return min(cores, 1 + n_tuples // _TUPLES_PER_THREAD)
 
 
-def run_queue(job: Job, roots: Nodes, works: list[Work], report: Report) -> Nodes:
+def run_queue(
+    job: Job, roots: Nodes, works: list[Work], report: Report
+) -> dict[str, NDArray[np.int64]]:
     """Grow everything below ``roots``, one thread per entry of ``works``.
 
-    Returns all nodes, numbered breadth first with the roots in front.
+    Returns the fields of all nodes, numbered level by level with the roots in front.
     """
     forest = _Forest(roots)
     if len(works) == 1 and job.tuples.keys.size < _TUPLES_AT_ONCE:
@@ -67,7 +70,7 @@ def run_queue(job: Job, roots: Nodes, works: list[Work], report: Report) -> Node
             forest.graft(_grow_one(job, works[0], root, _NEVER), number)
     else:
         _run_on_threads(job, forest, works, report)
-    return _breadth_first(np.concatenate(forest.blocks).view(np.recarray), roots.size)
+    return _numbered(np.concatenate(forest.blocks).view(np.recarray), roots.size)
 
 
 def _run_on_threads(
@@ -157,7 +160,7 @@ def _grow_one(job: Job, work: Work, root: Nodes, ship_above: int) -> Nodes:
         *(job.tuples, job.columns, job.models, job.policy, work),
         *(nodes, queue, raw_fields(n, FRAME), ship_above),
     )
-    return nodes[:n_nodes].copy()
+    return nodes[:n_nodes]
 
 
 def _move(nodes: Nodes, target: int, n_nodes: int) -> None:
@@ -167,23 +170,8 @@ def _move(nodes: Nodes, target: int, n_nodes: int) -> None:
     nodes["first_child"] = np.where(first < 0, -1, first + n_nodes - 1)
 
 
-def _breadth_first(nodes: Nodes, n_roots: int) -> Nodes:
-    """Renumber level by level, so that no trace of the schedule is left."""
-    levels = [np.arange(n_roots)]
-    while levels[-1].size:
-        levels.append(_children(nodes, levels[-1]))
-    order = np.concatenate(levels)
-    number = np.full(nodes.size, -1, dtype=np.int64)
-    number[order] = np.arange(order.size)
-    result = nodes[order]
-    for link in ("parent", "first_child"):
-        has = result[link] >= 0
-        result[link][has] = number[result[link][has]]
-    return result
-
-
-def _children(nodes: Nodes, parents: NDArray[np.int64]) -> NDArray[np.int64]:
-    n = nodes.n_children[parents].astype(np.int64)
-    inside = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-    children: NDArray[np.int64] = np.repeat(nodes.first_child[parents], n) + inside
-    return children
+def _numbered(nodes: Nodes, n_roots: int) -> dict[str, NDArray[np.int64]]:
+    """Number nodes level by level, so that no trace of the schedule is left."""
+    table = np.empty((len(NODE_ROWS), nodes.size), dtype=np.int64)
+    level_order(nodes, n_roots, np.empty(nodes.size, dtype=np.int32), table)
+    return dict(zip(NODE_ROWS, table, strict=True))
