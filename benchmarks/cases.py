@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.lines import say
+from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,14 +41,7 @@ ADULT_NUMERIC = ("age", "hours-per-week", "capital-gain", "capital-loss")
 ADULT_SETS = {"4": ADULT_4, "6": ADULT_6, "8": ADULT_8, "numeric": ADULT_NUMERIC}
 """The quasi-identifier sets of the paper."""
 
-CENSUS_6 = (
-    "age",
-    "marital_status",
-    "occupation",
-    "native_country",
-    "sex",
-    "workclass",
-)
+CENSUS_6 = CENSUS_QUASI_IDENTIFIERS
 CENSUS_8 = (*CENSUS_6, "hours_per_week", "capital_gain")
 DISTINCT_6 = ("age", "marital_status", "occupation", "sex", "first", "second")
 
