@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.kernels.layout import CLASS, CUT, SUPPRESSED
+
 Kind = Literal["cut", "class", "suppressed"]
 KINDS: tuple[Kind, ...] = ("cut", "class", "suppressed")
-CUT, CLASS, SUPPRESSED = range(3)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from core_mondrian import KAnonymity, Spec, Suppression, anonymize
-from core_mondrian.tree import CLASS, CUT, SUPPRESSED, PartitionTree
+from core_mondrian.kernels.layout import CLASS, CUT, SUPPRESSED
+from core_mondrian.tree import PartitionTree
 
 
 @pytest.fixture(scope="module")

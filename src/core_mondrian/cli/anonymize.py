@@ -39,7 +39,11 @@ Suppress = Annotated[
 ]
 Suppressed = Annotated[
     str | None,
-    typer.Option("--suppressed", metavar="drop|blank", help="What becomes of them."),
+    typer.Option(
+        "--suppressed",
+        metavar="drop|blank",
+        help="Leave those rows out, or empty them.",
+    ),
 ]
 NullValues = Annotated[
     list[str] | None,
@@ -62,12 +66,18 @@ def anonymize_file(
     suppress_rows: Suppress = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="paper|original", help="How cuts are chosen."),
+        typer.Option(
+            "--policy",
+            metavar="paper|original",
+            help="Core Mondrian's cuts, or the classic ones.",
+        ),
     ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
-            "--missing", metavar="pattern|value", help="How missing values are met."
+            "--missing",
+            metavar="pattern|value",
+            help="Missing kept apart by pattern, or one more value.",
         ),
     ] = None,
     numbers: Annotated[

@@ -32,7 +32,7 @@ from core_mondrian.partition.missing import (
 )
 from core_mondrian.partition.scheduler import Job, run_queue, useful_threads
 from core_mondrian.spec import Spec
-from core_mondrian.tree import SUPPRESSED, PartitionTree
+from core_mondrian.tree import PartitionTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def grow(
     funnel = Funnel(
         tree.columns,
         tuple(column.kind for column in table.columns),
-        np.sum([work.funnel for work in works], axis=0)[: layout.N_STAGES],
+        np.sum([work.funnel for work in works], axis=0),
     )
     return Grown(tree, funnel, budget, roots.n_blanked, tuples, job.columns, works[0])
 
@@ -125,7 +125,7 @@ def _freeze(
     nodes: dict[str, NDArray[np.int64]], tuples: Tuples, columns: tuple[str, ...]
 ) -> PartitionTree:
     """Return the grown nodes as the read-only tree."""
-    ends = np.flatnonzero(nodes["kind"] == SUPPRESSED)
+    ends = np.flatnonzero(nodes["kind"] == layout.SUPPRESSED)
     lost = np.zeros(tuples.keys.size + 1, dtype=np.int64)
     lost[nodes["start"][ends] + 1] = nodes["rows"][ends]
     lost = np.cumsum(lost)

@@ -23,11 +23,12 @@ from core_mondrian import InfeasibleError, KAnonymity, OriginalPolicy, Spec, Sup
 from core_mondrian.encode.encoder import collapse, encode
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.frames import open_frame
+from core_mondrian.kernels.layout import CUT
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.partition.funnel import STAGES
 from core_mondrian.policies import PaperPolicy
-from core_mondrian.tree import CUT, KINDS, PartitionTree
+from core_mondrian.tree import KINDS, PartitionTree
 
 
 def encoded(table: pa.Table, spec: Spec) -> EncodedTable:
