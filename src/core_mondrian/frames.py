@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError, list_names
 
+_MOST_TEXT = 2**31 - 1
+"""Bytes that one Arrow array of ordinary text can hold; sets of values may be long."""
+
 
 def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
     """Wrap the caller's frame.
@@ -161,4 +164,10 @@ def _replace_in_pandas(
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if not pa.types.is_dictionary(array.type):
+        return array
+    lengths = pc.binary_length(array.dictionary)
+    if (pc.sum(lengths.take(array.indices)).as_py() or 0) > _MOST_TEXT:
+        wide = array.dictionary.cast(pa.large_string())
+        array = pa.DictionaryArray.from_arrays(array.indices, wide)
+    return array.dictionary_decode()

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, OutputError, SpecError
-from core_mondrian.files import csv_text, place
+from core_mondrian.files import csv_text, place, write
 from core_mondrian.files.kinds import source_schema
 from core_mondrian.files.place import check_target, write_files
 from core_mondrian.files.read import read_table
@@ -376,6 +376,23 @@ def test_chunks_with_dictionaries_of_their_own_are_written(tmp_path: Path) -> No
         write_table(table, tmp_path / f"a{suffix}")
         again = read_table(tmp_path / f"a{suffix}")
         assert again["a"].to_pylist() == ["x", None, "x", "z", "y"]
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".feather"])
+def test_more_text_than_one_arrow_array_holds_is_written_in_pieces(
+    tmp_path: Path, suffix: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(write, "_MOST_TEXT", 11)
+    cells = ["five5", None, "five5", "", "five5"]
+    table = pa.table({"a": pa.array(cells).dictionary_encode()})
+    target = tmp_path / f"a{suffix}"
+
+    write_table(table, target, source=pa.schema({"a": pa.string()}))
+
+    again = pa_feather.read_table(target)["a"]
+    assert again.type == pa.string()
+    assert again.to_pylist() == cells
+    assert [len(chunk) for chunk in again.chunks] == [2, 2, 1]
 
 
 def test_csv_is_quoted_only_where_needed(tmp_path: Path) -> None:

@@ -10,9 +10,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from core_mondrian import DataError, KAnonymity, Spec, Suppression, anonymize
+from core_mondrian import DataError, KAnonymity, Spec, Suppression, anonymize, frames
 from core_mondrian.errors import SpecError
-from core_mondrian.frames import arrow_column, check_columns, open_frame
+from core_mondrian.frames import (
+    arrow_column,
+    check_columns,
+    open_frame,
+    replace_columns,
+)
 
 
 def k_spec(columns: str = "a", **more: Any) -> Spec:
@@ -203,6 +208,22 @@ def test_pandas_category_comes_back_as_a_category() -> None:
 
     assert isinstance(release.data["a"].dtype, pd.CategoricalDtype)
     assert release.data["a"].tolist() == ["x", "x", "*", "*"]
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_column_with_more_text_than_one_arrow_array_holds(
+    kind: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(frames, "_MOST_TEXT", 11)
+    long = pa.array(["five5", None, "five5", "six66."]).dictionary_encode()
+
+    frame = replace_columns(
+        open_frame(kind({"a": [1, 2, 3, 4]})), {"a": long}, (), None
+    )
+
+    assert frames._plain(long).type == pa.large_string()
+    assert frames._plain(long[:3]).type == pa.string()
+    assert texts(frame) == ["five5", None, "five5", "six66."]
 
 
 def test_nan_and_null_are_both_missing() -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core_mondrian.errors import OutputError
@@ -23,6 +24,8 @@ from core_mondrian.files.kinds import (
 from core_mondrian.files.place import Writer, check_target, write_files
 
 Compression: TypeAlias = Literal["lz4"] | None
+_MOST_TEXT = 2**31 - 1
+"""Bytes that one Arrow array of text can hold; sets of values may be long."""
 
 
 def write_table(
@@ -210,7 +213,7 @@ def _write_ipc(
     table: pa.Table, schema: pa.Schema, path: Path, compression: Compression
 ) -> None:
     columns = [
-        _blanked(column).cast(field.type)
+        _cast(_blanked(column), field.type)
         for column, field in zip(table.columns, schema, strict=True)
     ]
     options = pa.ipc.IpcWriteOptions(compression=compression, unify_dictionaries=True)
@@ -220,6 +223,18 @@ def _write_ipc(
         pa.ipc.new_file(file, schema, options=options) as writer,
     ):
         writer.write_table(released)
+
+
+def _cast(column: Array, kind: Type) -> Array:
+    """Cast a dictionary to text in pieces that hold no more than Arrow can count."""
+    source: Type = column.type
+    is_coded = pa.types.is_dictionary(source) and pa.types.is_string(source.value_type)
+    if not is_coded or pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    lengths = [pc.max(pc.binary_length(c.dictionary)).as_py() for c in column.chunks]
+    step = _MOST_TEXT // max([length for length in lengths if length] or [1])
+    pieces = [column.slice(at, step).cast(kind) for at in range(0, len(column), step)]
+    return pa.chunked_array([chunk for one in pieces for chunk in one.chunks], kind)
 
 
 def _blanked(column: Array) -> Array:
