@@ -1,4 +1,4 @@
-"""Leaves → released columns: ranges, representatives, hierarchy labels, blanks."""
+"""Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,12 +14,14 @@ from core_mondrian.encode.columns import as_floats
 from core_mondrian.encode.encoder import Encoded
 from core_mondrian.encode.table import EncodedColumn
 from core_mondrian.errors import InternalError
+from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.kernels.boxes import (
     find_boxes,
     find_medians,
     find_nodes,
 )
 from core_mondrian.partition.engine import Grown
+from core_mondrian.sets import find_sets, write_sets
 from core_mondrian.spec import Numbers, Spec
 
 
@@ -75,7 +77,11 @@ def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
         box = np.ascontiguousarray(low[:, i]), np.ascontiguousarray(high[:, i])
         values = encoded.values[i]
         if column.kind == "category":
-            labels.append(_label_categories(column, grown, i, box))
+            nodes = _lowest_nodes(column, grown, i, box)
+            if spec.categories_of(column.name) == "set":
+                labels.append(_label_sets(grown, i, values, nodes, box))
+            else:
+                labels.append(_label_nodes(_tree(column), nodes))
         elif spec.format_of(column.name) == "interval":
             labels.append(_label_intervals(column, values, box))
         else:
@@ -84,25 +90,61 @@ def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
     return labels
 
 
-def _label_categories(
+def _lowest_nodes(
     column: EncodedColumn,
     grown: Grown,
     i: int,
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
-) -> Labels:
+) -> NDArray[np.int32]:
+    """Return the lowest hierarchy node over each class; -1: missing or mixed."""
     nodes = np.empty(box[0].size, dtype=np.int32)
     find_nodes(grown.columns, i, *box, nodes)
+    # The engine's tree has one more node, the leaf of missing values.
+    place = 1 + int(_tree(column).n_children[0])
+    return np.where(nodes > place, nodes - 1, nodes).astype(np.int32)
+
+
+def _tree(column: EncodedColumn) -> Hierarchy:
     if column.hierarchy is None:
         raise InternalError("a category without a hierarchy")
-    # The engine's tree has one more node, the leaf of missing values.
-    place = 1 + int(column.hierarchy.n_children[0])
-    nodes = np.where(nodes > place, nodes - 1, nodes).astype(np.int32)
-    labels = pa.array(column.hierarchy.labels, pa.string())
+    return column.hierarchy
+
+
+def _label_nodes(tree: Hierarchy, nodes: NDArray[np.int32]) -> Labels:
     # Nodes of one label are one label: their classes look the same.
-    plain = labels.dictionary_encode()
+    plain = pa.array(tree.labels, pa.string()).dictionary_encode()
     first = plain.indices.to_numpy().astype(np.int32)
     index = np.where(nodes < 0, np.int32(-1), first[nodes])
     return _without_unused(Labels(index, plain.dictionary, nodes=nodes))
+
+
+def _label_sets(
+    grown: Grown,
+    i: int,
+    values: pa.Array,
+    nodes: NDArray[np.int32],
+    box: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> Labels:
+    leaf = _leaf_of_record(grown)
+    inside = leaf >= 0
+    codes = grown.tuples.records[:, i][inside]
+    sets = find_sets(leaf[inside], codes, box[0].size)
+    is_blank = box[0] == len(values)
+    index = np.where(is_blank, np.int32(-1), sets.of_class)
+    # A set that mixes missing and present is shown; only the root is over both.
+    nodes = np.where(is_blank, np.int32(-1), np.maximum(nodes, 0))
+    return _without_unused(Labels(index, write_sets(sets, values), nodes=nodes))
+
+
+def _leaf_of_record(grown: Grown) -> NDArray[np.int32]:
+    """Return the place among the tree's classes of each record; -1: suppressed."""
+    tree = grown.tree
+    starts = tree.start[tree.leaves]
+    n = tree.stop[tree.leaves] - starts
+    inside = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+    leaf = np.full(len(grown.tuples.records), -1, dtype=np.int32)
+    leaf[np.repeat(starts, n) + inside] = np.repeat(np.arange(n.size), n)
+    return leaf
 
 
 def _without_unused(labels: Labels) -> Labels:

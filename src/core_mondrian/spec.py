@@ -18,14 +18,17 @@ from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.policies import POLICIES, OriginalPolicy, PaperPolicy, Policy
 
 Numbers = Literal["interval", "mean", "median"]
+Categories = Literal["label", "set"]
 Missing = Literal["pattern", "value"]
 Suppressed = Literal["drop", "blank"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "numbers": ("interval", "mean", "median"),
+    "categories": ("label", "set"),
     "missing": ("pattern", "value"),
     "suppressed": ("drop", "blank"),
 }
+_FORMATS = ("numbers", "categories")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,9 @@ class Spec:
     suppressed: Suppressed = "drop"
     numbers: Numbers = "interval"
     numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
+    categories: Categories = "label"
+    """The lowest label over a class's values, or the set of them."""
+    categories_by_column: Mapping[str, Categories] = field(default_factory=dict)
     inline_below: int = 1000
     """Partitions with fewer rows are solved in place, with backtracking (§3.5)."""
     exclude: tuple[str, ...] = ()
@@ -108,6 +114,10 @@ class Spec:
         """Return how numbers of ``column`` are released."""
         return self.numbers_by_column.get(column, self.numbers)
 
+    def categories_of(self, column: str) -> Categories:
+        """Return how categories of ``column`` are released."""
+        return self.categories_by_column.get(column, self.categories)
+
     def to_json(self) -> dict[str, Any]:
         """Return the spec as plain values; hierarchies by digest, not by content."""
         plain: dict[str, Any] = {
@@ -122,6 +132,7 @@ class Spec:
         suppress = self.suppress
         plain["suppress"] = None if suppress is None else str(suppress)
         plain["numbers_by_column"] = dict(self.numbers_by_column)
+        plain["categories_by_column"] = dict(self.categories_by_column)
         result: dict[str, Any] = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
             result["suppress_multiplier"] = float(suppress.multiplier)
@@ -158,7 +169,8 @@ def _check_columns(spec: Spec) -> None:
             if name in roles:
                 raise SpecError(f"column {name!r} named twice: {roles[name]}, {role}")
             roles[name] = role
-    for key in ("hierarchies", "numbers_by_column", "exclude"):
+    by_column = ("hierarchies", "numbers_by_column", "categories_by_column")
+    for key in (*by_column, "exclude"):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
@@ -175,8 +187,9 @@ def _check_models(spec: Spec) -> None:
 def _check_options(spec: Spec) -> None:
     for key, allowed in _CHOICES.items():
         _check_choice(key, getattr(spec, key), allowed)
-    for name, numbers in spec.numbers_by_column.items():
-        _check_choice(f"numbers of {name!r}", numbers, _CHOICES["numbers"])
+    for key in _FORMATS:
+        for name, how in getattr(spec, f"{key}_by_column").items():
+            _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
     if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
@@ -205,6 +218,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "suppress_multiplier": (int, float),
     "suppressed": str,
     "numbers": (str, dict),
+    "categories": (str, dict),
     "inline_below": int,
     "exclude": list,
     "null_values": list,
@@ -228,18 +242,15 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
     if "k" not in asked:
         raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
-    by_column, numbers = _numbers(asked.get("numbers", "interval"))
     simple = ("missing", "suppressed", "inline_below")
     lists = ("quasi_identifiers", "identifiers", "exclude", "null_values")
     given = {key: asked[key] for key in simple if key in asked}
     given |= {key: _texts(asked[key], key) for key in lists if key in asked}
     return Spec(
-        **{"quasi_identifiers": (), **given},
+        **{"quasi_identifiers": (), **given, **_formats(asked)},
         models=(KAnonymity(asked["k"]),),
         policy=_policy(asked),
         suppress=_suppress(asked),
-        numbers=numbers,
-        numbers_by_column=by_column,
         hierarchies=_hierarchies(asked.get("hierarchies", {}), folder),
         thresholds=_thresholds(asked.get("thresholds", {})),
     )
@@ -259,11 +270,16 @@ def _texts(values: list[Any], key: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _numbers(asked: str | dict[str, Any]) -> tuple[dict[str, Numbers], Numbers]:
-    if isinstance(asked, str):
-        return {}, asked  # type: ignore[return-value]  # Spec checks the choice
-    by_column = dict(asked)
-    return by_column, by_column.pop("default", "interval")
+def _formats(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys that are one word, or a table by column with a default."""
+    found: dict[str, Any] = {}
+    for key in _FORMATS:
+        given = asked.get(key, {})
+        by_column = dict(given) if isinstance(given, dict) else {"default": given}
+        if "default" in by_column:
+            found[key] = by_column.pop("default")
+        found[f"{key}_by_column"] = by_column
+    return found
 
 
 def _policy(asked: Mapping[str, Any]) -> Policy:

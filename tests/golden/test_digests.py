@@ -55,7 +55,12 @@ def check(case: str, found: dict[str, Any]) -> None:
 
 
 def digests(
-    table: pa.Table, names: tuple[str, ...], policy: str, missing: Any, numbers: Any
+    table: pa.Table,
+    names: tuple[str, ...],
+    policy: str,
+    missing: Any,
+    numbers: Any,
+    **more: Any,
 ) -> dict[str, Any]:
     spec = Spec(
         names,
@@ -63,6 +68,7 @@ def digests(
         policy=POLICIES[policy],
         missing=missing,
         numbers=numbers,
+        **more,
     )
     release = anonymize(table, spec)
     return {
@@ -83,6 +89,17 @@ def test_census_is_released_as_before(policy: str, missing: str, numbers: str) -
     found = digests(table, CENSUS_QUASI_IDENTIFIERS, policy, missing, numbers)
 
     check(f"census 2000 {policy} {missing} {numbers}", found)
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_census_is_released_with_sets_as_before(missing: str) -> None:
+    names = CENSUS_QUASI_IDENTIFIERS
+
+    found = digests(
+        census(2000, seed=1), names, "paper", missing, "interval", categories="set"
+    )
+
+    check(f"census 2000 paper {missing} interval set", found)
 
 
 @needs_adult

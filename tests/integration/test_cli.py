@@ -171,6 +171,19 @@ def test_flags_override_the_spec_and_its_files_are_relative_to_it(
     assert cli("verify", "a.parquet", *spec, "--k", "4").code == 0
 
 
+def test_categories_can_be_released_as_sets(cli: Command, people: Path) -> None:
+    columns = ["--qid", "town", "--k", "20", "--suppress", "0"]
+
+    done = cli("anonymize", people, "out.csv", *columns, "--categories", "set")
+    checked = cli("verify", "out.csv", "--qid", "town", "--k", "20")
+
+    assert (done.code, checked.code) == (0, 0), done.err
+    towns = set(pd.read_csv("out.csv")["town"])
+    named = [name for town in towns for name in town.strip("{}").split(", ")]
+    assert sorted(named) == [f"{CANARY} {i}" for i in range(4)]
+    assert all(town.startswith("{") for town in towns)
+
+
 def test_overwrite_replaces_both_files(cli: Command, people: Path) -> None:
     Path("out.parquet").write_text("old")
     Path("out.parquet.manifest.json").write_text("old")
@@ -282,6 +295,12 @@ def python(script: str, *arguments: str, **options: Any) -> Any:
         ),
         pytest.param(
             ["--qid", "age", "--k", "3", "--numbers", "x"], 2, "numbers", id="numbers"
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--categories", "x"],
+            2,
+            "categories is one of label, set",
+            id="categories",
         ),
         pytest.param(
             ["--qid", "age", "--k", "3", "--threads", "0"], 2, "", id="threads"

@@ -41,6 +41,98 @@ def test_labels_are_the_lowest_common_ancestors() -> None:
     assert labels == ["beast", "beast", "hen", "hen"]
 
 
+def test_a_set_lists_the_values_of_its_class_in_the_order_of_the_hierarchy() -> None:
+    table = pa.table({"a": ["hen", "cat", "hen", "dog", "cat"]})
+    spec = k_spec(k=5, hierarchies={"a": ZOO}, categories="set")
+
+    assert shown(table, spec) == ["{cat, dog, hen}"] * 5
+
+
+def test_a_set_of_one_value_is_that_value() -> None:
+    table = pa.table({"a": ["hen", "hen", "cat", "dog"]})
+
+    labels = shown(table, k_spec(hierarchies={"a": ZOO}, categories="set"))
+
+    assert labels == ["hen", "hen", "{cat, dog}", "{cat, dog}"]
+
+
+def test_equal_rows_are_one_set_of_one() -> None:
+    assert shown(pa.table({"a": ["x"] * 3}), k_spec(k=3, categories="set")) == ["x"] * 3
+
+
+def test_a_set_names_no_value_that_is_only_in_the_hierarchy() -> None:
+    table = pa.table({"a": ["cat", "hen"]})
+
+    labels = shown(table, k_spec(hierarchies={"a": ZOO}, categories="set"))
+
+    assert labels == ["{cat, hen}"] * 2
+
+
+def test_a_set_that_mixes_missing_and_present_is_not_blank() -> None:
+    table = pa.table({"a": ["x", None], "b": [None, "null"]})
+    spec = k_spec("ab", missing="value", categories="set")
+
+    release = anonymize(table, spec)
+
+    assert release.data["a"].to_pylist() == ["{x, null}"] * 2
+    assert release.data["b"].to_pylist() == ['{"null", null}'] * 2
+    assert [column.rilm for column in release.measures().columns] == [0.0, 0.0]
+    assert release.measures().n_generalized == 2
+
+
+@pytest.mark.parametrize("missing", ["pattern", "value"])
+def test_a_class_without_values_is_blank(missing: Any) -> None:
+    table = pa.table({"a": pa.array([None, None], pa.string())})
+
+    assert shown(table, k_spec(missing=missing, categories="set")) == [None, None]
+
+
+def test_cells_blanked_for_their_pattern_are_in_no_set() -> None:
+    table = pa.table({"a": ["x", "y", None, "z", "z"], "b": [1, 1, 1, None, 1]})
+
+    release = anonymize(table, k_spec("ab", categories="set"))
+
+    assert release.n_blanked
+    assert all("null" not in (text or "") for text in release.data["a"].to_pylist())
+
+
+def test_a_lone_value_that_looks_like_a_set_is_a_class_of_its_own() -> None:
+    # Were "{x, y}" shown as it is, it could not be told from the set of x and y.
+    table = pa.table({"a": ["{x, y}", "{x, y}", "x", "y"]})
+
+    labels = shown(table, k_spec(categories="set"))
+
+    assert labels == ['{"{x, y}"}'] * 2 + ["{x, y}"] * 2
+
+
+def test_categories_can_differ_by_column() -> None:
+    table = pa.table({"a": ["x", "y"], "b": ["x", "y"], "c": [1, 2]})
+    spec = k_spec("abc", categories="set", categories_by_column={"b": "label"})
+
+    released = anonymize(table, spec).data.to_pydict()
+
+    assert released == {"a": ["{x, y}"] * 2, "b": ["*"] * 2, "c": ["[1, 2]"] * 2}
+
+
+@pytest.mark.parametrize("suppressed", ["drop", "blank"])
+def test_dictionary_of_sets_lists_no_value_that_was_suppressed(suppressed: Any) -> None:
+    table = pa.table({"a": list("xxyyz"), "b": [1, 1, 2, 2, 9]})
+    spec = Spec(
+        ("a", "b"),
+        (KAnonymity(2),),
+        suppress=Suppression(rows=1),
+        suppressed=suppressed,
+        inline_below=0,
+        categories="set",
+    )
+
+    release = anonymize(table, spec)
+
+    assert release.n_suppressed == 1
+    column = release.data["a"].combine_chunks()
+    assert sorted(column.dictionary.to_pylist()) == ["x", "y"]
+
+
 def test_mixed_class_shows_a_blank_when_missing_is_a_value() -> None:
     table = pa.table({"a": [1, None], "b": ["x", None]})
     spec = k_spec("ab", missing="value")
@@ -163,6 +255,16 @@ def test_pandas_category_lists_no_value_that_was_generalized_away() -> None:
     release = anonymize(frame, k_spec())
 
     assert sorted(release.data["a"].cat.categories) == ["*", "p"]
+
+
+def test_pandas_category_of_sets_lists_what_is_shown() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"a": pd.Categorical(list("ppqr"), categories=list("zrqp"))})
+
+    release = anonymize(frame, k_spec(categories="set"))
+
+    assert sorted(release.data["a"].cat.categories) == ["p", "{q, r}"]
 
 
 def test_infinite_mean_is_never_released() -> None:

@@ -24,11 +24,8 @@ def test_minimal_spec_has_the_published_defaults() -> None:
 
     assert spec == Spec(("a", "b"), (KAnonymity(3),))
     assert spec.policy == PaperPolicy()
-    assert (spec.missing, spec.numbers, spec.inline_below) == (
-        "pattern",
-        "interval",
-        1000,
-    )
+    assert (spec.missing, spec.inline_below) == ("pattern", 1000)
+    assert (spec.numbers, spec.categories) == ("interval", "label")
     assert spec.budget(1000) == 10
 
 
@@ -59,6 +56,14 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
         pytest.param({"missing": "drop"}, "missing is one of", id="missing"),
         pytest.param({"numbers": "mode"}, "numbers is one of", id="numbers"),
         pytest.param({"numbers": {"z": "mean"}}, "not quasi-identifiers", id="stray"),
+        pytest.param({"categories": "sets"}, "categories is one of", id="categories"),
+        pytest.param({"categories": ["set"]}, "wrong kind: list", id="their kind"),
+        pytest.param(
+            {"categories": {"a": "mean"}}, "categories of 'a' is one of", id="of one"
+        ),
+        pytest.param(
+            {"categories": {"z": "set"}}, "not quasi-identifiers", id="stray too"
+        ),
         pytest.param({"inline_below": -1}, "inline_below", id="negative"),
         pytest.param({"suppress": "some"}, "neither a percentage", id="suppress"),
         pytest.param(
@@ -100,6 +105,7 @@ def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
     file.write_text(
         'quasi_identifiers = ["a", "b"]\nk = 4\nsuppress = "2%"\n'
         'numbers = {default = "mean", b = "median"}\n'
+        'categories = {default = "set", b = "label"}\n'
         "[hierarchies]\na = 'a.csv'\n"
         "[paper]\nrilm_epsilon = 'always'\ncut_points = ['median', 'bin_edges']\n"
         "[paper.breakout_thresholds]\na = 0.5\n"
@@ -109,6 +115,7 @@ def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
 
     assert spec.hierarchies["a"].leaves == ("x", "y")
     assert (spec.format_of("a"), spec.format_of("b")) == ("mean", "median")
+    assert (spec.categories_of("a"), spec.categories_of("b")) == ("set", "label")
     assert spec.policy == PaperPolicy(
         cut_points=("median", "bin_edges"),
         rilm_epsilon=None,
@@ -163,6 +170,7 @@ def test_json_form_is_plain_and_complete() -> None:
         (KAnonymity(2),),
         suppress=Suppression(rows=3),
         thresholds=Thresholds(nmi=None),
+        categories_by_column={"a": "set"},
     )
 
     plain = spec.to_json()
@@ -173,4 +181,8 @@ def test_json_form_is_plain_and_complete() -> None:
     assert plain["suppress"] == "3"
     assert plain["policy"]["name"] == "paper"
     assert plain["thresholds"]["nmi"] is None
+    assert (plain["categories"], plain["categories_by_column"]) == (
+        "label",
+        {"a": "set"},
+    )
     assert set(plain) >= set(Spec.__dataclass_fields__)

@@ -88,6 +88,14 @@ def anonymize_file(
             help="Numbers as interval, mean or median.",
         ),
     ] = None,
+    categories: Annotated[
+        str | None,
+        typer.Option(
+            "--categories",
+            metavar="label|set",
+            help="The lowest label over the values, or all of them.",
+        ),
+    ] = None,
     suppressed: Suppressed = None,
     hierarchies: Annotated[
         list[str] | None,
@@ -136,6 +144,7 @@ def anonymize_file(
         "policy": policy,
         "missing": missing,
         "numbers": numbers,
+        "categories": categories,
         "suppressed": suppressed,
         "identifiers": identifiers,
         "inline_below": inline_below,
