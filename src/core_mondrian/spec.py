@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -71,6 +72,8 @@ class Spec:
     categories: Categories = "label"
     """The lowest label over a class's values, or the set of them."""
     categories_by_column: Mapping[str, Categories] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """How much a loss in a quasi-identifier matters, next to 1 for the others."""
     inline_below: int = 1000
     """Partitions with fewer rows are solved in place, with backtracking (§3.5)."""
     exclude: tuple[str, ...] = ()
@@ -118,6 +121,10 @@ class Spec:
         """Return how categories of ``column`` are released."""
         return self.categories_by_column.get(column, self.categories)
 
+    def weight_of(self, column: str) -> float:
+        """Return how much a loss in ``column`` matters."""
+        return float(self.weights.get(column, 1.0))
+
     def to_json(self) -> dict[str, Any]:
         """Return the spec as plain values; hierarchies by digest, not by content."""
         plain: dict[str, Any] = {
@@ -133,6 +140,7 @@ class Spec:
         plain["suppress"] = None if suppress is None else str(suppress)
         plain["numbers_by_column"] = dict(self.numbers_by_column)
         plain["categories_by_column"] = dict(self.categories_by_column)
+        plain["weights"] = {name: self.weight_of(name) for name in self.weights}
         result: dict[str, Any] = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
             result["suppress_multiplier"] = float(suppress.multiplier)
@@ -170,7 +178,7 @@ def _check_columns(spec: Spec) -> None:
                 raise SpecError(f"column {name!r} named twice: {roles[name]}, {role}")
             roles[name] = role
     by_column = ("hierarchies", "numbers_by_column", "categories_by_column")
-    for key in (*by_column, "exclude"):
+    for key in (*by_column, "weights", "exclude"):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
@@ -190,6 +198,8 @@ def _check_options(spec: Spec) -> None:
     for key in _FORMATS:
         for name, how in getattr(spec, f"{key}_by_column").items():
             _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
+    for name, weight in spec.weights.items():
+        _check_weight(name, weight)
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
     if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
@@ -201,6 +211,12 @@ def _check_options(spec: Spec) -> None:
             "policy 'original' suppresses nothing, but a budget is given",
             hint="drop suppress, or take policy 'paper'",
         )
+
+
+def _check_weight(name: str, weight: object) -> None:
+    is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+    if not is_number or not 0.0 < weight <= sys.float_info.max:  # type: ignore[operator]
+        raise SpecError(f"the weight of {name!r} is a finite number above 0")
 
 
 def _check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -219,6 +235,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "suppressed": str,
     "numbers": (str, dict),
     "categories": (str, dict),
+    "weights": dict,
     "inline_below": int,
     "exclude": list,
     "null_values": list,
@@ -242,7 +259,7 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
     if "k" not in asked:
         raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
-    simple = ("missing", "suppressed", "inline_below")
+    simple = ("missing", "suppressed", "weights", "inline_below")
     lists = ("quasi_identifiers", "identifiers", "exclude", "null_values")
     given = {key: asked[key] for key in simple if key in asked}
     given |= {key: _texts(asked[key], key) for key in lists if key in asked}

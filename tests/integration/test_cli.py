@@ -184,6 +184,33 @@ def test_categories_can_be_released_as_sets(cli: Command, people: Path) -> None:
     assert all(town.startswith("{") for town in towns)
 
 
+def test_weights_of_the_flags_join_those_of_the_spec(
+    cli: Command, people: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "spec.toml").write_text(
+        'quasi_identifiers = ["age", "town", "note"]\nidentifiers = ["name"]\nk = 3\n'
+        "[weights]\nage = 2\ntown = 5\n"
+    )
+    flags = ["--spec", "spec.toml", "--weight", "age=0.5", "--weight", "note=3"]
+
+    done = cli("anonymize", people, "out.csv", *flags, "--json")
+
+    assert done.code == 0, done.err
+    weights = json.loads(done.out)["spec"]["weights"]
+    assert weights == {"age": 0.5, "town": 5.0, "note": 3.0}
+
+
+def test_weight_of_a_column_with_an_equals_sign(cli: Command, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("a=b\n1\n1\n")
+
+    done = cli(
+        "anonymize", "in.csv", "out.csv", "--qid", "a=b", "--k", "2",
+        "--weight", "a=b=4", "--json",
+    )  # fmt: skip
+
+    assert json.loads(done.out)["spec"]["weights"] == {"a=b": 4.0}
+
+
 def test_overwrite_replaces_both_files(cli: Command, people: Path) -> None:
     Path("out.parquet").write_text("old")
     Path("out.parquet.manifest.json").write_text("old")
@@ -301,6 +328,18 @@ def python(script: str, *arguments: str, **options: Any) -> Any:
             2,
             "categories is one of label, set",
             id="categories",
+        ),
+        *(
+            pytest.param(
+                ["--qid", "age", "--k", "3", "--weight", text], 2, told, id=name
+            )
+            for name, text, told in (
+                ("weight of nothing", "3", "--weight takes COLUMN=NUMBER"),
+                ("weight in words", "age=three", "--weight takes COLUMN=NUMBER"),
+                ("weight of zero", "age=0", "a finite number above 0"),
+                ("weight of infinity", "age=inf", "a finite number above 0"),
+                ("weight of a stranger", "town=2", "not quasi-identifiers"),
+            )
         ),
         pytest.param(
             ["--qid", "age", "--k", "3", "--threads", "0"], 2, "", id="threads"

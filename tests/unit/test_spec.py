@@ -64,6 +64,26 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
         pytest.param(
             {"categories": {"z": "set"}}, "not quasi-identifiers", id="stray too"
         ),
+        *(
+            pytest.param(
+                {"weights": {"a": weight}},
+                "the weight of 'a' is a finite number above 0",
+                id=f"weight {name}",
+            )
+            for name, weight in {
+                "zero": 0,
+                "negative": -1.5,
+                "not a number": float("nan"),
+                "infinite": float("inf"),
+                "beyond floats": 10**400,
+                "text": "3",
+                "boolean": True,
+            }.items()
+        ),
+        pytest.param({"weights": 3}, "wrong kind: int", id="one weight for all"),
+        pytest.param(
+            {"weights": {"z": 3}}, "weights for ['z'], which are", id="weight of none"
+        ),
         pytest.param({"inline_below": -1}, "inline_below", id="negative"),
         pytest.param({"suppress": "some"}, "neither a percentage", id="suppress"),
         pytest.param(
@@ -106,6 +126,7 @@ def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
         'quasi_identifiers = ["a", "b"]\nk = 4\nsuppress = "2%"\n'
         'numbers = {default = "mean", b = "median"}\n'
         'categories = {default = "set", b = "label"}\n'
+        "[weights]\na = 3\n"
         "[hierarchies]\na = 'a.csv'\n"
         "[paper]\nrilm_epsilon = 'always'\ncut_points = ['median', 'bin_edges']\n"
         "[paper.breakout_thresholds]\na = 0.5\n"
@@ -116,6 +137,7 @@ def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
     assert spec.hierarchies["a"].leaves == ("x", "y")
     assert (spec.format_of("a"), spec.format_of("b")) == ("mean", "median")
     assert (spec.categories_of("a"), spec.categories_of("b")) == ("set", "label")
+    assert (spec.weight_of("a"), spec.weight_of("b")) == (3.0, 1.0)
     assert spec.policy == PaperPolicy(
         cut_points=("median", "bin_edges"),
         rilm_epsilon=None,
@@ -171,6 +193,7 @@ def test_json_form_is_plain_and_complete() -> None:
         suppress=Suppression(rows=3),
         thresholds=Thresholds(nmi=None),
         categories_by_column={"a": "set"},
+        weights={"a": 2},
     )
 
     plain = spec.to_json()
@@ -185,4 +208,5 @@ def test_json_form_is_plain_and_complete() -> None:
         "label",
         {"a": "set"},
     )
+    assert plain["weights"] == {"a": 2.0}
     assert set(plain) >= set(Spec.__dataclass_fields__)

@@ -105,6 +105,14 @@ def anonymize_file(
             help="Rows 'leaf;parent;…;*'. Repeat for more.",
         ),
     ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            metavar="COLUMN=NUMBER",
+            help="How much a loss there matters: 1. Repeat for more.",
+        ),
+    ] = None,
     identifiers: Annotated[
         list[str] | None,
         typer.Option(
@@ -147,6 +155,7 @@ def anonymize_file(
         "categories": categories,
         "suppressed": suppressed,
         "identifiers": identifiers,
+        "weights": dict(_split_weight(text) for text in weights or []),
         "inline_below": inline_below,
         "null_values": null_values,
     }
@@ -176,8 +185,12 @@ def build_spec(
     from core_mondrian.spec import read_spec_mapping, spec_from_mapping
 
     asked = read_spec_mapping(file) if file is not None else {}
-    given = {key: value for key, value in flags.items() if value not in (None, [])}
-    asked |= given
+    given = {key: value for key, value in flags.items() if value not in (None, [], {})}
+    for key, value in given.items():
+        if isinstance(value, dict) and isinstance(asked.get(key), dict):
+            asked[key] = asked[key] | value
+        else:
+            asked[key] = value
     if hierarchies is None:
         asked.pop("hierarchies", None)
     elif hierarchies:
@@ -195,6 +208,16 @@ def _split_hierarchy(text: str, columns: list[str]) -> tuple[str, str]:
     fitting = [i for i in places if text[:i] in columns]
     place = (fitting or places)[0]
     return text[:place], str(Path.cwd() / text[place + 1 :])
+
+
+def _split_weight(text: str) -> tuple[str, float]:
+    try:
+        name, number = text.rsplit("=", 1)  # a number holds no equals sign
+        return name, float(number)
+    except ValueError:
+        raise SpecError(
+            "--weight takes COLUMN=NUMBER", hint="such as --weight age=3"
+        ) from None
 
 
 def manifest_of(target: Path) -> Path:
