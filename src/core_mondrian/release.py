@@ -53,7 +53,7 @@ class Release(Generic[FrameT]):
 
     @cached_property
     def _measures(self) -> Measures:
-        return measure(self._encoded.table, self._recoded.classes)
+        return measure(self._encoded.table, self._recoded.classes, self.spec)
 
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""

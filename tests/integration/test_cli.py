@@ -171,17 +171,23 @@ def test_flags_override_the_spec_and_its_files_are_relative_to_it(
     assert cli("verify", "a.parquet", *spec, "--k", "4").code == 0
 
 
-def test_categories_can_be_released_as_sets(cli: Command, people: Path) -> None:
-    columns = ["--qid", "town", "--k", "20", "--suppress", "0"]
+def test_categories_can_be_released_as_sets(
+    cli: Command, people: Path, tmp_path: Path
+) -> None:
+    halves = "".join(f"{CANARY} {i};half {i // 2};*\n" for i in range(4))
+    (tmp_path / "town.csv").write_text(halves)
+    columns = ["--qid", "town", "--k", "20", "--hierarchy", "town=town.csv"]
 
     done = cli("anonymize", people, "out.csv", *columns, "--categories", "set")
     checked = cli("verify", "out.csv", "--qid", "town", "--k", "20")
 
     assert (done.code, checked.code) == (0, 0), done.err
-    towns = set(pd.read_csv("out.csv")["town"])
-    named = [name for town in towns for name in town.strip("{}").split(", ")]
-    assert sorted(named) == [f"{CANARY} {i}" for i in range(4)]
-    assert all(town.startswith("{") for town in towns)
+    assert set(pd.read_csv("out.csv")["town"]) == {
+        f"{{{CANARY} 0, {CANARY} 1}}",
+        f"{{{CANARY} 2, {CANARY} 3}}",
+    }
+    # One value too many of three that could be; as labels it would be two leaves of 4.
+    assert " 0.333 " in done.err
 
 
 def test_weights_of_the_flags_join_those_of_the_spec(
@@ -196,8 +202,15 @@ def test_weights_of_the_flags_join_those_of_the_spec(
     done = cli("anonymize", people, "out.csv", *flags, "--json")
 
     assert done.code == 0, done.err
-    weights = json.loads(done.out)["spec"]["weights"]
-    assert weights == {"age": 0.5, "town": 5.0, "note": 3.0}
+    report = json.loads(done.out)
+    weights = {"age": 0.5, "town": 5.0, "note": 3.0}
+    assert report["spec"]["weights"] == weights
+    columns = report["measures"]["columns"]
+    assert {column["name"]: column["weight"] for column in columns} == weights
+    lost = sum(column["ncp"] * column["weight"] for column in columns)
+    assert report["measures"]["loss"] == pytest.approx(lost / 8.5)
+    heads = [line.split() for line in done.err.splitlines() if "RILM" in line]
+    assert heads[-1] == ["column", "kind", "RILM", "NCP", "weight"]
 
 
 def test_weight_of_a_column_with_an_equals_sign(cli: Command, tmp_path: Path) -> None:

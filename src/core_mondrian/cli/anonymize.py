@@ -339,11 +339,13 @@ def _loss_table(measures: "Measures") -> Any:  # noqa: ANN401  # a rich table
     from rich.table import Table
 
     table = Table("column", "kind", title="kept (RILM) and lost (NCP)", box=None)
-    for title in ("RILM", "NCP"):
+    weighted = any(column.weight != 1.0 for column in measures.columns)
+    for title in ("RILM", "NCP", "weight")[: 2 + weighted]:
         table.add_column(title, justify="right")
     for column in measures.columns:
-        values = (column.rilm, column.ncp_tax)
-        texts = ("-" if value is None else f"{value:.3f}" for value in values)
+        values = (column.rilm, column.ncp)
+        texts = ["-" if value is None else f"{value:.3f}" for value in values]
+        texts += [f"{column.weight:g}"] * weighted
         table.add_row(printable(column.name), column.kind, *texts)
     return table
 

@@ -307,7 +307,7 @@ def _singled_out(alike: "NDArray[np.int64]", k: int) -> tuple[float, float, floa
 
 def _loss(demo: _Demo, height: int | None) -> "RenderableType":
     measures = demo.release.measures()
-    losses = {column.name: column.ncp_flat or 0.0 for column in measures.columns}
+    losses = {column.name: column.ncp or 0.0 for column in measures.columns}
     most = next(scale for scale in _SCALES if max(losses.values()) <= scale)
     title = f"lost, 0 to {most:.0%}"
     table = _table("column", "", title, right=("",))

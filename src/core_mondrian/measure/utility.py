@@ -14,6 +14,7 @@ from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.spec import Spec
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -30,6 +31,10 @@ class ColumnMeasures:
     """1: nothing lost, 0: as wide as the column; mean over ``rilm_rows`` rows."""
     rilm_rows: int
     """Released rows that RILM is defined for."""
+    ncp: float | None
+    """Share of certainty lost, by the format the column is released in."""
+    weight: float
+    """How much that matters in ``Measures.loss``."""
     ncp_flat: float | None
     ncp_tax: float | None
     ncp_set: float | None
@@ -65,6 +70,8 @@ class Measures:
     """Mean over all released cells that have one."""
     rilm_mean: float | None
     """Mean over columns."""
+    loss: float | None
+    """Mean of the columns' ``ncp``, each by its weight."""
     ncp_flat: float | None
     ncp_tax: float | None
     ncp_set: float | None
@@ -137,16 +144,17 @@ class _Pairs:
     counts: Floats
 
 
-def measure(table: EncodedTable, classes: ReleasedClasses) -> Measures:
+def measure(table: EncodedTable, classes: ReleasedClasses, spec: Spec) -> Measures:
     """Measure what ``classes`` keep of ``table``, one tuple at a time.
 
+    Of the spec, the formats of categories and the weights of columns enter the loss.
     Mutual information is exact, from the joint counts of original and released values;
     the paper's authors estimate it from samples. An interval stands for its class mean;
     a class that mixes missing and present numbers stands for a blank.
     """
     grouping = _group(table, classes)
     cells = tuple(_cells(table, classes, grouping))
-    columns = tuple(_measure_column(one, grouping) for one in cells)
+    columns = tuple(_measure_column(one, grouping, spec) for one in cells)
     n, released = table.n_rows, grouping.n_released
     generalized = _count_generalized(cells, grouping)
     dm = _squares(classes.rows)
@@ -166,6 +174,7 @@ def measure(table: EncodedTable, classes: ReleasedClasses) -> Measures:
         ilm=_ilm([one for one in cells if one.column.kind == "number"], grouping),
         rilm=_divide(math.fsum(r * t for r, t in scored), sum(t for _, t in scored)),
         rilm_mean=_mean([r for r, _ in scored]),
+        loss=_loss(columns),
         ncp_flat=_mean([column.ncp_flat for column in columns]),
         ncp_tax=_mean([column.ncp_tax for column in columns]),
         ncp_set=_mean([column.ncp_set for column in columns]),
@@ -190,6 +199,13 @@ def _divide(part: float, whole: float) -> float | None:
 def _mean(values: list[float | None] | list[float]) -> float | None:
     defined = [value for value in values if value is not None]
     return _divide(math.fsum(defined), len(defined))
+
+
+def _loss(columns: tuple[ColumnMeasures, ...]) -> float | None:
+    heaviest = max(column.weight for column in columns)  # so that no sum overflows
+    charged = [(c.ncp, c.weight / heaviest) for c in columns if c.ncp is not None]
+    lost = math.fsum(ncp * weight for ncp, weight in charged)
+    return _divide(lost, math.fsum(weight for _, weight in charged))
 
 
 def _squares(rows: Integers) -> int:
@@ -254,8 +270,8 @@ def _cells(
         )
 
 
-def _measure_column(cells: _Cells, grouping: _Grouping) -> ColumnMeasures:
-    is_number = cells.column.kind == "number"
+def _measure_column(cells: _Cells, grouping: _Grouping, spec: Spec) -> ColumnMeasures:
+    name, is_number = cells.column.name, cells.column.kind == "number"
     lost = _lost_range(cells) if is_number else _lost_size(cells)
     defined = ~np.isnan(lost)
     scored = grouping.rows[defined]
@@ -265,10 +281,12 @@ def _measure_column(cells: _Cells, grouping: _Grouping) -> ColumnMeasures:
     pairs = _pairs(cells, grouping) if is_number else None
     v1, v2, scaled = _nmi(pairs) if pairs else (None, None, None)
     return ColumnMeasures(
-        name=cells.column.name,
+        name=name,
         kind=cells.column.kind,
         rilm=_divide(kept, int(scored.sum())),
         rilm_rows=int(scored.sum()),
+        ncp=each if spec.categories_of(name) == "set" else tax,  # numbers: the same
+        weight=spec.weight_of(name),
         ncp_flat=flat,
         ncp_tax=tax,
         ncp_set=each,

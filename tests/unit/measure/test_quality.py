@@ -20,11 +20,13 @@ def number(
     rilm: float | None = 1.0,
     name: str = "number",
 ) -> ColumnMeasures:
-    return ColumnMeasures(name, "number", rilm, 1, 0, 0, 0, pearson, nmi, nmi, nmi)
+    lost = (0, 1.0, 0, 0, 0)
+    return ColumnMeasures(name, "number", rilm, 1, *lost, pearson, nmi, nmi, nmi)
 
 
 def category(rilm: float | None, name: str = "category") -> ColumnMeasures:
-    return ColumnMeasures(name, "category", rilm, 1, 0, 0, 0, None, None, None, None)
+    lost = (0, 1.0, 0, 0, 0)
+    return ColumnMeasures(name, "category", rilm, 1, *lost, None, None, None, None)
 
 
 def release(*columns: ColumnMeasures, n_rows: int = 100, kept: int = 100) -> Measures:
@@ -43,6 +45,7 @@ def release(*columns: ColumnMeasures, n_rows: int = 100, kept: int = 100) -> Mea
         ilm=None,
         rilm=None,
         rilm_mean=None,
+        loss=None,
         ncp_flat=None,
         ncp_tax=None,
         ncp_set=None,

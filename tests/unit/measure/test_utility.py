@@ -4,12 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core_mondrian import KAnonymity, Spec
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.table import EncodedColumn, EncodedTable, SensitiveColumn
 from core_mondrian.errors import InternalError
@@ -112,12 +114,17 @@ def shown_numbers(column: Column, n_classes: int) -> np.ndarray | None:
     return np.array(shown[:n_classes], dtype=float)
 
 
-def measured(columns: Sequence[Column], groups: Groups) -> Measures:
-    return measure(*build(columns, groups))
+def spec_of(n_columns: int, **more: Any) -> Spec:
+    names = tuple(f"q{q}" for q in range(n_columns))
+    return Spec(names, (KAnonymity(2),), **more)
 
 
-def of_one(column: Column, groups: Groups) -> Measures:
-    return measured([column], groups)
+def measured(columns: Sequence[Column], groups: Groups, **more: Any) -> Measures:
+    return measure(*build(columns, groups), spec_of(len(columns), **more))
+
+
+def of_one(column: Column, groups: Groups, **more: Any) -> Measures:
+    return measured([column], groups, **more)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +342,9 @@ def test_squared_sizes_are_exact_whole_numbers() -> None:
     rows = np.array([big], dtype=np.int64)
     zero = np.zeros(1, dtype=np.int32)
 
-    result = measure(table, ReleasedClasses(zero, rows, (None,), (None,)))
+    classes = ReleasedClasses(zero, rows, (None,), (None,))
+
+    result = measure(table, classes, spec_of(1))
 
     assert result.dm == big * big
 
@@ -344,7 +353,7 @@ def test_classes_of_another_table_are_an_internal_error() -> None:
     table, classes = build([Numbers([1, 2])], [0, 0])
 
     with pytest.raises(InternalError, match="not those of the table"):
-        measure(table, replace(classes, rows=classes.rows + 1))
+        measure(table, replace(classes, rows=classes.rows + 1), spec_of(1))
 
 
 def test_a_category_needs_its_hierarchy_and_its_nodes() -> None:
@@ -352,9 +361,70 @@ def test_a_category_needs_its_hierarchy_and_its_nodes() -> None:
     bare = replace(table, columns=(replace(table.columns[0], hierarchy=None),))
 
     with pytest.raises(InternalError, match="without a hierarchy"):
-        measure(bare, classes)
+        measure(bare, classes, spec_of(1))
     with pytest.raises(InternalError, match="without released nodes"):
-        measure(table, replace(classes, nodes=(None,)))
+        measure(table, replace(classes, nodes=(None,)), spec_of(1))
+
+
+LOST_AS_LABELS = (1 / 4, 1 / 2, 1 / 2)
+LOST_AS_SETS = (1 / 4, 1 / 3, 1 / 4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "lost", "loss"),
+    [
+        pytest.param({}, LOST_AS_LABELS, 5 / 12, id="labels"),
+        pytest.param({"categories": "set"}, LOST_AS_SETS, 5 / 18, id="sets"),
+        pytest.param(
+            {"categories_by_column": {"q1": "set"}},
+            (1 / 4, 1 / 3, 1 / 2),
+            13 / 36,
+            id="a set and a label",
+        ),
+        pytest.param(
+            {"weights": {"q0": 3}}, LOST_AS_LABELS, 7 / 20, id="one weighs three"
+        ),
+        pytest.param(
+            {"categories": "set", "weights": {"q1": 0.5, "q2": 2.0}},
+            LOST_AS_SETS,
+            11 / 42,
+            id="weighted sets",
+        ),
+        pytest.param(
+            {"weights": {"q0": 1e308, "q1": 1e308}},
+            LOST_AS_LABELS,
+            3 / 8,
+            id="weights whose sum overflows",
+        ),
+        pytest.param(
+            {"weights": dict.fromkeys(("q0", "q1", "q2"), 7)},
+            LOST_AS_LABELS,
+            5 / 12,
+            id="equal weights",
+        ),
+    ],
+)
+def test_loss_is_that_of_each_format_by_weight(
+    asked: dict[str, Any], lost: tuple[float, ...], loss: float
+) -> None:
+    columns = [
+        Numbers([0, 2, 4, 4]),
+        labels(T1, ["a", "b", "c", "d"], ["ab", "cd"]),
+        labels(flat(["p", "q", "r"]), ["p", "q", "r", "r"], ["*", "r"]),
+    ]
+
+    result = measured(columns, [0, 0, 1, 1], **asked)
+
+    assert [column.ncp for column in result.columns] == pytest.approx(list(lost))
+    assert result.loss == pytest.approx(loss)
+
+
+def test_suppressed_rows_have_lost_everything_whatever_the_weights() -> None:
+    columns = [Numbers([1, 1, 5]), labels(T1, ["a", "a", "b"], ["a"])]
+
+    result = measured(columns, [0, 0, None], weights={"q0": 9}, categories="set")
+
+    assert result.loss == pytest.approx(1 / 3)
 
 
 def test_json_has_none_for_what_is_undefined() -> None:
@@ -377,8 +447,9 @@ def span(values: Sequence[float]) -> Fraction:
 class Oracle:
     """Every measure, row by row, from the definitions."""
 
-    def __init__(self, columns: Sequence[Column], groups: Groups) -> None:
+    def __init__(self, columns: Sequence[Column], groups: Groups, spec: Spec) -> None:
         self.columns, self.groups, self.n = columns, groups, len(groups)
+        self.spec = spec
         self.kept = [row for row in range(self.n) if groups[row] is not None]
         self.members: dict[int, list[int]] = defaultdict(list)
         for row in self.kept:
@@ -525,11 +596,24 @@ class Oracle:
             return [v1, v2, v1]
         return [v1, v2, 1 - (1 - v1) * (1 - 2**-h_x) / (h_x * math.log(2))]
 
+    def own_ncp(self, q: int) -> float | None:
+        kinds = {"label": "tax", "set": "set"}
+        return self.ncp(self.columns[q], kinds[self.spec.categories_by_column[f"q{q}"]])
+
+    def loss(self) -> float | None:
+        lost = [self.own_ncp(q) for q in range(len(self.columns))]
+        if not self.n:
+            return None
+        weights = [Fraction(self.spec.weights[f"q{q}"]) for q in range(len(lost))]
+        total = sum(w * Fraction(one) for w, one in zip(weights, lost, strict=True))
+        return ratio(total, sum(weights))
+
     def column(self, q: int) -> list:
         column = self.columns[q]
         cells = self.rilm_cells(column)
         row: list = [f"q{q}", "number" if isinstance(column, Numbers) else "category"]
         row += [ratio(sum(cells), len(cells)), len(cells)]
+        row += [self.own_ncp(q), self.spec.weights[f"q{q}"]]
         row += [self.ncp(column, kind) for kind in ("flat", "tax", "set")]
         if isinstance(column, Numbers):
             return [*row, self.pearson(column), *self.nmi(column)]
@@ -541,8 +625,14 @@ def mean(values: Sequence[float | None]) -> float | None:
     return sum(defined) / len(defined) if defined else None
 
 
+FORMATS = st.sampled_from(["label", "set"])
+WEIGHTS = st.sampled_from([1.0, 0.25, 3, 1e-9, 1e300])
+
+
 @st.composite
-def releases(draw: st.DrawFn) -> tuple[list[Column], list[int | None]]:
+def releases(
+    draw: st.DrawFn,
+) -> tuple[list[Column], list[int | None], dict[str, Any]]:
     n = draw(st.integers(0, 12))
     raw = draw(st.lists(st.none() | st.integers(0, 3), min_size=n, max_size=n))
     used = sorted({group for group in raw if group is not None})
@@ -563,20 +653,25 @@ def releases(draw: st.DrawFn) -> tuple[list[Column], list[int | None]]:
             originals = draw(st.lists(label, min_size=n, max_size=n))
             nodes = draw(st.lists(node, min_size=4, max_size=4))
             columns.append(Labels(tree, originals, nodes))
-    return columns, groups
+    names = [f"q{q}" for q in range(len(columns))]
+    asked = {
+        "categories_by_column": dict.fromkeys(names, FORMATS),
+        "weights": dict.fromkeys(names, WEIGHTS),
+    }
+    return columns, groups, {k: draw(st.fixed_dictionaries(asked[k])) for k in asked}
 
 
 @settings(deadline=None, max_examples=60)
 @given(releases())
 def test_every_measure_is_what_its_definition_says_row_by_row(
-    release: tuple[list[Column], list[int | None]],
+    release: tuple[list[Column], list[int | None], dict[str, Any]],
 ) -> None:
-    columns, groups = release
-    oracle = Oracle(columns, groups)
+    columns, groups, asked = release
+    oracle = Oracle(columns, groups, spec_of(len(columns), **asked))
     n, kept = len(groups), len(oracle.kept)
     sizes = [len(rows) for rows in oracle.members.values()]
 
-    result = measured(columns, groups)
+    result = measured(columns, groups, **asked)
 
     assert (result.n_rows, result.n_released) == (n, kept)
     assert result.n_suppressed == n - kept
@@ -593,9 +688,10 @@ def test_every_measure_is_what_its_definition_says_row_by_row(
     assert result.rilm == pytest.approx(ratio(sum(cells), len(cells)))
     expected = [oracle.column(q) for q in range(len(columns))]
     assert result.rilm_mean == pytest.approx(mean([row[2] for row in expected]))
-    assert result.ncp_flat == pytest.approx(mean([row[4] for row in expected]))
-    assert result.ncp_tax == pytest.approx(mean([row[5] for row in expected]))
-    assert result.ncp_set == pytest.approx(mean([row[6] for row in expected]))
+    assert result.ncp_flat == pytest.approx(mean([row[6] for row in expected]))
+    assert result.ncp_tax == pytest.approx(mean([row[7] for row in expected]))
+    assert result.ncp_set == pytest.approx(mean([row[8] for row in expected]))
+    assert result.loss == pytest.approx(oracle.loss())
     found = [list(column.values()) for column in result.to_json()["columns"]]
     for found_row, expected_row in zip(found, expected, strict=True):
         assert found_row[:2] == expected_row[:2]
