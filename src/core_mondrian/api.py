@@ -7,16 +7,17 @@ from typing import Any, TypeVar
 
 import narwhals as nw
 
-from core_mondrian.encode.encoder import collapse, encode
+from core_mondrian.encode.encoder import Encoded, collapse, divide, encode
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.frames import (
     blank_cells,
     check_columns,
     open_frame,
     replace_columns,
+    row_keys,
 )
 from core_mondrian.measure.verify import verify
-from core_mondrian.partition.engine import grow
+from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.recode import Recoded, recode
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
@@ -77,7 +78,8 @@ def anonymize(
     )
     stages.end("partition")
     stages.report("recode")
-    recoded = recode(encoded, grown, spec)
+    divided = _divide_rows(frame, encoded, grown, spec)
+    recoded = recode(divided, grown, spec)
     released = _release_rows(frame, recoded, spec)
     stages.end("recode")
     stages.report("verify")
@@ -98,9 +100,25 @@ def anonymize(
         n_blanked=grown.n_blanked,
         budget=grown.budget,
         seconds=stages.seconds,
+        beta=grown.beta,
         # What is as long as the table is let go.
         _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
+        _pieces=divided.table,
         _recoded=replace(recoded, columns={}, suppressed=recoded.suppressed[:0].copy()),
+    )
+
+
+def _divide_rows(
+    frame: nw.DataFrame[Any], encoded: Encoded, grown: Grown, spec: Spec
+) -> Encoded:
+    """Say which rows of a tuple are in which of its classes, by their other cells."""
+    pieces = grown.pieces
+    if pieces is None:
+        return encoded
+    others = [name for name in frame.columns if name not in spec.columns]
+    return divide(
+        *(encoded, pieces.tuple_of, pieces.rows),
+        lambda rows: row_keys(frame, others, rows),
     )
 
 

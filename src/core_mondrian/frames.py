@@ -70,6 +70,36 @@ def blank_cells(
     return pc.if_else(pa.array(rows), pa.scalar(None, column.type), column)
 
 
+def row_keys(
+    frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Return a number per row that is scattered, and the same for the same cells.
+
+    Columns that Arrow cannot rank (lists, structs) do not enter it.
+    """
+    keys = np.zeros(rows.size, dtype=np.uint64)
+    at = pa.array(rows)
+    for name in names:
+        column = arrow_column(frame, name).take(at).combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        try:
+            ranks = pc.rank(column, tiebreaker="dense")
+        except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            continue
+        keys = _scatter(keys + ranks.to_numpy(zero_copy_only=False).astype(np.uint64))
+    return keys
+
+
+def _scatter(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers that look random, the same for the same ones (splitmix64)."""
+    keys = keys + np.uint64(0x9E3779B97F4A7C15)
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    scattered: NDArray[np.uint64] = keys ^ (keys >> np.uint64(31))
+    return scattered
+
+
 def replace_columns(
     frame: nw.DataFrame[Any],
     released: Mapping[str, pa.Array],

@@ -1,11 +1,49 @@
 """Cut policies as values: which cut is best here, and what may be asked of it."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from core_mondrian.errors import SpecError
 
 CutPoints = Literal["median", "bin_edges"]
+Effort = Literal["fast", "strong", "max"]
+EFFORTS: tuple[Effort, ...] = ("fast", "strong", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class BestPolicy:
+    """Exact cuts: of all candidates the one whose sides lose least as released."""
+
+    effort: Effort = "fast"
+    """`strong` and `max` also regroup the classes of each block."""
+    disjoint: bool = False
+    """Keep the boxes of classes disjoint: no tuple in two of them."""
+    beta: float | None = None
+    """Weight of impurity next to loss; None: chosen by a sample of the tuples."""
+    price: float = 1.0
+    """What a suppressed cell costs, where 1 is a cell that shows nothing. A row is
+    suppressed, within the budget, only if that is cheaper than to release it."""
+
+    @property
+    def name(self) -> str:
+        return "best"
+
+    def __post_init__(self) -> None:
+        if self.effort not in EFFORTS:
+            raise SpecError(f"best.effort is one of {', '.join(EFFORTS)}")
+        if not isinstance(self.disjoint, bool):
+            raise SpecError("best.disjoint is true or false")
+        beta = self.beta
+        if beta is not None and not (_is_number(beta) and 0 <= beta <= 1000):
+            raise SpecError("best.beta lies between 0 and 1000")
+        if not (_is_number(self.price) and 0 < self.price <= 1000):
+            raise SpecError("best.price lies above 0, up to 1000")
+
+
+def _is_number(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +110,9 @@ class OriginalPolicy:
             raise SpecError("original.variant is 'fair' or 'as_published'")
 
 
-Policy = PaperPolicy | OriginalPolicy
-POLICIES: dict[str, type[Policy]] = {"paper": PaperPolicy, "original": OriginalPolicy}
+Policy = BestPolicy | PaperPolicy | OriginalPolicy
+POLICIES: dict[str, type[Policy]] = {
+    "best": BestPolicy,
+    "paper": PaperPolicy,
+    "original": OriginalPolicy,
+}

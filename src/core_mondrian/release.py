@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from core_mondrian import __version__
 from core_mondrian.encode.encoder import Encoded, input_digest
+from core_mondrian.encode.table import EncodedTable
 from core_mondrian.measure.quality import Shortfall, check, score
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
@@ -38,7 +39,11 @@ class Release(Generic[FrameT]):
     """Rows that might have been suppressed."""
     seconds: dict[str, float]
     """CPU seconds of each stage."""
+    beta: float | None
+    """Policy `best`: the weight of impurity next to loss, given or chosen."""
     _encoded: Encoded = field(repr=False)
+    _pieces: EncodedTable = field(repr=False)
+    """The table as released: tuples in several classes are there once for each."""
     _recoded: Recoded = field(repr=False)
 
     @cached_property
@@ -53,7 +58,7 @@ class Release(Generic[FrameT]):
 
     @cached_property
     def _measures(self) -> Measures:
-        return measure(self._encoded.table, self._recoded.classes, self.spec)
+        return measure(self._pieces, self._recoded.classes, self.spec)
 
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""
@@ -99,6 +104,7 @@ class Release(Generic[FrameT]):
                 "tree": self.tree.digest,
                 "release": self.digest,
             },
+            "search": None if self.beta is None else {"beta": self.beta},
             "funnel": self.funnel.to_json(),
             "versions": {
                 "core-mondrian": __version__,

@@ -16,7 +16,13 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchy import Hierarchy, read_hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.policies import POLICIES, OriginalPolicy, PaperPolicy, Policy
+from core_mondrian.policies import (
+    POLICIES,
+    BestPolicy,
+    OriginalPolicy,
+    PaperPolicy,
+    Policy,
+)
 
 Numbers = Literal["interval", "mean", "median"]
 Categories = Literal["label", "set"]
@@ -63,9 +69,10 @@ class Spec:
     """Columns removed from the release."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     policy: Policy = field(default_factory=PaperPolicy)
-    missing: Missing = "pattern"
+    missing: Missing | None = None
+    """None: one more value for `best`, kept apart by pattern for the others."""
     suppress: Suppression | None = None
-    """None: what the thresholds leave (1 %) for `paper`, nothing for `original`."""
+    """None: what the thresholds leave (1 %) for `paper`, nothing for the others."""
     suppressed: Suppressed = "drop"
     numbers: Numbers = "interval"
     numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
@@ -108,10 +115,17 @@ class Spec:
         if self.suppress is not None:
             return self.suppress.whole_rows(n_rows)
         kept = self.thresholds.pct_non_suppressed
-        if kept is None or isinstance(self.policy, OriginalPolicy):
+        if kept is None or not isinstance(self.policy, PaperPolicy):
             return 0
         share = 1 - exact(kept, "pct_non_suppressed")
         return Suppression(share=share).whole_rows(n_rows)
+
+    @property
+    def missing_rule(self) -> Missing:
+        """How missing values are treated: as asked, or as the policy's default says."""
+        if self.missing is not None:
+            return self.missing
+        return "value" if isinstance(self.policy, BestPolicy) else "pattern"
 
     def format_of(self, column: str) -> Numbers:
         """Return how numbers of ``column`` are released."""
@@ -131,6 +145,7 @@ class Spec:
             item.name: getattr(self, item.name) for item in dataclasses.fields(self)
         }
         plain["models"] = [_describe(model) for model in self.models]
+        plain["missing"] = self.missing_rule
         plain["policy"] = {"name": self.policy.name, **dataclasses.asdict(self.policy)}
         plain["hierarchies"] = {
             name: hierarchy_digest(tree) for name, tree in self.hierarchies.items()
@@ -194,7 +209,8 @@ def _check_models(spec: Spec) -> None:
 
 def _check_options(spec: Spec) -> None:
     for key, allowed in _CHOICES.items():
-        _check_choice(key, getattr(spec, key), allowed)
+        asked = spec.missing_rule if key == "missing" else getattr(spec, key)
+        _check_choice(key, asked, allowed)
     for key in _FORMATS:
         for name, how in getattr(spec, f"{key}_by_column").items():
             _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
@@ -241,6 +257,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "null_values": list,
     "hierarchies": dict,
     "thresholds": dict,
+    "best": dict,
     "paper": dict,
     "original": dict,
 }

@@ -24,7 +24,7 @@ def test_minimal_spec_has_the_published_defaults() -> None:
 
     assert spec == Spec(("a", "b"), (KAnonymity(3),))
     assert spec.policy == PaperPolicy()
-    assert (spec.missing, spec.inline_below) == ("pattern", 1000)
+    assert (spec.missing_rule, spec.inline_below) == ("pattern", 1000)
     assert (spec.numbers, spec.categories) == ("interval", "label")
     assert spec.budget(1000) == 10
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -88,6 +88,30 @@ def collapse(coded: Coded) -> Encoded:
         coded.columns, coded.sensitive, tuples.codes, tuples.counts, coded.n_rows
     )
     return Encoded(table, coded.values, tuples.row_tuple)
+
+
+def divide(
+    encoded: Encoded,
+    tuple_of: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    keys_of: Callable[[NDArray[np.int64]], NDArray[np.uint64]],
+) -> Encoded:
+    """Return the table with some tuples in several pieces, and the piece of each row.
+
+    ``tuple_of`` and ``rows`` say which piece is of which tuple, rising, and how many
+    rows it has. The rows of a divided tuple are dealt out by ``keys_of(row numbers)``,
+    so that the order they came in decides nothing.
+    """
+    table = encoded.table
+    n_pieces = np.bincount(tuple_of, minlength=table.n_tuples)
+    first = np.cumsum(n_pieces) - n_pieces
+    row_piece = first[encoded.row_tuple].astype(np.int32)
+    divided = np.flatnonzero(n_pieces[encoded.row_tuple] > 1)
+    order = np.lexsort((keys_of(divided), encoded.row_tuple[divided]))
+    pieces = np.flatnonzero(n_pieces[tuple_of] > 1)
+    row_piece[divided[order]] = np.repeat(pieces, rows[pieces])
+    pieced = replace(table, codes=table.codes[tuple_of], counts=rows)
+    return replace(encoded, table=pieced, row_tuple=row_piece)
 
 
 def input_digest(encoded: Encoded) -> str:

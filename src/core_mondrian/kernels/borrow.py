@@ -10,7 +10,17 @@ from typing import Any, TypeVar
 from numba.extending import intrinsic
 
 from core_mondrian.kernels.jit import IS_PLAIN, kernel
-from core_mondrian.kernels.layout import Columns, Models, Tuples, Work
+from core_mondrian.kernels.layout import (
+    Aims,
+    Block,
+    Columns,
+    Finder,
+    Models,
+    Pool,
+    Space,
+    Tuples,
+    Work,
+)
 
 ArrayT = TypeVar("ArrayT")
 
@@ -89,4 +99,85 @@ def borrow_work(work: Work) -> Work:
         borrowed(work.pool_counts),
         borrowed(work.all_counts),
         borrowed(work.funnel),
+    )
+
+
+@kernel
+def borrow_space(space: Space) -> Space:
+    """Return the same arrays, borrowed."""
+    return Space(
+        borrowed(space.records),
+        borrowed(space.spare),
+        borrowed(space.keys),
+        borrowed(space.ranks),
+        borrowed(space.groups),
+        borrowed(space.ordered),
+        borrowed(space.candidates),
+        borrowed(space.codes),
+        borrowed(space.rows),
+    )
+
+
+@kernel
+def borrow_aims(aims: Aims) -> Aims:
+    """Return the same arrays, borrowed."""
+    return Aims(
+        borrowed(aims.info),
+        borrowed(aims.positions),
+        borrowed(aims.levels),
+        borrowed(aims.shares),
+        borrowed(aims.nodes),
+    )
+
+
+@kernel
+def borrow_finder(finder: Finder) -> Finder:
+    """Return the same arrays, borrowed."""
+    return Finder(
+        finder.find_cuts,
+        finder.split,
+        finder.find_place,
+        finder.solve,
+        finder.regroup,
+        borrowed(finder.totals),
+        borrowed(finder.active),
+        borrowed(finder.found),
+        borrowed(finder.histogram),
+        borrowed(finder.joint),
+        borrowed(finder.counts),
+        borrowed(finder.side),
+        borrowed(finder.all_counts),
+        borrowed(finder.side_counts),
+        borrowed(finder.rest_counts),
+        borrowed(finder.funnel),
+    )
+
+
+@kernel
+def borrow_block(block: Block) -> Block:
+    """Return the same arrays, borrowed."""
+    return Block(
+        borrow_space(block.main),
+        borrow_space(block.trial),
+        borrowed(block.out),
+        borrowed(block.nodes),
+        borrowed(block.stack),
+        borrowed(block.plans),
+        borrowed(block.before),
+        borrowed(block.after),
+        borrowed(block.room),
+    )
+
+
+@kernel
+def borrow_pool(pool: Pool) -> Pool:
+    """Return the same arrays, borrowed."""
+    return Pool(
+        borrowed(pool.records),
+        borrowed(pool.next),
+        borrowed(pool.classes),
+        borrowed(pool.low),
+        borrowed(pool.high),
+        borrowed(pool.n_distinct),
+        borrowed(pool.near),
     )

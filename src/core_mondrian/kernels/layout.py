@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Fields = Any
 """An array of records with named fields; NumPy's types cannot name them."""
 
 NUMBER, CATEGORY = range(2)
 PAPER, ORIGINAL, AS_PUBLISHED = range(3)
+# How the loss of a column is counted: the range of its values, any difference, the
+# share of leaves under the lowest common node, or the number of distinct values.
+RANGE, ANY, NODE_SHARE, VALUE_SET = range(4)
+# How much work the policy `best` puts into a block.
+FAST, STRONG, MAX = range(3)
 CUT, CLASS, SUPPRESSED, QUEUED = range(4)
 # What a part of a cut may be: it fails the models (and goes to the pool), passes
 # them, or may pass once it is cut further.
@@ -50,6 +56,21 @@ HIERARCHY_NODE = _fields(float64="size", int32="low high first n_children")
 RULE = _fields(int64="address column first_parameter last_parameter")
 BOX = _fields(int32="low high")
 CHOICE = _fields(float64="score", int64="column")
+AIM = _fields(
+    float64="weight unit impurity",
+    int64="kind n_codes value_offset share_offset node_offset count_offset",
+)
+AIM_NODE = _fields(float64="share", int32="low high first n_children")
+GROUP = _fields(
+    int64="rows",
+    int32="code first n begin end low high low_before high_before low_after high_after",
+)
+CANDIDATE = _fields(float64="loss", int64="rows", int32="first last")
+FOUND = _fields(float64="loss gain", int64="rows side", int32="first last by_rows")
+SEGMENT = _fields(int64="rows", int32="start stop node")
+POOLED_CLASS = _fields(float64="loss", int64="rows", int32="head n tried changed")
+NEAR = _fields(float64="extra", int64="number")
+TOTAL = _fields(int64="squares levels level_squares", int32="low high n_distinct")
 PROPOSAL = _fields(float64="score", int64="column at variant loss")
 
 
@@ -129,3 +150,112 @@ class Work(NamedTuple):
     pool_counts: Counts
     all_counts: Counts
     funnel: Counts
+
+
+class Space(NamedTuple):
+    """Records that are searched, and scratch of the same length."""
+
+    records: Codes
+    """As in ``Tuples``."""
+    spare: Codes
+    keys: Counts
+    ranks: Counts
+    groups: Fields
+    """The records of a partition by code of one column."""
+    ordered: Fields
+    """The same groups in another order."""
+    candidates: Fields
+    """The cuts of one column, 3 places per record."""
+    codes: Codes
+    rows: Codes
+    """Another column's codes and their rows, group after group."""
+
+
+class Aims(NamedTuple):
+    """What the policy `best` minimizes: the loss of each column, as it is released."""
+
+    info: Fields
+    positions: Floats
+    """Numbers: each value's place in its column's range, times the weight."""
+    levels: Counts
+    """Numbers: the same place as a whole number, for sums that cannot depend on
+    their order."""
+    shares: Floats
+    """Categories: the loss of each pair of lowest and highest code."""
+    nodes: Fields
+    """Nodes of all hierarchies, one after the other."""
+
+
+class Finder(NamedTuple):
+    """Scratch of one thread of the policy `best`."""
+
+    find_cuts: int
+    split: int
+    find_place: int
+    solve: int
+    regroup: int
+    """Addresses of the kernels that are called by address."""
+    totals: Fields
+    """The partition's box and sums, per column."""
+    active: Codes
+    """The columns in which the partition is not constant."""
+    found: Fields
+    """The best cut of each column."""
+    histogram: Counts
+    joint: Counts
+    """Rows by pair of codes of two columns."""
+    counts: Counts
+    """Rows of the partition by code, for all categories."""
+    side: Counts
+    """Rows of one side by code."""
+    all_counts: Counts
+    side_counts: Counts
+    rest_counts: Counts
+    funnel: Counts
+
+
+class Block(NamedTuple):
+    """A partition that is solved in one go, away from the others, and its scratch."""
+
+    main: Space
+    trial: Space
+    out: Codes
+    """The finished classes' records."""
+    nodes: Fields
+    stack: Fields
+    plans: Fields
+    """The best cut of each column while they are tried out."""
+    before: Floats
+    after: Floats
+    room: Counts
+    """How many records the block, and its pool, may come to; by its own size alone."""
+
+
+class Pool(NamedTuple):
+    """The classes of a block while records are exchanged between them."""
+
+    records: Codes
+    next: Codes
+    """The next record of the same class, -1 after the last; free ones likewise."""
+    classes: Fields
+    low: Codes
+    high: Codes
+    """The box of each class (axis 0) in each column (axis 1)."""
+    n_distinct: Codes
+    """Distinct values of each class in each column released as a set."""
+    near: Fields
+    """The classes nearest to one of them."""
+
+
+class Search(NamedTuple):
+    """How the policy `best` searches."""
+
+    beta: float
+    """The weight of the impurity term."""
+    block_rows: int
+    """Partitions with fewer rows are blocks."""
+    rolls_out: bool
+    relaxes: bool
+    width: int
+    """How many neighbours a class is cut anew with; 0: no regrouping."""
+    passes: int

@@ -33,6 +33,7 @@ from core_mondrian.kernels.rules import rule_address
 from core_mondrian.kernels.tables import fill_records
 from core_mondrian.partition.missing import table_counts
 from core_mondrian.policies import OriginalPolicy, PaperPolicy
+from core_mondrian.policies import Policy as AnyPolicy
 from core_mondrian.spec import Spec, Thresholds
 
 # A histogram this long is scanned in a few milliseconds; longer codes are sorted.
@@ -163,14 +164,14 @@ def build_policy(table: EncodedTable, spec: Spec) -> Policy:
     )
 
 
-def _policy_name(policy: PaperPolicy | OriginalPolicy) -> int:
-    if isinstance(policy, PaperPolicy):
-        return PAPER
-    return ORIGINAL if policy.variant == "fair" else AS_PUBLISHED
+def _policy_name(policy: AnyPolicy) -> int:
+    if isinstance(policy, OriginalPolicy):
+        return ORIGINAL if policy.variant == "fair" else AS_PUBLISHED
+    return PAPER  # also what `best` compares itself with
 
 
 def _compete_rows(table: EncodedTable, spec: Spec, paper: PaperPolicy) -> int:
-    if not isinstance(spec.policy, PaperPolicy):
+    if isinstance(spec.policy, OriginalPolicy):
         return table.n_rows + 1  # LeFevre's columns are tried one after the other
     return int(paper.compete_above * table.n_rows)
 

@@ -4,29 +4,19 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.kernels.grow import grow_below
-from core_mondrian.kernels.layout import (
-    FRAME,
-    NODE,
-    QUEUED,
-    Columns,
-    Fields,
-    Models,
-    Policy,
-    Tuples,
-    Work,
-    raw_fields,
-)
+from core_mondrian.kernels.layout import QUEUED, Fields
 from core_mondrian.kernels.tables import NODE_ROWS, level_order
 
 Nodes = Fields
 Report = Callable[[float], None]
+TaskT = TypeVar("TaskT")
+ResultT = TypeVar("ResultT")
 
 # Partitions below this share of the table are not worth a task of their own.
 _TASKS_PER_THREAD = 16
@@ -37,14 +27,21 @@ _TUPLES_AT_ONCE = 65_536
 _NEVER = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """All that a queued partition needs besides its own bounds."""
+class Job(Protocol):
+    """What is done with a queued partition."""
 
-    tuples: Tuples
-    columns: Columns
-    models: Models
-    policy: Policy
+    @property
+    def n_tuples(self) -> int: ...
+
+    @property
+    def least_rows(self) -> int:
+        """Partitions with fewer rows are never given to another thread."""
+
+    def grow(self, work: Any, root: Nodes, ship_above: int) -> Nodes:  # noqa: ANN401
+        """Return the nodes below ``root``, its own first.
+
+        Those of at least ``ship_above`` rows may be left queued.
+        """
 
 
 def useful_threads(asked: int | None, n_tuples: int) -> int:
@@ -57,39 +54,74 @@ def useful_threads(asked: int | None, n_tuples: int) -> int:
     return min(cores, 1 + n_tuples // _TUPLES_PER_THREAD)
 
 
-def run_queue(
-    job: Job, roots: Nodes, works: list[Work], report: Report
-) -> dict[str, NDArray[np.int64]]:
+def run_queue(job: Job, roots: Nodes, works: list[Any], report: Report) -> Nodes:
     """Grow everything below ``roots``, one thread per entry of ``works``.
 
-    Returns the fields of all nodes, numbered level by level with the roots in front.
+    Returns the nodes with the roots in front, the others in no particular order.
     """
     forest = _Forest(roots)
-    if len(works) == 1 and job.tuples.keys.size < _TUPLES_AT_ONCE:
+    if len(works) == 1 and job.n_tuples < _TUPLES_AT_ONCE:
         for number, root in forest.queued(0):
-            forest.graft(_grow_one(job, works[0], root, _NEVER), number)
+            forest.graft(job.grow(works[0], root, _NEVER), number)
     else:
         _run_on_threads(job, forest, works, report)
-    return _numbered(np.concatenate(forest.blocks).view(np.recarray), roots.size)
+    return np.concatenate(forest.blocks).view(np.recarray)
+
+
+def run_tasks(
+    do: Callable[[Any, TaskT], ResultT],
+    tasks: list[TaskT],
+    works: list[Any],
+    report: Report,
+) -> list[ResultT]:
+    """Return ``do(work, task)`` for each task, in their order."""
+    if len(works) == 1:
+        results = []
+        for done, task in enumerate(tasks):
+            results.append(do(works[0], task))
+            report((done + 1) / len(tasks))
+        return results
+    free: SimpleQueue[Any] = SimpleQueue()
+    for work in works:
+        free.put(work)
+
+    def run(task: TaskT) -> ResultT:
+        work = free.get()
+        try:
+            return do(work, task)
+        finally:
+            free.put(work)
+
+    with ThreadPoolExecutor(len(works), thread_name_prefix="core-mondrian") as pool:
+        futures = [pool.submit(run, task) for task in tasks]
+        try:
+            results = []
+            for done, future in enumerate(futures):
+                results.append(future.result())
+                report((done + 1) / len(tasks))
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return results
 
 
 def _run_on_threads(
-    job: Job, forest: "_Forest", works: list[Work], report: Report
+    job: Job, forest: "_Forest", works: list[Any], report: Report
 ) -> None:
     """Grow queued partitions on a pool; the main thread can be interrupted."""
     n_rows = int(forest.blocks[0].rows.sum())
     smallest = n_rows // (len(works) * _TASKS_PER_THREAD)
     ship_above = _NEVER
     if len(works) > 1:
-        ship_above = max(smallest, job.policy.inline_below, 1)
-    free: SimpleQueue[Work] = SimpleQueue()
+        ship_above = max(smallest, job.least_rows, 1)
+    free: SimpleQueue[Any] = SimpleQueue()
     for work in works:
         free.put(work)
 
     def grow(root: Nodes) -> Nodes:
         work = free.get()
         try:
-            return _grow_one(job, work, root, ship_above)
+            return job.grow(work, root, ship_above)
         finally:
             free.put(work)
 
@@ -149,20 +181,6 @@ class _Forest:
         return self.queued(len(self.blocks) - 1)
 
 
-def _grow_one(job: Job, work: Work, root: Nodes, ship_above: int) -> Nodes:
-    """Grow what is below one queued partition; the first node returned is its own."""
-    n = int(root.stop[0] - root.start[0])
-    nodes = raw_fields(2 * n, NODE)
-    nodes[0] = root[0]
-    nodes.parent[0] = -1
-    queue = np.empty(2 * n, dtype=np.int32)
-    n_nodes = grow_below(
-        *(job.tuples, job.columns, job.models, job.policy, work),
-        *(nodes, queue, raw_fields(n, FRAME), ship_above),
-    )
-    return nodes[:n_nodes]
-
-
 def _move(nodes: Nodes, target: int, n_nodes: int) -> None:
     """Change links from the nodes' own numbering to the whole tree's."""
     parent, first = nodes["parent"], nodes["first_child"]
@@ -170,7 +188,7 @@ def _move(nodes: Nodes, target: int, n_nodes: int) -> None:
     nodes["first_child"] = np.where(first < 0, -1, first + n_nodes - 1)
 
 
-def _numbered(nodes: Nodes, n_roots: int) -> dict[str, NDArray[np.int64]]:
+def number_nodes(nodes: Nodes, n_roots: int) -> dict[str, NDArray[np.int64]]:
     """Number nodes level by level, so that no trace of the schedule is left."""
     table = np.empty((len(NODE_ROWS), nodes.size), dtype=np.int64)
     level_order(nodes, n_roots, np.empty(nodes.size, dtype=np.int32), table)

@@ -1,0 +1,533 @@
+"""Exact cuts: every candidate of every column, by the loss of both its sides.
+
+A candidate is a range of a column's groups (records with one code): all codes up to
+one (numbers), one code or hierarchy node against the rest (categories), the most
+frequent codes against the rest (value sets). One walk over the groups per pair of
+columns gives what either side of every candidate would lose.
+"""
+
+import numpy as np
+
+from core_mondrian.kernels.borrow import (
+    borrow_aims,
+    borrow_finder,
+    borrow_models,
+    borrow_space,
+)
+from core_mondrian.kernels.calls import call_for_int
+from core_mondrian.kernels.groups import (
+    NOTHING_HIGH,
+    NOTHING_LOW,
+    bound_groups,
+    find_span,
+    group_records,
+    load_pairs,
+    order_by_rows,
+)
+from core_mondrian.kernels.jit import entry_kernel, kernel
+from core_mondrian.kernels.layout import (
+    NODE_SHARE,
+    RANGE,
+    VALUE_SET,
+    Aims,
+    Fields,
+    Finder,
+    Models,
+    Space,
+)
+from core_mondrian.kernels.losses import box_loss, lowest_node
+from core_mondrian.kernels.rules import add_record, clear, rules_admit
+
+# What a cut has to gain: less is rounding.
+LEAST_GAIN = 1e-9
+
+
+@kernel
+def list_prefixes(
+    space: Space, models: Models, start: int, n_groups: int, rows: int
+) -> int:
+    """List the cuts between neighbouring groups that leave both sides enough rows."""
+    n = 3 * start
+    left = np.int64(0)
+    for group in range(start, start + n_groups - 1):
+        left += space.groups[group].rows
+        if left < models.min_rows:
+            continue
+        if rows - left < models.min_rows:
+            break
+        space.candidates[n].first = start
+        space.candidates[n].last = group + 1
+        space.candidates[n].rows = left
+        space.candidates[n].loss = 0.0
+        n += 1
+    return n
+
+
+@kernel
+def add_range(
+    space: Space, models: Models, n: int, first: int, last: int, left: int, rows: int
+) -> int:
+    """List one range of groups against the rest, if both sides have enough rows."""
+    if left < models.min_rows or rows - left < models.min_rows:
+        return n
+    space.candidates[n].first = first
+    space.candidates[n].last = last
+    space.candidates[n].rows = left
+    space.candidates[n].loss = 0.0
+    return n + 1
+
+
+@kernel
+def list_nodes(
+    space: Space,
+    aims: Aims,
+    models: Models,
+    column: int,
+    start: int,
+    n_groups: int,
+    rows: int,
+) -> int:
+    """List every value, and every hierarchy node, against the rest."""
+    n = 3 * start
+    for group in range(start, start + n_groups):
+        n = add_range(
+            space, models, n, group, group + 1, space.groups[group].rows, rows
+        )
+    if aims.info[column].kind != NODE_SHARE:
+        return n
+    # Neighbours meet in exactly the nodes under which there are several values.
+    stop = start + n_groups
+    for group in range(start, stop - 1):
+        low = space.groups[group].code
+        node = lowest_node(aims, column, low, space.groups[group + 1].code)
+        space.ranks[group] = node
+        first = group
+        is_new = True
+        left = space.groups[group].rows
+        while first > start and space.groups[first - 1].code >= aims.nodes[node].low:
+            first -= 1
+            left += space.groups[first].rows
+            is_new = is_new and space.ranks[first] != node
+        last = group + 1
+        while last < stop and space.groups[last].code <= aims.nodes[node].high:
+            left += space.groups[last].rows
+            last += 1
+        if is_new:
+            n = add_range(space, models, n, first, last, left, rows)
+    return n
+
+
+@kernel
+def add_box_losses(
+    space: Space, aims: Aims, column: int, start: int, n_groups: int, last: int,
+    rows: int,
+) -> None:  # fmt: skip
+    """Add to each candidate what its sides' boxes lose in ``column``."""
+    groups = space.groups
+    stop = start + n_groups
+    first = np.int32(-1)
+    done = np.int32(-1)
+    low = np.int32(NOTHING_LOW)
+    high = np.int32(NOTHING_HIGH)
+    for i in range(3 * start, last):
+        if space.candidates[i].first != first:
+            first = space.candidates[i].first
+            done = first
+            low = np.int32(NOTHING_LOW)
+            high = np.int32(NOTHING_HIGH)
+        for group in range(done, space.candidates[i].last):
+            low = min(low, groups[group].low)
+            high = max(high, groups[group].high)
+        done = space.candidates[i].last
+        rest_low = groups[first].low_before
+        rest_high = groups[first].high_before
+        if done < stop:
+            rest_low = min(rest_low, groups[done].low_after)
+            rest_high = max(rest_high, groups[done].high_after)
+        left = space.candidates[i].rows
+        space.candidates[i].loss += left * box_loss(aims, column, low, high) + (
+            rows - left
+        ) * box_loss(aims, column, rest_low, rest_high)
+
+
+@kernel
+def clear_side(
+    space: Space, finder: Finder, offset: int, first: int, last: int
+) -> None:
+    """Set the side's counts of the groups' loaded codes back to 0."""
+    for group in range(first, last):
+        for i in range(space.groups[group].begin, space.groups[group].end):
+            finder.side[offset + space.codes[i]] = 0
+
+
+@kernel
+def add_count_losses(
+    space: Space,
+    aims: Aims,
+    finder: Finder,
+    column: int,
+    start: int,
+    last: int,
+    rows: int,
+    beta: float,
+) -> None:
+    """Add what the sides lose by counts: Gini impurity, and distinct values of sets."""
+    groups = space.groups
+    candidates = space.candidates
+    offset = aims.info[column].count_offset
+    is_set = aims.info[column].kind == VALUE_SET
+    unit = aims.info[column].unit
+    impurity = beta * aims.info[column].impurity
+    first = np.int32(-1)
+    done = np.int32(-1)
+    left_squares = np.int64(0)
+    rest_squares = np.int64(0)
+    left_distinct = 0
+    rest_distinct = 0
+    for i in range(3 * start, last):
+        if candidates[i].first != first:
+            if first >= 0:
+                clear_side(space, finder, offset, first, done)
+            first = candidates[i].first
+            done = first
+            left_squares = np.int64(0)
+            left_distinct = 0
+            rest_squares = finder.totals[column].squares
+            rest_distinct = finder.totals[column].n_distinct
+        for group in range(done, candidates[i].last):
+            for j in range(groups[group].begin, groups[group].end):
+                code = offset + space.codes[j]
+                n = np.int64(space.rows[j])
+                here = finder.side[code]
+                there = finder.counts[code] - here
+                left_squares += n * (2 * here + n)
+                rest_squares += n * (n - 2 * there)
+                left_distinct += here == 0
+                rest_distinct -= there == n
+                finder.side[code] = here + n
+        done = candidates[i].last
+        left = candidates[i].rows
+        rest = rows - left
+        if is_set:
+            candidates[i].loss += unit * (
+                left * (left_distinct - 1) + rest * (rest_distinct - 1)
+            )
+        if beta > 0.0:
+            candidates[i].loss += impurity * (
+                rows - left_squares / left - rest_squares / rest
+            )
+    if first >= 0:
+        clear_side(space, finder, offset, first, done)
+
+
+@kernel
+def spread(rows: int, levels: int, level_squares: int) -> float:
+    """Return rows times the standard deviation of the levels."""
+    mean = levels / rows
+    variance = level_squares / rows - mean * mean
+    if variance <= 0.0:
+        return 0.0
+    return rows * np.sqrt(variance)
+
+
+@kernel
+def add_spread_losses(
+    space: Space,
+    aims: Aims,
+    finder: Finder,
+    column: int,
+    start: int,
+    last: int,
+    rows: int,
+    beta: float,
+) -> None:
+    """Add half the standard deviation of a number on either side."""
+    groups = space.groups
+    candidates = space.candidates
+    offset = aims.info[column].value_offset
+    impurity = beta * aims.info[column].impurity
+    first = np.int32(-1)
+    done = np.int32(-1)
+    levels = np.int64(0)
+    squares = np.int64(0)
+    for i in range(3 * start, last):
+        if candidates[i].first != first:
+            first = candidates[i].first
+            done = first
+            levels = np.int64(0)
+            squares = np.int64(0)
+        for group in range(done, candidates[i].last):
+            for j in range(groups[group].begin, groups[group].end):
+                level = aims.levels[offset + space.codes[j]]
+                product = level * space.rows[j]
+                levels += product
+                squares += level * product
+        done = candidates[i].last
+        left = candidates[i].rows
+        rest_levels = finder.totals[column].levels - levels
+        rest_squares = finder.totals[column].level_squares - squares
+        candidates[i].loss += impurity * (
+            spread(left, levels, squares)
+            + spread(rows - left, rest_levels, rest_squares)
+        )
+
+
+@kernel
+def keep_best(
+    space: Space,
+    models: Models,
+    finder: Finder,
+    n_columns: int,
+    column: int,
+    start: int,
+    last: int,
+    rows: int,
+    by_rows: bool,
+) -> None:
+    """Keep the cheapest candidate that the models admit: ``finder.found[column]``."""
+    found = finder.found
+    candidates = space.candidates
+    has_rules = models.rules.size > 0
+    first = np.int32(-1)
+    done = np.int32(-1)
+    for i in range(3 * start, last):
+        left = candidates[i].rows
+        side = min(left, rows - left)
+        is_better = found[column].rows == 0 or (
+            candidates[i].loss < found[column].loss
+            or (candidates[i].loss == found[column].loss and side > found[column].side)
+        )
+        if has_rules:
+            if candidates[i].first != first:
+                first = candidates[i].first
+                done = first
+                clear(finder.side_counts)
+            for group in range(done, candidates[i].last):
+                begin = space.groups[group].first
+                for j in range(begin, begin + space.groups[group].n):
+                    record = space.records[space.keys[j]]
+                    add_record(finder.side_counts, models, record, n_columns)
+            done = candidates[i].last
+            if is_better:
+                for code in range(finder.all_counts.size):
+                    finder.rest_counts[code] = (
+                        finder.all_counts[code] - finder.side_counts[code]
+                    )
+                is_better = rules_admit(models, left, finder.side_counts) and (
+                    rules_admit(models, rows - left, finder.rest_counts)
+                )
+        if is_better:
+            found[column].loss = candidates[i].loss
+            found[column].rows = left
+            found[column].side = side
+            found[column].first = candidates[i].first - start
+            found[column].last = candidates[i].last - start
+            found[column].by_rows = by_rows
+
+
+@kernel
+def score_candidates(
+    space: Space,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    column: int,
+    start: int,
+    stop: int,
+    n_groups: int,
+    last: int,
+    rows: int,
+    n_active: int,
+    beta: float,
+    by_rows: bool,
+) -> None:
+    """Score the listed candidates of one column in all columns; keep the best."""
+    for i in range(n_active):
+        other = finder.active[i]
+        kind = aims.info[other].kind
+        load_pairs(space, finder, column, other, start, stop, n_groups)
+        if kind != VALUE_SET:
+            bound_groups(space, start, n_groups)
+            add_box_losses(space, aims, other, start, n_groups, last, rows)
+        if kind == RANGE:
+            if beta > 0.0:
+                add_spread_losses(space, aims, finder, other, start, last, rows, beta)
+        elif kind == VALUE_SET or beta > 0.0:
+            add_count_losses(space, aims, finder, other, start, last, rows, beta)
+    keep_best(space, models, finder, aims.info.size, column, start, last, rows, by_rows)
+
+
+@kernel
+def sum_up(
+    space: Space,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    start: int,
+    stop: int,
+    beta: float,
+) -> tuple[int, float]:
+    """Fill box, sums and active columns; return how many are active, and the loss.
+
+    The loss is that of the partition as a class, times its rows, with the impurity.
+    """
+    records = space.records
+    rows_at = records.shape[1] - 2
+    rows = np.int64(0)
+    for i in range(start, stop):
+        rows += records[i, rows_at]
+    n_active = 0
+    loss = 0.0
+    for column in range(aims.info.size):
+        if not find_span(space, finder, column, start, stop):
+            continue
+        total = finder.totals[column]
+        low = total.low
+        high = total.high
+        finder.active[n_active] = column
+        n_active += 1
+        kind = aims.info[column].kind
+        if kind == RANGE:
+            loss += rows * box_loss(aims, column, low, high)
+            if beta > 0.0:
+                offset = aims.info[column].value_offset
+                levels = np.int64(0)
+                squares = np.int64(0)
+                for i in range(start, stop):
+                    level = aims.levels[offset + records[i, column]]
+                    product = level * records[i, rows_at]
+                    levels += product
+                    squares += level * product
+                total.levels = levels
+                total.level_squares = squares
+                impurity = beta * aims.info[column].impurity
+                loss += impurity * spread(rows, levels, squares)
+            continue
+        if kind != VALUE_SET:
+            loss += rows * box_loss(aims, column, low, high)
+        if kind == VALUE_SET or beta > 0.0:
+            offset = aims.info[column].count_offset
+            squares = np.int64(0)
+            n_distinct = 0
+            for i in range(start, stop):
+                code = offset + records[i, column]
+                n = np.int64(records[i, rows_at])
+                here = finder.counts[code]
+                n_distinct += here == 0
+                squares += n * (2 * here + n)
+                finder.counts[code] = here + n
+            total.squares = squares
+            total.n_distinct = n_distinct
+            if kind == VALUE_SET:
+                loss += aims.info[column].unit * rows * (n_distinct - 1)
+            if beta > 0.0:
+                impurity = beta * aims.info[column].impurity
+                loss += impurity * (rows - squares / rows)
+    if models.rules.size:
+        clear(finder.all_counts)
+        for i in range(start, stop):
+            add_record(finder.all_counts, models, records[i], aims.info.size)
+    return n_active, loss
+
+
+@kernel
+def forget_counts(
+    space: Space,
+    aims: Aims,
+    finder: Finder,
+    start: int,
+    stop: int,
+    n_active: int,
+    beta: float,
+) -> None:
+    """Set the partition's counts back to 0."""
+    for i in range(n_active):
+        column = finder.active[i]
+        kind = aims.info[column].kind
+        if kind == VALUE_SET or (kind != RANGE and beta > 0.0):
+            offset = aims.info[column].count_offset
+            for j in range(start, stop):
+                finder.counts[offset + space.records[j, column]] = 0
+
+
+@entry_kernel
+def find_exact_cuts(
+    space: Space,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    start: int,
+    stop: int,
+    rows: int,
+    beta: float,
+) -> int:
+    """Fill the best cut of every column; return the best column, or -1.
+
+    ``finder.found[column]`` has 0 rows where a column has no cut, and a gain of 0
+    where its best cut gains nothing.
+    """
+    space = borrow_space(space)
+    aims = borrow_aims(aims)
+    models = borrow_models(models)
+    finder = borrow_finder(finder)
+    n_active, whole = sum_up(space, aims, models, finder, start, stop, beta)
+    for column in range(aims.info.size):
+        finder.found[column].rows = 0
+    best = -1
+    for i in range(n_active):
+        column = finder.active[i]
+        n_groups = group_records(space, finder, column, start, stop)
+        kind = aims.info[column].kind
+        if kind == RANGE:
+            last = list_prefixes(space, models, start, n_groups, rows)
+        else:
+            last = list_nodes(space, aims, models, column, start, n_groups, rows)
+        if last > 3 * start:
+            score_candidates(
+                space, aims, models, finder, column, start, stop, n_groups, last, rows,
+                n_active, beta, False,
+            )  # fmt: skip
+        if kind == VALUE_SET and n_groups > 3:
+            order_by_rows(space, start, n_groups)
+            last = list_prefixes(space, models, start, n_groups, rows)
+            if last > 3 * start:
+                score_candidates(
+                    space, aims, models, finder, column, start, stop, n_groups, last,
+                    rows, n_active, beta, True,
+                )  # fmt: skip
+        found = finder.found[column]
+        if found.rows == 0:
+            continue
+        found.gain = whole - found.loss
+        if found.gain < LEAST_GAIN:
+            found.gain = 0.0
+            continue
+        if best < 0 or is_ahead(finder.found, column, best):
+            best = column
+    forget_counts(space, aims, finder, start, stop, n_active, beta)
+    return best
+
+
+@kernel
+def is_ahead(found: Fields, column: int, best: int) -> bool:
+    """Tell whether a column's cut is better than that of an earlier column."""
+    if found[column].gain != found[best].gain:
+        return found[column].gain > found[best].gain
+    return found[column].side > found[best].side
+
+
+@kernel
+def find_cuts(
+    space: Space,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    start: int,
+    stop: int,
+    rows: int,
+    beta: float,
+) -> int:
+    """Call ``find_exact_cuts``."""
+    return call_for_int(
+        finder.find_cuts, (space, aims, models, finder, start, stop, rows, beta)
+    )

@@ -1,0 +1,77 @@
+"""What a class loses, column by column, in the form it is released in."""
+
+from core_mondrian.kernels.jit import kernel
+from core_mondrian.kernels.layout import ANY, RANGE, VALUE_SET, Aims, Codes, Finder
+
+
+@kernel
+def lowest_node(aims: Aims, column: int, low: int, high: int) -> int:
+    """Return the lowest hierarchy node that covers both codes."""
+    first = aims.info[column].node_offset
+    node = first
+    while aims.nodes[node].n_children > 0:
+        left = first + aims.nodes[node].first
+        right = left + aims.nodes[node].n_children - 1
+        while left < right:
+            middle = (left + right + 1) // 2
+            if aims.nodes[middle].low <= low:
+                left = middle
+            else:
+                right = middle - 1
+        if aims.nodes[left].high < high:
+            break
+        node = left
+    return node
+
+
+@kernel
+def box_loss(aims: Aims, column: int, low: int, high: int) -> float:
+    """Return what each row of a class loses whose codes reach from low to high."""
+    if low == high:
+        return 0.0
+    kind = aims.info[column].kind
+    if kind == ANY:
+        return aims.info[column].weight
+    if kind == RANGE:
+        if high == aims.info[column].n_codes - 1:
+            # Missing next to present values: shown as a blank.
+            return aims.info[column].weight
+        offset = aims.info[column].value_offset
+        return aims.positions[offset + high] - aims.positions[offset + low]
+    n_codes = aims.info[column].n_codes
+    if high == n_codes - 1:
+        return aims.info[column].weight
+    offset = aims.info[column].share_offset
+    if offset >= 0:
+        return aims.shares[offset + low * n_codes + high]
+    return aims.nodes[lowest_node(aims, column, low, high)].share
+
+
+@kernel
+def class_loss(
+    records: Codes, aims: Aims, finder: Finder, start: int, stop: int
+) -> float:
+    """Return what each row of a class loses."""
+    loss = 0.0
+    for column in range(aims.info.size):
+        low = records[start, column]
+        high = low
+        for i in range(start + 1, stop):
+            code = records[i, column]
+            low = min(low, code)
+            high = max(high, code)
+        if low == high:
+            continue
+        if aims.info[column].kind != VALUE_SET:
+            loss += box_loss(aims, column, low, high)
+            continue
+        offset = aims.info[column].count_offset
+        n_distinct = 0
+        for i in range(start, stop):
+            code = offset + records[i, column]
+            n_distinct += finder.side[code] == 0
+            finder.side[code] = 1
+        for i in range(start, stop):
+            finder.side[offset + records[i, column]] = 0
+        loss += aims.info[column].unit * (n_distinct - 1)
+    return loss

@@ -1,0 +1,559 @@
+"""Regroup the classes of a block: move records between them, and cut neighbours anew.
+
+Every step lowers the loss of the block and keeps every class admitted; what it takes
+away is that classes have disjoint boxes.
+"""
+
+import numpy as np
+
+from core_mondrian.kernels.borrow import (
+    borrow_aims,
+    borrow_block,
+    borrow_finder,
+    borrow_models,
+    borrow_pool,
+)
+from core_mondrian.kernels.calls import call_for_int
+from core_mondrian.kernels.groups import NOTHING_HIGH, NOTHING_LOW, copy_record
+from core_mondrian.kernels.jit import entry_kernel, kernel
+from core_mondrian.kernels.layout import (
+    CLASS,
+    VALUE_SET,
+    Aims,
+    Block,
+    Codes,
+    Finder,
+    Models,
+    Pool,
+)
+from core_mondrian.kernels.losses import box_loss, class_loss
+from core_mondrian.kernels.rules import add_record, clear, rules_admit
+from core_mondrian.kernels.solve import solve_main
+
+# What a step has to gain: sums over a block are rounded more than single cuts.
+_LEAST_GAIN = 1e-7
+# More classes than this are left as they are: looking for neighbours costs the square.
+_MOST_CLASSES = 4096
+
+
+@kernel
+def bound_class(pool: Pool, aims: Aims, finder: Finder, number: int) -> None:
+    """Fill a class's box, distinct values and loss from its records."""
+    loss = 0.0
+    for column in range(aims.info.size):
+        low = np.int32(NOTHING_LOW)
+        high = np.int32(NOTHING_HIGH)
+        i = pool.classes[number].head
+        while i >= 0:
+            low = min(low, pool.records[i, column])
+            high = max(high, pool.records[i, column])
+            i = pool.next[i]
+        pool.low[number, column] = low
+        pool.high[number, column] = high
+        if aims.info[column].kind == VALUE_SET:
+            n_distinct = count_distinct(pool, aims, finder, column, number, number, -1)
+            pool.n_distinct[number, column] = n_distinct
+            loss += aims.info[column].unit * (n_distinct - 1)
+        elif low != high:
+            loss += box_loss(aims, column, low, high)
+    pool.classes[number].loss = loss
+
+
+@kernel
+def count_distinct(
+    pool: Pool, aims: Aims, finder: Finder, column: int, a: int, b: int, gone: int
+) -> int:
+    """Count the distinct values of two classes together, without one record."""
+    offset = aims.info[column].count_offset
+    n_distinct = 0
+    for number in (a, b):
+        i = pool.classes[number].head
+        while i >= 0:
+            if i != gone:
+                code = offset + pool.records[i, column]
+                n_distinct += finder.side[code] == 0
+                finder.side[code] = 1
+            i = pool.next[i]
+    for number in (a, b):
+        i = pool.classes[number].head
+        while i >= 0:
+            finder.side[offset + pool.records[i, column]] = 0
+            i = pool.next[i]
+    return n_distinct
+
+
+@kernel
+def union_loss(
+    pool: Pool, aims: Aims, finder: Finder, a: int, b: int, most: float
+) -> float:
+    """Return what each row of two classes would lose as one, if at most ``most``."""
+    loss = 0.0
+    for column in range(aims.info.size):
+        low = min(pool.low[a, column], pool.low[b, column])
+        high = max(pool.high[a, column], pool.high[b, column])
+        if low == high:
+            continue
+        if aims.info[column].kind == VALUE_SET:
+            n_distinct = count_distinct(pool, aims, finder, column, a, b, -1)
+            loss += aims.info[column].unit * (n_distinct - 1)
+        else:
+            loss += box_loss(aims, column, low, high)
+        if loss > most:
+            break
+    return loss
+
+
+@kernel
+def loss_without(
+    pool: Pool, aims: Aims, finder: Finder, number: int, gone: int
+) -> float:
+    """Return what each row of a class would lose without one of its records."""
+    loss = 0.0
+    for column in range(aims.info.size):
+        low = pool.low[number, column]
+        high = pool.high[number, column]
+        if low == high:
+            continue
+        if aims.info[column].kind == VALUE_SET:
+            n_distinct = count_distinct(
+                pool, aims, finder, column, number, number, gone
+            )
+            loss += aims.info[column].unit * (n_distinct - 1)
+            continue
+        code = pool.records[gone, column]
+        if code in (low, high):
+            low = np.int32(NOTHING_LOW)
+            high = np.int32(NOTHING_HIGH)
+            i = pool.classes[number].head
+            while i >= 0:
+                if i != gone:
+                    low = min(low, pool.records[i, column])
+                    high = max(high, pool.records[i, column])
+                i = pool.next[i]
+        loss += box_loss(aims, column, low, high)
+    return loss
+
+
+@kernel
+def has_value(pool: Pool, number: int, column: int, code: int) -> bool:
+    """Tell whether a class has a record with this code."""
+    i = pool.classes[number].head
+    while i >= 0:
+        if pool.records[i, column] == code:
+            return True
+        i = pool.next[i]
+    return False
+
+
+@kernel
+def loss_with(pool: Pool, aims: Aims, number: int, new: int, most: float) -> float:
+    """Return what each row of a class would lose with one more record.
+
+    More than ``most`` may be less than it would be: such a class is not taken.
+    """
+    loss = 0.0
+    for column in range(aims.info.size):
+        code = pool.records[new, column]
+        low = pool.low[number, column]
+        high = pool.high[number, column]
+        if aims.info[column].kind == VALUE_SET:
+            others = pool.n_distinct[number, column] - 1
+            if not has_value(pool, number, column, code):
+                others += 1
+            loss += aims.info[column].unit * others
+        else:
+            loss += box_loss(aims, column, min(low, code), max(high, code))
+        if loss > most:
+            break
+    return loss
+
+
+@kernel
+def rules_admit_change(
+    pool: Pool,
+    models: Models,
+    finder: Finder,
+    n_columns: int,
+    number: int,
+    record: int,
+    change: int,
+) -> bool:
+    """Tell whether the rules admit a class with ``change`` more rows of a record."""
+    if models.rules.size == 0:
+        return True
+    clear(finder.side_counts)
+    i = pool.classes[number].head
+    while i >= 0:
+        add_record(finder.side_counts, models, pool.records[i], n_columns)
+        i = pool.next[i]
+    for column in range(models.count_offset.size - 1):
+        code = models.count_offset[column] + pool.records[record, n_columns + column]
+        finder.side_counts[code] += change
+    return rules_admit(models, pool.classes[number].rows + change, finder.side_counts)
+
+
+@kernel
+def best_target(
+    pool: Pool,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    n_classes: int,
+    source: int,
+    record: int,
+    taken: int,
+    saved: float,
+) -> int:
+    """Return the class where ``taken`` rows of a record cost least, -1: all too much.
+
+    ``saved`` is what its own class would gain.
+    """
+    best = -1
+    least = saved - _LEAST_GAIN
+    for number in range(n_classes):
+        rows = pool.classes[number].rows
+        if number == source or rows == 0:
+            continue
+        own = rows * pool.classes[number].loss
+        loss = loss_with(pool, aims, number, record, (least + own) / (rows + taken))
+        extra = (rows + taken) * loss - own
+        if extra < least and rules_admit_change(
+            pool, models, finder, aims.info.size, number, record, taken
+        ):
+            least = extra
+            best = number
+    return best
+
+
+@kernel
+def move_records(
+    pool: Pool,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    n_classes: int,
+    free: int,
+    clock: int,
+) -> tuple[int, int]:
+    """Move records out of classes with rows to spare while the loss falls.
+
+    Of a record with more rows than that, those to spare are moved. Returns what is
+    free now, and how many records were moved.
+    """
+    classes = pool.classes
+    rows_at = pool.records.shape[1] - 2
+    n_moved = 0
+    for a in range(n_classes):
+        if classes[a].rows == 0 or classes[a].loss == 0.0:
+            continue
+        previous = -1
+        i = classes[a].head
+        while i >= 0 and classes[a].rows > models.min_rows:
+            following = pool.next[i]
+            n = np.int64(pool.records[i, rows_at])
+            rows = classes[a].rows
+            taken = min(n, rows - models.min_rows)
+            saved = taken * classes[a].loss
+            if taken == n:
+                without = loss_without(pool, aims, finder, a, i)
+                saved = rows * classes[a].loss - (rows - n) * without
+            target = -1
+            if (taken == n or free >= 0) and rules_admit_change(
+                pool, models, finder, aims.info.size, a, i, -taken
+            ):
+                target = best_target(
+                    pool, aims, models, finder, n_classes, a, i, taken, saved
+                )
+            if target < 0:
+                previous = i
+                i = following
+                continue
+            n_moved += 1
+            moved = i
+            if taken == n:
+                if previous < 0:
+                    classes[a].head = following
+                else:
+                    pool.next[previous] = following
+                classes[a].n -= 1
+            else:
+                moved = free
+                free = pool.next[free]
+                copy_record(pool.records, i, pool.records, moved)
+                pool.records[moved, rows_at] = taken
+                pool.records[i, rows_at] -= taken
+                previous = i
+            pool.next[moved] = classes[target].head
+            classes[target].head = moved
+            classes[target].n += 1
+            classes[target].rows += taken
+            classes[target].changed = clock
+            classes[a].rows -= taken
+            classes[a].changed = clock
+            bound_class(pool, aims, finder, a)
+            bound_class(pool, aims, finder, target)
+            i = following
+    return free, n_moved
+
+
+@kernel
+def find_nearest(
+    pool: Pool, aims: Aims, finder: Finder, a: int, n_classes: int, width: int
+) -> int:
+    """Fill ``near`` with the classes whose union with ``a`` loses least; count them."""
+    near = pool.near
+    n = 0
+    own = pool.classes[a].rows * pool.classes[a].loss
+    for b in range(n_classes):
+        if b == a or pool.classes[b].rows == 0:
+            continue
+        rows = pool.classes[a].rows + pool.classes[b].rows
+        apart = own + pool.classes[b].rows * pool.classes[b].loss
+        most = np.inf
+        if n == width:
+            most = (near[n - 1].extra + apart) / rows
+        extra = rows * union_loss(pool, aims, finder, a, b, most) - apart
+        if n == width and extra >= near[n - 1].extra:
+            continue
+        place = n if n < width else n - 1
+        n = place + 1
+        while place > 0 and near[place - 1].extra > extra:
+            near[place].extra = near[place - 1].extra
+            near[place].number = near[place - 1].number
+            place -= 1
+        near[place].extra = extra
+        near[place].number = b
+    return n
+
+
+@kernel
+def gather(pool: Pool, records: Codes, number: int, n: int) -> int:
+    """Append a class's records, equal tuples once; return how many there are now."""
+    rows_at = records.shape[1] - 2
+    i = pool.classes[number].head
+    while i >= 0:
+        tuple_number = pool.records[i, rows_at + 1]
+        j = 0
+        while j < n and records[j, rows_at + 1] != tuple_number:
+            j += 1
+        if j < n:
+            records[j, rows_at] += pool.records[i, rows_at]
+        else:
+            copy_record(pool.records, i, records, n)
+            n += 1
+        i = pool.next[i]
+    return n
+
+
+@kernel
+def fill_class(
+    pool: Pool, block: Block, aims: Aims, finder: Finder, number: int, node: int,
+    free: int,
+) -> int:  # fmt: skip
+    """Make a leaf of ``block`` a class of the pool; return what is free now."""
+    start = block.nodes[node].start
+    stop = block.nodes[node].stop
+    pool.classes[number].head = -1
+    for i in range(stop - 1, start - 1, -1):
+        place = free
+        free = pool.next[place]
+        copy_record(block.main.records, i, pool.records, place)
+        pool.next[place] = pool.classes[number].head
+        pool.classes[number].head = place
+    pool.classes[number].n = stop - start
+    pool.classes[number].rows = block.nodes[node].rows
+    bound_class(pool, aims, finder, number)
+    return free
+
+
+@kernel
+def empty_class(pool: Pool, number: int, free: int) -> int:
+    """Give a class's records back; return what is free now."""
+    i = pool.classes[number].head
+    while i >= 0:
+        following = pool.next[i]
+        pool.next[i] = free
+        free = i
+        i = following
+    pool.classes[number].rows = 0
+    pool.classes[number].n = 0
+    pool.classes[number].head = -1
+    return free
+
+
+@kernel
+def loss_of_leaves(
+    block: Block, aims: Aims, models: Models, finder: Finder, n_nodes: int
+) -> float:
+    """Return what the leaves of ``block`` lose; infinite if one is not admitted."""
+    total = 0.0
+    for node in range(n_nodes):
+        if block.nodes[node].kind != CLASS:
+            continue
+        start = block.nodes[node].start
+        stop = block.nodes[node].stop
+        rows = block.nodes[node].rows
+        if models.rules.size:
+            clear(finder.side_counts)
+            for i in range(start, stop):
+                record = block.main.records[i]
+                add_record(finder.side_counts, models, record, aims.info.size)
+            if not rules_admit(models, rows, finder.side_counts):
+                return np.inf
+        total += rows * class_loss(block.main.records, aims, finder, start, stop)
+    return total
+
+
+@kernel
+def next_number(pool: Pool, n_classes: int) -> int:
+    """Return the number of an empty class, or a new one."""
+    for number in range(n_classes):
+        if pool.classes[number].rows == 0:
+            return number
+    return n_classes
+
+
+@kernel
+def fill_pool(
+    pool: Pool, block: Block, aims: Aims, finder: Finder, n_nodes: int
+) -> tuple[int, int]:
+    """Make the leaves of ``block`` the pool's classes; count them; what is free."""
+    n_places = block.room[1]
+    for i in range(n_places):
+        pool.next[i] = i + 1
+    pool.next[n_places - 1] = -1
+    free = 0
+    n_classes = 0
+    for node in range(n_nodes):
+        if block.nodes[node].kind == CLASS:
+            free = fill_class(pool, block, aims, finder, n_classes, node, free)
+            pool.classes[n_classes].tried = 0
+            pool.classes[n_classes].changed = 1
+            n_classes += 1
+    return n_classes, free
+
+
+@kernel
+def recut(
+    pool: Pool,
+    block: Block,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    a: int,
+    n_near: int,
+    n_classes: int,
+    free: int,
+    clock: int,
+) -> tuple[int, int, bool]:
+    """Merge a class with its nearest and cut anew; keep that if the loss falls.
+
+    Returns how many classes there are now, what is free, and whether it was kept.
+    """
+    pool.near[n_near].number = a
+    n = 0
+    rows = np.int64(0)
+    before = 0.0
+    n_given = 0
+    for i in range(n_near + 1):
+        b = pool.near[i].number
+        n = gather(pool, block.main.records, b, n)
+        rows += pool.classes[b].rows
+        before += pool.classes[b].rows * pool.classes[b].loss
+        n_given += pool.classes[b].n
+    n_nodes, n_out = solve_main(
+        block, aims, models, finder, n, rows, 0.0, True, True, False
+    )
+    after = loss_of_leaves(block, aims, models, finder, n_nodes)
+    if after >= before - _LEAST_GAIN:
+        return n_classes, free, False
+    i = free
+    while i >= 0 and n_given < n_out:
+        n_given += 1
+        i = pool.next[i]
+    if n_given < n_out:  # no room
+        return n_classes, free, False
+    for i in range(n_near + 1):
+        free = empty_class(pool, pool.near[i].number, free)
+    for node in range(n_nodes):
+        if block.nodes[node].kind == CLASS:
+            number = next_number(pool, n_classes)
+            n_classes = max(n_classes, number + 1)
+            free = fill_class(pool, block, aims, finder, number, node, free)
+            pool.classes[number].changed = clock
+            pool.classes[number].tried = 0
+    return n_classes, free, True
+
+
+@entry_kernel
+def regroup_classes(
+    pool: Pool,
+    block: Block,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    n_nodes: int,
+    width: int,
+    passes: int,
+) -> int:
+    """Move records and cut neighbours anew while that lowers the loss.
+
+    Returns how many classes there are now, or 0 if nothing has changed.
+    """
+    pool = borrow_pool(pool)
+    block = borrow_block(block)
+    aims = borrow_aims(aims)
+    models = borrow_models(models)
+    finder = borrow_finder(finder)
+    classes = pool.classes
+    n_classes, free = fill_pool(pool, block, aims, finder, n_nodes)
+    if n_classes > _MOST_CLASSES:
+        return 0
+    clock = 1
+    has_changed = False
+    for _ in range(passes):
+        clock += 1
+        free, n_moved = move_records(pool, aims, models, finder, n_classes, free, clock)
+        has_changed = has_changed or n_moved > 0
+        n_better = 0
+        a = 0
+        while a < n_classes:
+            if classes[a].rows == 0 or classes[a].loss == 0.0:
+                a += 1
+                continue
+            n_near = find_nearest(pool, aims, finder, a, n_classes, width)
+            newest = classes[a].changed
+            for i in range(n_near):
+                newest = max(newest, classes[pool.near[i].number].changed)
+            if newest <= classes[a].tried or n_near == 0:
+                a += 1  # the same classes as last time
+                continue
+            clock += 1
+            classes[a].tried = clock
+            n_classes, free, is_better = recut(
+                pool, block, aims, models, finder, a, n_near, n_classes, free, clock
+            )
+            n_better += is_better
+            if not is_better:
+                a += 1
+        has_changed = has_changed or n_better > 0
+        if n_better == 0 and n_moved == 0:
+            break
+    return n_classes if has_changed else 0
+
+
+@kernel
+def regroup(
+    pool: Pool,
+    block: Block,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    n_nodes: int,
+    width: int,
+    passes: int,
+) -> int:
+    """Call ``regroup_classes``, which is compiled only if it is asked for."""
+    return call_for_int(
+        finder.regroup, (pool, block, aims, models, finder, n_nodes, width, passes)
+    )

@@ -1,0 +1,276 @@
+"""Relax: cut a class between rows that are equal, where no cut of values is allowed."""
+
+import numpy as np
+
+from core_mondrian.kernels.block import add_node, bound_side, push
+from core_mondrian.kernels.borrow import (
+    borrow_aims,
+    borrow_finder,
+    borrow_models,
+    borrow_space,
+    borrowed,
+)
+from core_mondrian.kernels.calls import call_for_int
+from core_mondrian.kernels.exact import LEAST_GAIN
+from core_mondrian.kernels.groups import copy_record, find_span, group_records
+from core_mondrian.kernels.jit import entry_kernel, kernel
+from core_mondrian.kernels.layout import (
+    CUT,
+    RANGE,
+    VALUE_SET,
+    Aims,
+    Block,
+    Finder,
+    Floats,
+    Models,
+    Space,
+)
+from core_mondrian.kernels.losses import box_loss
+from core_mondrian.kernels.rules import clear, rules_admit
+
+
+@kernel
+def running_losses(
+    space: Space,
+    aims: Aims,
+    finder: Finder,
+    n_active: int,
+    first: int,
+    last: int,
+    step: int,
+    losses: Floats,
+) -> None:
+    """Fill the loss per row of the records from ``first`` up to each, in key order."""
+    for i in range(first, last, step):
+        losses[i] = 0.0
+    for active in range(n_active):
+        column = finder.active[active]
+        if aims.info[column].kind == VALUE_SET:
+            offset = aims.info[column].count_offset
+            unit = aims.info[column].unit
+            n_distinct = 0
+            for i in range(first, last, step):
+                code = offset + space.records[space.keys[i], column]
+                n_distinct += finder.side[code] == 0
+                finder.side[code] = 1
+                losses[i] += unit * (n_distinct - 1)
+            for i in range(first, last, step):
+                finder.side[offset + space.records[space.keys[i], column]] = 0
+            continue
+        low = space.records[space.keys[first], column]
+        high = low
+        for i in range(first, last, step):
+            code = space.records[space.keys[i], column]
+            low = min(low, code)
+            high = max(high, code)
+            losses[i] += box_loss(aims, column, low, high)
+
+
+@kernel
+def admits_both(
+    space: Space,
+    models: Models,
+    finder: Finder,
+    n_columns: int,
+    start: int,
+    stop: int,
+    taken: int,
+    rows: int,
+) -> bool:
+    """Tell whether the rules admit the first ``taken`` rows and the others."""
+    if models.rules.size == 0:
+        return True
+    rows_at = space.records.shape[1] - 2
+    clear(finder.side_counts)
+    clear(finder.rest_counts)
+    left = np.int64(taken)
+    for i in range(start, stop):
+        record = space.records[space.keys[i]]
+        n = np.int64(record[rows_at])
+        here = np.int64(min(left, n))
+        left -= here
+        for column in range(models.count_offset.size - 1):
+            code = models.count_offset[column] + record[n_columns + column]
+            finder.side_counts[code] += here
+            finder.rest_counts[code] += n - here
+    return rules_admit(models, taken, finder.side_counts) and rules_admit(
+        models, rows - taken, finder.rest_counts
+    )
+
+
+@kernel
+def try_place(
+    space: Space,
+    models: Models,
+    finder: Finder,
+    n_columns: int,
+    start: int,
+    stop: int,
+    rows: int,
+    loss: float,
+    taken: int,
+    column: int,
+) -> None:
+    """Keep a place if it loses less than ``finder.found[n_columns]``."""
+    best = finder.found[n_columns]
+    if loss < best.loss - LEAST_GAIN and admits_both(
+        space, models, finder, n_columns, start, stop, taken, rows
+    ):
+        best.loss = loss
+        best.rows = taken
+        best.first = column
+
+
+@entry_kernel
+def find_best_place(
+    space: Space,
+    before: Floats,
+    after: Floats,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    start: int,
+    stop: int,
+    rows: int,
+) -> int:
+    """Find the best place to cut a segment between two rows; return its column or -1.
+
+    Between the rows of one record both sides show its values, so that only the first
+    and the last place that leave enough rows need looking at.
+    """
+    space = borrow_space(space)
+    before = borrowed(before)
+    after = borrowed(after)
+    aims = borrow_aims(aims)
+    models = borrow_models(models)
+    finder = borrow_finder(finder)
+    records = space.records
+    rows_at = records.shape[1] - 2
+    n_columns = aims.info.size
+    least = models.min_rows
+    n_active = 0
+    for column in range(n_columns):
+        if find_span(space, finder, column, start, stop):
+            finder.active[n_active] = column
+            n_active += 1
+    best = finder.found[n_columns]
+    best.first = -1
+    best.loss = np.inf
+    for active in range(n_active):
+        column = finder.active[active]
+        group_records(space, finder, column, start, stop)
+        running_losses(space, aims, finder, n_active, start, stop, 1, before)
+        running_losses(space, aims, finder, n_active, stop - 1, start - 1, -1, after)
+        if active == 0:
+            best.loss = rows * before[stop - 1]
+        seen = np.int64(0)
+        for i in range(start, stop):
+            n = np.int64(records[space.keys[i], rows_at])
+            if seen >= least and rows - seen >= least:
+                loss = seen * before[i - 1] + (rows - seen) * after[i]
+                try_place(
+                    space, models, finder, n_columns, start, stop, rows, loss,
+                    seen, column,
+                )  # fmt: skip
+            for taken in (np.int64(least), rows - np.int64(least)):
+                if seen < taken < seen + n:
+                    loss = taken * before[i] + (rows - taken) * after[i]
+                    try_place(
+                        space, models, finder, n_columns, start, stop, rows, loss,
+                        taken, column,
+                    )  # fmt: skip
+            seen += n
+    return best.first
+
+
+@kernel
+def relax_class(
+    block: Block,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    node: int,
+    n_nodes: int,
+    n_out: int,
+) -> tuple[int, int]:
+    """Cut one class between rows as often as that pays; write the classes out.
+
+    Returns how many nodes and finished records there are now.
+    """
+    nodes = block.nodes
+    trial = block.trial
+    rows_at = trial.records.shape[1] - 2
+    n_columns = aims.info.size
+    least = models.min_rows
+    start = nodes[node].start
+    for i in range(start, nodes[node].stop):
+        copy_record(block.main.records, i, trial.records, i - start)
+    depth = push(block.stack, 0, 0, nodes[node].stop - start, nodes[node].rows, node)
+    while depth:
+        # The top segment is the last in ``trial``, so that it has room to grow.
+        depth -= 1
+        start = np.int64(block.stack[depth].start)
+        stop = np.int64(block.stack[depth].stop)
+        rows = block.stack[depth].rows
+        node = block.stack[depth].node
+        column = -1
+        has_room = n_out + stop < block.room[0]
+        if rows >= 2 * least and stop - start > 1 and has_room:
+            column = call_for_int(
+                finder.find_place,
+                (
+                    trial,
+                    block.before,
+                    block.after,
+                    aims,
+                    models,
+                    finder,
+                    start,
+                    stop,
+                    rows,
+                ),
+            )
+        if column < 0:
+            nodes[node].start = n_out
+            for i in range(start, stop):
+                copy_record(trial.records, i, block.out, n_out)
+                n_out += 1
+            nodes[node].stop = n_out
+            continue
+        taken = finder.found[n_columns].rows
+        # find_place leaves the totals of the segment as they are.
+        group_records(trial, finder, column, start, stop)
+        n_left = 0
+        n_right = 0
+        left = taken
+        for i in range(start, stop):
+            record = trial.keys[i]
+            n = trial.records[record, rows_at]
+            here = min(left, n)
+            left -= here
+            if here > 0:
+                copy_record(trial.records, record, trial.spare, start + n_left)
+                trial.spare[start + n_left, rows_at] = here
+                n_left += 1
+            if here < n:
+                copy_record(trial.records, record, block.out, n_out + n_right)
+                block.out[n_out + n_right, rows_at] = n - here
+                n_right += 1
+        for i in range(n_right):
+            copy_record(block.out, n_out + i, trial.records, start + i)
+        middle = start + n_right
+        for i in range(n_left):
+            copy_record(trial.spare, start + i, trial.records, middle + i)
+        nodes[node].kind = CUT
+        nodes[node].column = column
+        nodes[node].first_child = n_nodes
+        nodes[node].n_children = 2
+        add_node(nodes, n_nodes, node, 0, 0, taken)
+        add_node(nodes, n_nodes + 1, node, 0, 0, rows - taken)
+        if aims.info[column].kind == RANGE:
+            bound_side(trial, nodes, n_nodes, column, middle, middle + n_left)
+            bound_side(trial, nodes, n_nodes + 1, column, start, middle)
+        depth = push(block.stack, depth, start, middle, rows - taken, n_nodes + 1)
+        depth = push(block.stack, depth, middle, middle + n_left, taken, n_nodes)
+        n_nodes += 2
+    return n_nodes, n_out

@@ -1,0 +1,124 @@
+"""Find the records that are cheaper to suppress than to release."""
+
+import numpy as np
+
+from core_mondrian.kernels.borrow import (
+    borrow_aims,
+    borrow_finder,
+    borrow_models,
+    borrowed,
+)
+from core_mondrian.kernels.exact import LEAST_GAIN
+from core_mondrian.kernels.groups import NOTHING_HIGH, NOTHING_LOW
+from core_mondrian.kernels.jit import entry_kernel, kernel
+from core_mondrian.kernels.layout import (
+    VALUE_SET,
+    Aims,
+    Codes,
+    Counts,
+    Finder,
+    Flags,
+    Floats,
+    Models,
+)
+from core_mondrian.kernels.losses import box_loss, class_loss
+from core_mondrian.kernels.rules import add_record, clear, rules_admit
+
+
+@kernel
+def loss_of_others(
+    records: Codes, aims: Aims, finder: Finder, start: int, stop: int, gone: int
+) -> float:
+    """Return what each row of a class would lose without one of its records."""
+    loss = 0.0
+    for column in range(aims.info.size):
+        if aims.info[column].kind == VALUE_SET:
+            offset = aims.info[column].count_offset
+            n_distinct = 0
+            for i in range(start, stop):
+                code = offset + records[i, column]
+                if i != gone:
+                    n_distinct += finder.side[code] == 0
+                    finder.side[code] = 1
+            for i in range(start, stop):
+                finder.side[offset + records[i, column]] = 0
+            loss += aims.info[column].unit * (n_distinct - 1)
+            continue
+        low = np.int32(NOTHING_LOW)
+        high = np.int32(NOTHING_HIGH)
+        for i in range(start, stop):
+            if i != gone:
+                low = min(low, records[i, column])
+                high = max(high, records[i, column])
+        loss += box_loss(aims, column, low, high)
+    return loss
+
+
+@kernel
+def admits_others(
+    records: Codes,
+    models: Models,
+    finder: Finder,
+    n_columns: int,
+    start: int,
+    stop: int,
+    gone: int,
+    rows: int,
+) -> bool:
+    """Tell whether a class is still admitted without one of its records."""
+    if models.rules.size == 0:
+        return rows >= models.min_rows
+    clear(finder.side_counts)
+    for i in range(start, stop):
+        if i != gone:
+            add_record(finder.side_counts, models, records[i], n_columns)
+    return rules_admit(models, rows, finder.side_counts)
+
+
+@entry_kernel
+def find_outliers(
+    records: Codes,
+    starts: Counts,
+    stops: Counts,
+    rows: Counts,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    price: float,
+    is_open: Flags,
+    saved: Floats,
+    taken: Counts,
+) -> None:
+    """Fill what each open class saves per row by losing its worst record, and which.
+
+    -1 stands for the class as a whole, where that is dearer than its price.
+    """
+    records = borrowed(records)
+    aims = borrow_aims(aims)
+    models = borrow_models(models)
+    finder = borrow_finder(finder)
+    rows_at = records.shape[1] - 2
+    for leaf in range(starts.size):
+        if not is_open[leaf]:
+            continue
+        start = starts[leaf]
+        stop = stops[leaf]
+        loss = class_loss(records, aims, finder, start, stop)
+        saved[leaf] = loss - price if loss - price > LEAST_GAIN else 0.0
+        taken[leaf] = -1
+        if stop - start == 1 or loss == 0.0:
+            continue
+        for i in range(start, stop):
+            n = np.int64(records[i, rows_at])
+            others = rows[leaf] - n
+            if others < models.min_rows:
+                continue
+            left = loss_of_others(records, aims, finder, start, stop, i)
+            gain = (rows[leaf] * loss - others * left) / n - price
+            if gain <= saved[leaf] + LEAST_GAIN:
+                continue
+            if admits_others(
+                records, models, finder, aims.info.size, start, stop, i, others
+            ):
+                saved[leaf] = gain
+                taken[leaf] = i

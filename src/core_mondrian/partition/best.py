@@ -1,0 +1,316 @@
+"""The policy `best`: choose beta, cut down to blocks, solve them, put them together.
+
+root ─► exact cuts ─► blocks ─► classes, tuples in pieces where that pays
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.encode.table import EncodedTable
+from core_mondrian.kernels import layout
+from core_mondrian.kernels.layout import (
+    Aims,
+    Codes,
+    Fields,
+    Finder,
+    Models,
+    Search,
+    Space,
+    fields,
+    raw_fields,
+)
+from core_mondrian.kernels.search import class_losses, cut_to_blocks, solve_blocks
+from core_mondrian.partition.aims import (
+    build_aims,
+    build_block,
+    build_finder,
+    build_pool,
+    build_space,
+)
+from core_mondrian.partition.scheduler import Nodes, Report, run_queue, run_tasks
+from core_mondrian.policies import BestPolicy
+from core_mondrian.spec import Spec
+
+_FIRST_BETA = 2.0
+_BETAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+# Tuples that beta is chosen by: enough to tell a factor of two from the next.
+_SAMPLE = 4096
+# Blocks hold so many classes at least that cutting them well matters.
+_CLASSES_PER_BLOCK = 100
+_TASKS_PER_THREAD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    """What an effort level buys."""
+
+    blocks: int
+    """Rows of a block, in multiples of ``inline_below``."""
+    neighbours: int
+    """Classes that a class is cut anew with; 0: classes are not regrouped."""
+    passes: int
+
+
+_EFFORTS = {
+    "fast": _Effort(blocks=1, neighbours=0, passes=0),
+    "strong": _Effort(blocks=4, neighbours=6, passes=4),
+    "max": _Effort(blocks=10, neighbours=10, passes=12),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What the search found."""
+
+    nodes: Nodes
+    records: Codes
+    """Class after class; a tuple may be there more than once, in pieces."""
+    loss: float
+    """Sum over rows of the weighted losses of their cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestSearch:
+    """The search on one table; a job for the scheduler while it cuts down to blocks."""
+
+    aims: Aims
+    models: Models
+    finders: list[Finder]
+    search: Search
+    space: Space
+
+    @property
+    def n_tuples(self) -> int:
+        return int(self.space.keys.size)
+
+    @property
+    def least_rows(self) -> int:
+        return self.search.block_rows
+
+    def grow(self, work: Finder, root: Nodes, ship_above: int) -> Nodes:
+        """Cut one queued partition down to blocks; its own node comes first."""
+        n = int(root.stop[0] - root.start[0])
+        nodes = raw_fields(2 * n, layout.NODE)
+        nodes[0] = root[0]
+        nodes.parent[0] = -1
+        n_nodes = cut_to_blocks(
+            *(self.space, self.aims, self.models, work, self.search),
+            *(nodes, np.empty(2 * n, dtype=np.int32), ship_above),
+        )
+        return nodes[:n_nodes]
+
+    def run(self, roots: Nodes, report: Report) -> Searched:
+        """Search below ``roots``; the records of ``space`` are reordered."""
+        nodes = run_queue(self, roots, self.finders, lambda done: report(done / 2))
+        return self.solve(nodes, lambda done: report(0.5 + done / 2))
+
+    def solve(self, nodes: Nodes, report: Report) -> Searched:
+        """Solve every leaf of ``nodes`` as a block, and put its tree in its place."""
+        leaves = np.flatnonzero(nodes.kind == layout.CLASS)
+        leaves = leaves[np.argsort(nodes.start[leaves], kind="stable")]
+        spans = self._spans(nodes[leaves])
+        tasks = _chunks(spans, len(self.finders))
+        parts = run_tasks(self._solve_chunk, tasks, self.finders, report)
+        return self._join(nodes, leaves, spans, parts)
+
+    def _spans(self, blocks: Nodes) -> NDArray[np.int64]:
+        """Return start, stop, rows and room of each block.
+
+        Relaxing adds a record per class at most, and rarely that many; regrouping may
+        add as many again. The room depends on nothing but the block.
+        """
+        n = (blocks.stop - blocks.start).astype(np.int64)
+        n_classes = blocks.rows // self.models.min_rows
+        room = n + np.minimum(n_classes, 4 * n + 64) + 2
+        pool = np.minimum(blocks.rows, 2 * room) + 8
+        return np.stack([blocks.start, blocks.stop, blocks.rows, room, pool], axis=1)
+
+    def _solve_chunk(
+        self, finder: Finder, spans: NDArray[np.int64]
+    ) -> tuple[Nodes, Codes, NDArray[np.int64]]:
+        """Return the nodes and records of some blocks, and where each one's begin."""
+        width, n_columns = self.space.records.shape[1], self.aims.info.size
+        block = build_block(int(spans[:, 3].max()), width, n_columns)
+        regroups = self.search.width > 0
+        most = np.minimum(spans[:, 2] // self.models.min_rows, spans[:, 4]) + 1
+        pool = build_pool(
+            int(spans[:, 4].max()) if regroups else 1,
+            int(most.max()) if regroups else 1,
+            *(width, n_columns),
+        )
+        nodes = raw_fields(int((2 * spans[:, 3] + 2).sum()), layout.NODE)
+        room = int((spans[:, 4] if regroups else spans[:, 3]).sum())
+        records = np.empty((room, width), dtype=np.int32)
+        edges = np.empty((spans.shape[0] + 1, 2), dtype=np.int64)
+        solve_blocks(
+            *(self.space.records, spans, block, pool, self.aims, self.models, finder),
+            *(self.search, nodes, records, edges),
+        )
+        return nodes[: edges[-1, 0]].copy(), records[: edges[-1, 1]].copy(), edges
+
+    def _join(
+        self,
+        nodes: Nodes,
+        leaves: NDArray[np.intp],
+        spans: NDArray[np.int64],
+        parts: list[tuple[Nodes, Codes, NDArray[np.int64]]],
+    ) -> Searched:
+        """Put the blocks' trees in the place of the leaves they were solved for."""
+        records = np.concatenate([part[1] for part in parts])
+        first_node = np.concatenate([[0], np.cumsum([p[0].size for p in parts])])
+        first_record = np.concatenate([[0], np.cumsum([len(p[1]) for p in parts])])
+        below = np.concatenate([part[0] for part in parts]).view(np.recarray)
+        shift = np.repeat(first_node[:-1], np.diff(first_node))
+        for name in ("parent", "first_child"):
+            below[name] = np.where(below[name] < 0, -1, below[name] + shift)
+        shift = np.repeat(first_record[:-1], np.diff(first_node))
+        below.start += shift.astype(np.int32)
+        below.stop += shift.astype(np.int32)
+        firsts = zip(first_node.tolist(), first_record.tolist(), strict=True)
+        edges = [part[2][:-1] + at for part, at in zip(parts, firsts, strict=False)]
+        roots, begins = np.concatenate(edges).T
+        ends = np.append(begins, records.shape[0])
+        # What the cuts above the blocks hold, in places of the finished records.
+        nodes = nodes.copy()
+        places = np.searchsorted(spans[:, 0], nodes.start)
+        after = np.searchsorted(spans[:, 0], nodes.stop)
+        nodes.start, nodes.stop = ends[places], ends[after]
+        number = np.full(below.size, -1, dtype=np.int64)
+        number[roots] = leaves
+        rest = np.flatnonzero(number < 0)
+        number[rest] = nodes.size + np.arange(rest.size)
+        for name in ("parent", "first_child"):
+            below[name] = np.where(below[name] < 0, -1, number[below[name]])
+        for name in ("kind", "column", "at", "first_child", "n_children"):
+            nodes[name][leaves] = below[name][roots]
+        joined = np.concatenate([nodes, below[rest]]).view(np.recarray)
+        return Searched(joined, records, self._loss(joined, records))
+
+    def _loss(self, nodes: Nodes, records: Codes) -> float:
+        ends = np.flatnonzero(nodes.kind == layout.CLASS)
+        ends = ends[np.argsort(nodes.start[ends], kind="stable")]
+        return loss_of(self, records, nodes[ends])
+
+
+def loss_of(search: BestSearch, records: Codes, classes: Nodes) -> float:
+    """Return what all rows of some classes lose together."""
+    losses = np.empty(classes.size)
+    starts, stops = classes.start.astype(np.int64), classes.stop.astype(np.int64)
+    class_losses(records, starts, stops, search.aims, search.finders[0], losses)
+    return float((losses * classes.rows).sum())
+
+
+def _chunks(spans: NDArray[np.int64], n_threads: int) -> list[NDArray[np.int64]]:
+    """Divide the blocks into tasks of about as many records each."""
+    n_tasks = min(len(spans), n_threads * _TASKS_PER_THREAD)
+    done = np.cumsum(spans[:, 1] - spans[:, 0])
+    edges = np.searchsorted(done, done[-1] * np.arange(1, n_tasks) / n_tasks)
+    return [chunk for chunk in np.split(spans, np.unique(edges)) if len(chunk)]
+
+
+def open_search(
+    table: EncodedTable,
+    spec: Spec,
+    models: Models,
+    records: Codes,
+    n_threads: int,
+) -> BestSearch:
+    """Return the search as the spec asks for it, beta chosen if it is not given."""
+    policy = spec.policy
+    if not isinstance(policy, BestPolicy):
+        raise TypeError("open_search needs the policy 'best'")
+    effort = _EFFORTS[policy.effort]
+    regroups = effort.neighbours > 0 and not policy.disjoint
+    aims = build_aims(table, spec)
+    finders = [
+        build_finder(table, aims, models, regroups=regroups) for _ in range(n_threads)
+    ]
+    search = Search(
+        beta=_FIRST_BETA if policy.beta is None else float(policy.beta),
+        block_rows=max(
+            effort.blocks * spec.inline_below, _CLASSES_PER_BLOCK * models.min_rows
+        ),
+        # With regrouping, cuts are tried out where classes are cut anew.
+        rolls_out=policy.effort != "fast" and policy.disjoint,
+        relaxes=not policy.disjoint,
+        width=effort.neighbours if regroups else 0,
+        passes=effort.passes,
+    )
+    opened = BestSearch(aims, models, finders, search, build_space(records))
+    if policy.beta is None:
+        opened = _with_beta(opened, choose_beta(opened))
+    for finder in finders:
+        finder.funnel[:] = 0
+    return opened
+
+
+def _with_beta(search: BestSearch, beta: float) -> BestSearch:
+    return BestSearch(
+        *(search.aims, search.models, search.finders),
+        *(search.search._replace(beta=beta), search.space),
+    )
+
+
+def choose_beta(search: BestSearch) -> float:
+    """Return the beta that loses least on a sample of the tuples, greedily searched.
+
+    The loss falls and rises again with beta, so that looking stops where it rises.
+    """
+    records = _sample(search.space.records)
+    quick = search.search._replace(
+        width=0, rolls_out=False, block_rows=max(1000, 100 * search.models.min_rows)
+    )
+
+    def lost(beta: float) -> float:
+        space = build_space(records.copy())
+        finders = search.finders[:1]
+        trial = BestSearch(
+            *(search.aims, search.models, finders, quick._replace(beta=beta), space)
+        )
+        return trial.run(one_node(space.records), lambda _: None).loss
+
+    return _lowest(lost, _BETAS, _BETAS.index(_FIRST_BETA))
+
+
+def _lowest(
+    lost: Callable[[float], float], values: tuple[float, ...], start: int
+) -> float:
+    """Walk downhill from ``values[start]``; a tie stays where it is."""
+    best = lost(values[start])
+    for step in (1, -1):
+        at = start
+        while 0 <= at + step < len(values) and (loss := lost(values[at + step])) < best:
+            at, best = at + step, loss
+        if at != start:
+            return values[at]
+    return values[start]
+
+
+def one_node(records: Codes) -> Fields:
+    """Return all records as one queued partition."""
+    root = fields(1, layout.NODE)
+    for name in ("parent", "first_child", "column", "at", "low", "high"):
+        root[name] = -1
+    root.kind = layout.QUEUED
+    root.stop = records.shape[0]
+    root.rows = records[:, -2].sum(dtype=np.int64)
+    return root
+
+
+def _sample(records: Codes) -> Codes:
+    """Return some of the records, the same ones for the same table."""
+    n = records.shape[0]
+    if n <= _SAMPLE:
+        return records
+    # Scattered by a multiplicative hash of the tuple's number, in which neighbours
+    # differ; then the first ones, in the order they had.
+    key = records[:, -1].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    key ^= key >> np.uint64(29)
+    key *= np.uint64(0xBF58476D1CE4E5B9)
+    key ^= key >> np.uint64(32)
+    chosen = np.sort(np.argpartition(key, _SAMPLE)[:_SAMPLE])
+    sample: Codes = np.ascontiguousarray(records[chosen])
+    return sample

@@ -1,0 +1,33 @@
+"""Pieces: a tuple whose rows are divided over several classes counts as several."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.kernels.layout import Codes
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The tuples of a table, those that were divided once per class, in tuple order."""
+
+    tuple_of: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+def find_pieces(records: Codes) -> Pieces | None:
+    """Return the pieces of all tuples; None if none was divided."""
+    order = np.argsort(records[:, -1], kind="stable")
+    tuple_of = records[order, -1].astype(np.int64)
+    if not (np.diff(tuple_of) == 0).any():
+        return None
+    return Pieces(tuple_of, records[order, -2].astype(np.int64))
+
+
+def number_pieces(records: Codes) -> NDArray[np.int64]:
+    """Return each record's number among the pieces: by tuple, then by place."""
+    order = np.argsort(records[:, -1], kind="stable")
+    number = np.empty(order.size, dtype=np.int64)
+    number[order] = np.arange(order.size)
+    return number
