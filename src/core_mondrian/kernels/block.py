@@ -30,6 +30,9 @@ from core_mondrian.kernels.layout import (
 )
 from core_mondrian.kernels.losses import class_loss
 
+# Cuts tried out times columns: the more columns, the dearer each trial.
+_MOST_TRIALS = 64
+
 
 @entry_kernel
 def split_found(
@@ -179,8 +182,10 @@ def roll_out(
         copy_found(finder.found, column, block.plans, column)
     lowest = np.inf
     chosen = -1
-    best = next_plan(block.plans, n_columns)
-    while best >= 0:
+    for _ in range(max(2, _MOST_TRIALS // n_columns)):
+        best = next_plan(block.plans, n_columns)
+        if best < 0:
+            break
         for i in range(start, stop):
             copy_record(block.main.records, i, block.trial.records, i)
         copy_found(block.plans, best, finder.found, best)
@@ -195,7 +200,6 @@ def roll_out(
             lowest = loss
             chosen = best
         block.plans[best].gain = 0.0  # it has had its turn
-        best = next_plan(block.plans, n_columns)
     copy_found(block.plans, chosen, finder.found, chosen)
     return chosen
 

@@ -178,6 +178,6 @@ def borrow_pool(pool: Pool) -> Pool:
         borrowed(pool.classes),
         borrowed(pool.low),
         borrowed(pool.high),
-        borrowed(pool.n_distinct),
+        borrowed(pool.bits),
         borrowed(pool.near),
     )

@@ -58,7 +58,7 @@ BOX = _fields(int32="low high")
 CHOICE = _fields(float64="score", int64="column")
 AIM = _fields(
     float64="weight unit impurity",
-    int64="kind n_codes value_offset share_offset node_offset count_offset",
+    int64="kind n_codes value_offset share_offset node_offset count_offset word",
 )
 AIM_NODE = _fields(float64="share", int32="low high first n_children")
 GROUP = _fields(
@@ -241,8 +241,8 @@ class Pool(NamedTuple):
     low: Codes
     high: Codes
     """The box of each class (axis 0) in each column (axis 1)."""
-    n_distinct: Codes
-    """Distinct values of each class in each column released as a set."""
+    bits: Counts
+    """The values of each class in the columns released as sets, 63 to a word."""
     near: Fields
     """The classes nearest to one of them."""
 

@@ -5,6 +5,12 @@ from core_mondrian.kernels.layout import ANY, RANGE, VALUE_SET, Aims, Codes, Fin
 
 
 @kernel
+def n_words(n_codes: int) -> int:
+    """Return how many words of 63 bits a set of codes takes."""
+    return (n_codes + 62) // 63
+
+
+@kernel
 def lowest_node(aims: Aims, column: int, low: int, high: int) -> int:
     """Return the lowest hierarchy node that covers both codes."""
     first = aims.info[column].node_offset

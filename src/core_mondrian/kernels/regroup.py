@@ -26,7 +26,7 @@ from core_mondrian.kernels.layout import (
     Models,
     Pool,
 )
-from core_mondrian.kernels.losses import box_loss, class_loss
+from core_mondrian.kernels.losses import box_loss, class_loss, n_words
 from core_mondrian.kernels.rules import add_record, clear, rules_admit
 from core_mondrian.kernels.solve import solve_main
 
@@ -37,55 +37,71 @@ _MOST_CLASSES = 4096
 
 
 @kernel
-def bound_class(pool: Pool, aims: Aims, finder: Finder, number: int) -> None:
-    """Fill a class's box, distinct values and loss from its records."""
+def count_bits(word: int) -> int:
+    """Count the ones of a word."""
+    word -= (word >> 1) & 0x5555555555555555
+    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
+    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
+    # Bytes are added pairwise: a product would overflow a signed word.
+    word += word >> 8
+    word += word >> 16
+    return (word + (word >> 32)) & 0x7F
+
+
+@kernel
+def set_loss(pool: Pool, aims: Aims, column: int, a: int, b: int) -> float:
+    """Return what each row of two classes together loses in a set of values."""
+    first = aims.info[column].word
+    n_values = 0
+    for word in range(first, first + n_words(aims.info[column].n_codes)):
+        n_values += count_bits(pool.bits[a, word] | pool.bits[b, word])
+    return aims.info[column].unit * (n_values - 1)
+
+
+@kernel
+def has_value(pool: Pool, aims: Aims, column: int, number: int, code: int) -> bool:
+    """Tell whether a class has a record with this code."""
+    word = pool.bits[number, aims.info[column].word + code // 63]
+    return (word >> (code % 63)) & 1 == 1
+
+
+@kernel
+def bound_class(pool: Pool, aims: Aims, number: int, gone: int) -> float:
+    """Fill a class's box and values from its records; return what each row loses.
+
+    One record may be left out.
+    """
     loss = 0.0
     for column in range(aims.info.size):
+        is_set = aims.info[column].kind == VALUE_SET
+        word = aims.info[column].word
+        if is_set:
+            for i in range(word, word + n_words(aims.info[column].n_codes)):
+                pool.bits[number, i] = 0
         low = np.int32(NOTHING_LOW)
         high = np.int32(NOTHING_HIGH)
         i = pool.classes[number].head
         while i >= 0:
-            low = min(low, pool.records[i, column])
-            high = max(high, pool.records[i, column])
+            if i != gone:
+                code = pool.records[i, column]
+                low = min(low, code)
+                high = max(high, code)
+                if is_set:
+                    pool.bits[number, word + code // 63] |= np.int64(1) << (code % 63)
             i = pool.next[i]
         pool.low[number, column] = low
         pool.high[number, column] = high
-        if aims.info[column].kind == VALUE_SET:
-            n_distinct = count_distinct(pool, aims, finder, column, number, number, -1)
-            pool.n_distinct[number, column] = n_distinct
-            loss += aims.info[column].unit * (n_distinct - 1)
-        elif low != high:
+        if low == high:
+            continue
+        if is_set:
+            loss += set_loss(pool, aims, column, number, number)
+        else:
             loss += box_loss(aims, column, low, high)
-    pool.classes[number].loss = loss
+    return loss
 
 
 @kernel
-def count_distinct(
-    pool: Pool, aims: Aims, finder: Finder, column: int, a: int, b: int, gone: int
-) -> int:
-    """Count the distinct values of two classes together, without one record."""
-    offset = aims.info[column].count_offset
-    n_distinct = 0
-    for number in (a, b):
-        i = pool.classes[number].head
-        while i >= 0:
-            if i != gone:
-                code = offset + pool.records[i, column]
-                n_distinct += finder.side[code] == 0
-                finder.side[code] = 1
-            i = pool.next[i]
-    for number in (a, b):
-        i = pool.classes[number].head
-        while i >= 0:
-            finder.side[offset + pool.records[i, column]] = 0
-            i = pool.next[i]
-    return n_distinct
-
-
-@kernel
-def union_loss(
-    pool: Pool, aims: Aims, finder: Finder, a: int, b: int, most: float
-) -> float:
+def union_loss(pool: Pool, aims: Aims, a: int, b: int, most: float) -> float:
     """Return what each row of two classes would lose as one, if at most ``most``."""
     loss = 0.0
     for column in range(aims.info.size):
@@ -94,8 +110,7 @@ def union_loss(
         if low == high:
             continue
         if aims.info[column].kind == VALUE_SET:
-            n_distinct = count_distinct(pool, aims, finder, column, a, b, -1)
-            loss += aims.info[column].unit * (n_distinct - 1)
+            loss += set_loss(pool, aims, column, a, b)
         else:
             loss += box_loss(aims, column, low, high)
         if loss > most:
@@ -104,45 +119,11 @@ def union_loss(
 
 
 @kernel
-def loss_without(
-    pool: Pool, aims: Aims, finder: Finder, number: int, gone: int
-) -> float:
+def loss_without(pool: Pool, aims: Aims, number: int, gone: int) -> float:
     """Return what each row of a class would lose without one of its records."""
-    loss = 0.0
-    for column in range(aims.info.size):
-        low = pool.low[number, column]
-        high = pool.high[number, column]
-        if low == high:
-            continue
-        if aims.info[column].kind == VALUE_SET:
-            n_distinct = count_distinct(
-                pool, aims, finder, column, number, number, gone
-            )
-            loss += aims.info[column].unit * (n_distinct - 1)
-            continue
-        code = pool.records[gone, column]
-        if code in (low, high):
-            low = np.int32(NOTHING_LOW)
-            high = np.int32(NOTHING_HIGH)
-            i = pool.classes[number].head
-            while i >= 0:
-                if i != gone:
-                    low = min(low, pool.records[i, column])
-                    high = max(high, pool.records[i, column])
-                i = pool.next[i]
-        loss += box_loss(aims, column, low, high)
-    return loss
-
-
-@kernel
-def has_value(pool: Pool, number: int, column: int, code: int) -> bool:
-    """Tell whether a class has a record with this code."""
-    i = pool.classes[number].head
-    while i >= 0:
-        if pool.records[i, column] == code:
-            return True
-        i = pool.next[i]
-    return False
+    without = bound_class(pool, aims, number, gone)
+    bound_class(pool, aims, number, -1)
+    return without
 
 
 @kernel
@@ -157,10 +138,9 @@ def loss_with(pool: Pool, aims: Aims, number: int, new: int, most: float) -> flo
         low = pool.low[number, column]
         high = pool.high[number, column]
         if aims.info[column].kind == VALUE_SET:
-            others = pool.n_distinct[number, column] - 1
-            if not has_value(pool, number, column, code):
-                others += 1
-            loss += aims.info[column].unit * others
+            loss += set_loss(pool, aims, column, number, number)
+            if not has_value(pool, aims, column, number, code):
+                loss += aims.info[column].unit
         else:
             loss += box_loss(aims, column, min(low, code), max(high, code))
         if loss > most:
@@ -255,7 +235,7 @@ def move_records(
             taken = min(n, rows - models.min_rows)
             saved = taken * classes[a].loss
             if taken == n:
-                without = loss_without(pool, aims, finder, a, i)
+                without = loss_without(pool, aims, a, i)
                 saved = rows * classes[a].loss - (rows - n) * without
             target = -1
             if (taken == n or free >= 0) and rules_admit_change(
@@ -290,16 +270,14 @@ def move_records(
             classes[target].changed = clock
             classes[a].rows -= taken
             classes[a].changed = clock
-            bound_class(pool, aims, finder, a)
-            bound_class(pool, aims, finder, target)
+            classes[a].loss = bound_class(pool, aims, a, -1)
+            classes[target].loss = bound_class(pool, aims, target, -1)
             i = following
     return free, n_moved
 
 
 @kernel
-def find_nearest(
-    pool: Pool, aims: Aims, finder: Finder, a: int, n_classes: int, width: int
-) -> int:
+def find_nearest(pool: Pool, aims: Aims, a: int, n_classes: int, width: int) -> int:
     """Fill ``near`` with the classes whose union with ``a`` loses least; count them."""
     near = pool.near
     n = 0
@@ -312,7 +290,7 @@ def find_nearest(
         most = np.inf
         if n == width:
             most = (near[n - 1].extra + apart) / rows
-        extra = rows * union_loss(pool, aims, finder, a, b, most) - apart
+        extra = rows * union_loss(pool, aims, a, b, most) - apart
         if n == width and extra >= near[n - 1].extra:
             continue
         place = n if n < width else n - 1
@@ -347,9 +325,8 @@ def gather(pool: Pool, records: Codes, number: int, n: int) -> int:
 
 @kernel
 def fill_class(
-    pool: Pool, block: Block, aims: Aims, finder: Finder, number: int, node: int,
-    free: int,
-) -> int:  # fmt: skip
+    pool: Pool, block: Block, aims: Aims, number: int, node: int, free: int
+) -> int:
     """Make a leaf of ``block`` a class of the pool; return what is free now."""
     start = block.nodes[node].start
     stop = block.nodes[node].stop
@@ -362,7 +339,7 @@ def fill_class(
         pool.classes[number].head = place
     pool.classes[number].n = stop - start
     pool.classes[number].rows = block.nodes[node].rows
-    bound_class(pool, aims, finder, number)
+    pool.classes[number].loss = bound_class(pool, aims, number, -1)
     return free
 
 
@@ -414,9 +391,7 @@ def next_number(pool: Pool, n_classes: int) -> int:
 
 
 @kernel
-def fill_pool(
-    pool: Pool, block: Block, aims: Aims, finder: Finder, n_nodes: int
-) -> tuple[int, int]:
+def fill_pool(pool: Pool, block: Block, aims: Aims, n_nodes: int) -> tuple[int, int]:
     """Make the leaves of ``block`` the pool's classes; count them; what is free."""
     n_places = block.room[1]
     for i in range(n_places):
@@ -426,7 +401,7 @@ def fill_pool(
     n_classes = 0
     for node in range(n_nodes):
         if block.nodes[node].kind == CLASS:
-            free = fill_class(pool, block, aims, finder, n_classes, node, free)
+            free = fill_class(pool, block, aims, n_classes, node, free)
             pool.classes[n_classes].tried = 0
             pool.classes[n_classes].changed = 1
             n_classes += 1
@@ -479,7 +454,7 @@ def recut(
         if block.nodes[node].kind == CLASS:
             number = next_number(pool, n_classes)
             n_classes = max(n_classes, number + 1)
-            free = fill_class(pool, block, aims, finder, number, node, free)
+            free = fill_class(pool, block, aims, number, node, free)
             pool.classes[number].changed = clock
             pool.classes[number].tried = 0
     return n_classes, free, True
@@ -506,7 +481,7 @@ def regroup_classes(
     models = borrow_models(models)
     finder = borrow_finder(finder)
     classes = pool.classes
-    n_classes, free = fill_pool(pool, block, aims, finder, n_nodes)
+    n_classes, free = fill_pool(pool, block, aims, n_nodes)
     if n_classes > _MOST_CLASSES:
         return 0
     clock = 1
@@ -521,7 +496,7 @@ def regroup_classes(
             if classes[a].rows == 0 or classes[a].loss == 0.0:
                 a += 1
                 continue
-            n_near = find_nearest(pool, aims, finder, a, n_classes, width)
+            n_near = find_nearest(pool, aims, a, n_classes, width)
             newest = classes[a].changed
             for i in range(n_near):
                 newest = max(newest, classes[pool.near[i].number].changed)

@@ -50,6 +50,7 @@ _LARGEST_TABLE = 2**16
 _LONGEST_HISTOGRAM = 2**20
 _LARGEST_JOINT = 2**16
 MOST_NEIGHBOURS = 32
+_BITS = 63
 
 
 class _AimBuilder:
@@ -62,7 +63,7 @@ class _AimBuilder:
         self.levels: list[NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
         self.shares: list[NDArray[np.float64]] = [np.zeros(1)]
         self.nodes: list[Fields] = [fields(1, AIM_NODE)]
-        self._n_counts = 0
+        self._n_counts = self._n_words = 0
 
     def add(self, i: int, column: EncodedColumn) -> None:
         aim = self.info[i]
@@ -79,6 +80,8 @@ class _AimBuilder:
             n_present = np.count_nonzero(np.bincount(self._table.codes[:, i]))
             aim.kind = VALUE_SET
             aim.unit = aim.impurity = aim.weight / max(int(n_present) - 1, 1)
+            aim.word = self._n_words
+            self._n_words += -(-(column.n_values + 1) // _BITS)
         elif int(tree.n_children[0]) == tree.n_leaves:
             aim.kind = ANY
         else:
@@ -215,7 +218,7 @@ def _with_addresses(
     place = (space, block.before, block.after, aims, models, finder, 0, 0, 0)
     regroup = 0
     if regroups:
-        pool = build_pool(1, 1, width, len(table.columns))
+        pool = build_pool(1, 1, width, aims)
         arguments = (pool, block, aims, models, finder, 0, 0, 0)
         regroup = address_of(regroup_classes, arguments)
     cuts = (space, aims, models, finder, 0, 0, 0, 0.0)
@@ -247,11 +250,13 @@ def build_block(room: int, width: int, n_columns: int) -> Block:
     )
 
 
-def build_pool(room: int, n_classes: int, width: int, n_columns: int) -> Pool:
+def build_pool(room: int, n_classes: int, width: int, aims: Aims) -> Pool:
     """Return the scratch for regrouping."""
+    sets = aims.info[aims.info.kind == VALUE_SET]
+    n_words = int((-(-sets.n_codes // _BITS)).sum())
 
     def boxes() -> Codes:
-        return np.empty((n_classes, n_columns), dtype=np.int32)
+        return np.empty((n_classes, aims.info.size), dtype=np.int32)
 
     return Pool(
         records=np.empty((room, width), dtype=np.int32),
@@ -259,6 +264,6 @@ def build_pool(room: int, n_classes: int, width: int, n_columns: int) -> Pool:
         classes=raw_fields(n_classes, POOLED_CLASS),
         low=boxes(),
         high=boxes(),
-        n_distinct=boxes(),
+        bits=np.empty((n_classes, n_words), dtype=np.int64),
         near=raw_fields(MOST_NEIGHBOURS + 1, NEAR),
     )

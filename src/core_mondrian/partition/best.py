@@ -58,7 +58,7 @@ class _Effort:
 
 _EFFORTS = {
     "fast": _Effort(blocks=1, neighbours=0, passes=0),
-    "strong": _Effort(blocks=4, neighbours=6, passes=4),
+    "strong": _Effort(blocks=4, neighbours=5, passes=4),
     "max": _Effort(blocks=10, neighbours=10, passes=12),
 }
 
@@ -142,7 +142,7 @@ class BestSearch:
         pool = build_pool(
             int(spans[:, 4].max()) if regroups else 1,
             int(most.max()) if regroups else 1,
-            *(width, n_columns),
+            *(width, self.aims),
         )
         nodes = raw_fields(int((2 * spans[:, 3] + 2).sum()), layout.NODE)
         room = int((spans[:, 4] if regroups else spans[:, 3]).sum())
