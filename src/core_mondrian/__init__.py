@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from core_mondrian.measure.verify import verify
     from core_mondrian.models.k_anonymity import KAnonymity
-    from core_mondrian.policies import OriginalPolicy, PaperPolicy
+    from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
     from core_mondrian.spec import Spec, load_spec
 
@@ -37,6 +37,7 @@ _HOMES = {
     "SpecError": "errors",
     "verify": "measure.verify",
     "KAnonymity": "models.k_anonymity",
+    "BestPolicy": "policies",
     "OriginalPolicy": "policies",
     "PaperPolicy": "policies",
     "Release": "release",
@@ -45,6 +46,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BestPolicy",
     "DataError",
     "InfeasibleError",
     "KAnonymity",

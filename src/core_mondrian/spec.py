@@ -68,7 +68,7 @@ class Spec:
     identifiers: tuple[str, ...] = ()
     """Columns removed from the release."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
-    policy: Policy = field(default_factory=PaperPolicy)
+    policy: Policy = field(default_factory=BestPolicy)
     missing: Missing | None = None
     """None: one more value for `best`, kept apart by pattern for the others."""
     suppress: Suppression | None = None
@@ -225,7 +225,7 @@ def _check_options(spec: Spec) -> None:
     ):
         raise SpecError(
             "policy 'original' suppresses nothing, but a budget is given",
-            hint="drop suppress, or take policy 'paper'",
+            hint="drop suppress, or take policy 'best' or 'paper'",
         )
 
 
@@ -317,11 +317,14 @@ def _formats(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _policy(asked: Mapping[str, Any]) -> Policy:
-    name = asked.get("policy", "paper")
+    name = asked.get("policy", "best")
     _check_choice("policy", name, tuple(POLICIES))
-    for other in set(POLICIES) - {name}:
-        if other in asked:
-            raise SpecError(f"[{other}] is given, but the policy is {name!r}")
+    for other in POLICIES:
+        if other in asked and other != name:
+            raise SpecError(
+                f"[{other}] is given, but the policy is {name!r}",
+                hint=f"drop it, or take policy {other!r}",
+            )
     options = dict(asked.get(name, {}))
     fields = {item.name: item for item in dataclasses.fields(POLICIES[name])}
     _check_keys(options, fields, f"{name}.")
@@ -347,7 +350,9 @@ def _suppress(asked: Mapping[str, Any]) -> Suppression | None:
     if multiplier == 1:
         return None
     kept = _thresholds(asked.get("thresholds", {})).pct_non_suppressed
-    share = 1 - exact(1 if kept is None else kept, "pct_non_suppressed")
+    if kept is None or isinstance(_policy(asked), BestPolicy):
+        kept = 1  # as Spec.budget has it: a margin on nothing is nothing
+    share = 1 - exact(kept, "pct_non_suppressed")
     return Suppression(share=share, multiplier=exact(multiplier, "suppress_multiplier"))
 
 

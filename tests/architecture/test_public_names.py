@@ -3,6 +3,7 @@
 import core_mondrian
 
 NAMES = [
+    "BestPolicy",
     "DataError",
     "InfeasibleError",
     "KAnonymity",

@@ -137,6 +137,63 @@ def test_json_is_the_only_thing_on_the_standard_output(
     assert found == manifest
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        pytest.param([], "policy      best, effort fast (beta ", id="default"),
+        pytest.param(
+            ["--policy", "best", "--effort", "strong"],
+            "policy      best, effort strong (beta ",
+            id="effort",
+        ),
+        pytest.param(
+            ["--disjoint"], "policy      best, effort fast, disjoint (", id="disjoint"
+        ),
+        pytest.param(["--policy", "paper"], "policy      paper\n", id="paper"),
+        pytest.param(
+            ["--policy", "original"],
+            "policy      original, variant fair\n",
+            id="classic",
+        ),
+    ],
+)
+def test_the_policy_can_be_chosen_and_is_told(
+    cli: Command, people: Path, more: list[str], told: str
+) -> None:
+    done = cli("anonymize", people, *flags(), *more)
+
+    assert done.code == 0, done.err
+    assert told in done.err
+
+
+def test_effort_and_disjoint_join_what_the_spec_says_of_best(
+    cli: Command, people: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "spec.toml"
+    file.write_text('[best]\nbeta = 4\neffort = "max"\n')
+
+    done = cli(
+        *("anonymize", people, *flags(), "--spec", file),
+        *("--effort", "fast", "--disjoint"),
+    )
+
+    manifest = json.loads(Path("out.parquet.manifest.json").read_text())
+    asked = {"effort": "fast", "disjoint": True, "beta": 4, "price": 1.0}
+    assert manifest["spec"]["policy"] == {"name": "best", **asked}
+    assert manifest["search"] == {"beta": 4.0}
+    assert "policy      best, effort fast, disjoint (beta 4)\n" in done.err
+
+
+def test_policy_best_suppresses_nothing_unless_it_is_allowed_to(
+    cli: Command, people: Path
+) -> None:
+    done = cli("anonymize", people, *flags())
+    allowed = cli("anonymize", people, *flags("other.parquet"), "--suppress", "3")
+
+    assert "0 suppressed (budget 0)" in done.err
+    assert "(budget 3)" in allowed.err
+
+
 def test_measures_can_be_left_out(cli: Command, people: Path) -> None:
     done = cli("anonymize", people, *flags(), "--json", "--no-measures")
 
@@ -332,6 +389,15 @@ def python(script: str, *arguments: str, **options: Any) -> Any:
         ),
         pytest.param(
             ["--qid", "age", "--k", "3", "--policy", "x"], 2, "policy", id="policy"
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--effort", "x"], 2, "effort", id="effort"
+        ),
+        pytest.param(
+            ["--qid", "age", "--k", "3", "--policy", "paper", "--disjoint"],
+            2,
+            "[best] is given, but the policy is 'paper'",
+            id="not for paper",
         ),
         pytest.param(
             ["--qid", "age", "--k", "3", "--numbers", "x"], 2, "numbers", id="numbers"

@@ -25,9 +25,11 @@ from oracle import (
 )
 
 from core_mondrian import (
+    BestPolicy,
     InfeasibleError,
     KAnonymity,
     OriginalPolicy,
+    PaperPolicy,
     PrivacyViolation,
     Release,
     Spec,
@@ -37,6 +39,7 @@ from core_mondrian import (
 )
 
 Key = tuple[Any, ...]
+DEFAULTS = st.sampled_from([BestPolicy(), PaperPolicy()])
 
 
 def cells(frame: Any, name: str) -> list[Any]:
@@ -237,6 +240,7 @@ def test_representatives_lie_in_the_range_of_their_class(
         sample.names,
         (KAnonymity(2),),
         hierarchies=sample.hierarchies,
+        policy=data.draw(DEFAULTS),
         numbers=numbers,
         missing="value",
         inline_below=data.draw(st.sampled_from([0, 100])),
@@ -311,6 +315,7 @@ def test_a_single_changed_cell_is_noticed(data: st.DataObject) -> None:
         sample.names,
         (KAnonymity(2),),
         hierarchies=sample.hierarchies,
+        policy=data.draw(DEFAULTS),
         missing="value",
         suppressed=data.draw(st.sampled_from(["drop", "blank"])),
     )
@@ -334,6 +339,7 @@ def test_a_users_model_holds_in_the_release(data: st.DataObject) -> None:
         sample.names,
         (KAnonymity(2), DistinctDiversity(2)),
         hierarchies=sample.hierarchies,
+        policy=data.draw(DEFAULTS),
         suppress=Suppression(rows=data.draw(st.integers(0, 5))),
         missing=data.draw(st.sampled_from(["pattern", "value"])),
         inline_below=data.draw(st.sampled_from([0, 10, 100])),

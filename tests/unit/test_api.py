@@ -243,7 +243,8 @@ def test_suppressed_rows_can_stay_as_blanks() -> None:
     table = pa.table({"a": list("xxxxxy"), "s": list("123456")})
 
     release = anonymize(
-        table, k_spec("a", k=3, budget=1, inline_below=0, suppressed="blank")
+        table,
+        k_spec(*("a", 3, 1), policy=PaperPolicy(), inline_below=0, suppressed="blank"),
     )
 
     assert shown(release, "a") == ["x"] * 5 + [None]
@@ -367,6 +368,7 @@ def test_engine_and_verifier_compare_a_class_with_the_same_table() -> None:
     spec = Spec(
         ("a",),
         (KAnonymity(2), Closeness(0.3)),
+        policy=PaperPolicy(),
         suppress=Suppression(rows=2),
         missing="value",
         inline_below=0,

@@ -10,7 +10,15 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from core_mondrian import DataError, KAnonymity, Spec, Suppression, anonymize, frames
+from core_mondrian import (
+    DataError,
+    KAnonymity,
+    PaperPolicy,
+    Spec,
+    Suppression,
+    anonymize,
+    frames,
+)
 from core_mondrian.errors import SpecError
 from core_mondrian.frames import (
     arrow_column,
@@ -289,6 +297,7 @@ def test_blank_rows_lose_their_sensitive_value_too(kind: str) -> None:
     spec = Spec(
         ("a",),
         (KAnonymity(2), DistinctDiversity(2)),
+        policy=PaperPolicy(),
         suppress=Suppression(rows=1),
         suppressed="blank",
         inline_below=0,

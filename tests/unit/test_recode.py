@@ -90,7 +90,7 @@ def test_a_class_without_values_is_blank(missing: Any) -> None:
 def test_cells_blanked_for_their_pattern_are_in_no_set() -> None:
     table = pa.table({"a": ["x", "y", None, "z", "z"], "b": [1, 1, 1, None, 1]})
 
-    release = anonymize(table, k_spec("ab", categories="set"))
+    release = anonymize(table, k_spec("ab", categories="set", missing="pattern"))
 
     assert release.n_blanked
     assert all("null" not in (text or "") for text in release.data["a"].to_pylist())

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from core_mondrian import (
+    BestPolicy,
     KAnonymity,
     OriginalPolicy,
     PaperPolicy,
@@ -19,14 +20,36 @@ from core_mondrian.spec import Thresholds, spec_from_mapping
 MINIMAL: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "k": 3}
 
 
-def test_minimal_spec_has_the_published_defaults() -> None:
+def test_minimal_spec_loses_little_and_suppresses_nothing() -> None:
     spec = spec_from_mapping(MINIMAL)
 
     assert spec == Spec(("a", "b"), (KAnonymity(3),))
-    assert spec.policy == PaperPolicy()
+    assert spec.policy == BestPolicy("fast", disjoint=False, beta=None, price=1.0)
+    assert (spec.missing_rule, spec.inline_below) == ("value", 1000)
+    assert (spec.numbers, spec.categories) == ("interval", "label")
+    assert spec.budget(1000) == 0
+    assert spec.to_json()["policy"]["name"] == "best"
+
+
+def test_paper_policy_has_the_published_defaults() -> None:
+    spec = spec_from_mapping({**MINIMAL, "policy": "paper"})
+
+    assert spec == Spec(("a", "b"), (KAnonymity(3),), policy=PaperPolicy())
     assert (spec.missing_rule, spec.inline_below) == ("pattern", 1000)
     assert (spec.numbers, spec.categories) == ("interval", "label")
     assert spec.budget(1000) == 10
+
+
+@pytest.mark.parametrize(
+    ("policy", "budget"), [pytest.param("best", 0), pytest.param("paper", 5)]
+)
+def test_multiplier_alone_scales_the_budget_of_the_policy(
+    policy: str, budget: int
+) -> None:
+    asked = {**MINIMAL, "policy": policy, "suppress_multiplier": 0.5}
+
+    assert spec_from_mapping(asked).budget(1000) == budget
+    assert spec_from_mapping({**asked, "suppress": "1%"}).budget(1000) == 5
 
 
 def test_original_policy_suppresses_nothing_by_default() -> None:
@@ -48,10 +71,20 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
         ),
         pytest.param({"identifiers": ["a"]}, "named twice", id="two roles"),
         pytest.param({"policy": "best?"}, "policy is one of", id="unknown policy"),
-        pytest.param({"original": {}}, "the policy is 'paper'", id="other policy"),
-        pytest.param({"paper": {"x": 1}}, "unknown key 'paper.x'", id="its option"),
+        pytest.param({"original": {}}, "the policy is 'best'", id="other policy"),
+        pytest.param({"paper": {}}, "the policy is 'best'", id="not the default"),
         pytest.param(
-            {"paper": {"max_bin_edges": "x"}}, "wrong kind", id="its option's kind"
+            {"policy": "paper", "best": {}}, "the policy is 'paper'", id="not best"
+        ),
+        pytest.param(
+            {"policy": "paper", "paper": {"x": 1}},
+            "unknown key 'paper.x'",
+            id="its option",
+        ),
+        pytest.param(
+            {"policy": "paper", "paper": {"max_bin_edges": "x"}},
+            "wrong kind",
+            id="its option's kind",
         ),
         pytest.param({"missing": "drop"}, "missing is one of", id="missing"),
         pytest.param({"numbers": "mode"}, "numbers is one of", id="numbers"),
@@ -124,6 +157,7 @@ def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
     file = tmp_path / "spec.toml"
     file.write_text(
         'quasi_identifiers = ["a", "b"]\nk = 4\nsuppress = "2%"\n'
+        'policy = "paper"\n'
         'numbers = {default = "mean", b = "median"}\n'
         'categories = {default = "set", b = "label"}\n'
         "[weights]\na = 3\n"
@@ -190,6 +224,7 @@ def test_json_form_is_plain_and_complete() -> None:
     spec = Spec(
         ("a",),
         (KAnonymity(2),),
+        policy=PaperPolicy(),
         suppress=Suppression(rows=3),
         thresholds=Thresholds(nmi=None),
         categories_by_column={"a": "set"},

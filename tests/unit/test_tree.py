@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core_mondrian import KAnonymity, Spec, Suppression, anonymize
+from core_mondrian import KAnonymity, PaperPolicy, Spec, Suppression, anonymize
 from core_mondrian.kernels.layout import CLASS, CUT, SUPPRESSED
 from core_mondrian.tree import PartitionTree
 
@@ -21,7 +21,11 @@ def tree() -> PartitionTree:
         }
     )
     spec = Spec(
-        ("a", "b"), (KAnonymity(4),), suppress=Suppression(rows=20), inline_below=50
+        ("a", "b"),
+        (KAnonymity(4),),
+        policy=PaperPolicy(),
+        suppress=Suppression(rows=20),
+        inline_below=50,
     )
     return anonymize(table, spec).tree
 

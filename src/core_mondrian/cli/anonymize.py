@@ -35,7 +35,11 @@ K = Annotated[
 ]
 Suppress = Annotated[
     str | None,
-    typer.Option("--suppress", metavar="1%|ROWS", help="Rows that may be left out."),
+    typer.Option(
+        "--suppress",
+        metavar="1%|ROWS",
+        help="Rows that may be left out. Policy best: if that costs less.",
+    ),
 ]
 Suppressed = Annotated[
     str | None,
@@ -68,16 +72,30 @@ def anonymize_file(
         str | None,
         typer.Option(
             "--policy",
-            metavar="paper|original",
-            help="Core Mondrian's cuts, or the classic ones.",
+            metavar="best|paper|original",
+            help="Cuts that lose least (default), Core Mondrian's, or the classic.",
         ),
     ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            "--effort",
+            metavar="fast|strong|max",
+            help="How long policy best searches. Longer loses less.",
+        ),
+    ] = None,
+    disjoint: Annotated[
+        bool,
+        typer.Option(
+            "--disjoint", help="Policy best: classes that do not overlap; loses more."
+        ),
+    ] = False,
     missing: Annotated[
         str | None,
         typer.Option(
             "--missing",
-            metavar="pattern|value",
-            help="Missing kept apart by pattern, or one more value.",
+            metavar="value|pattern",
+            help="One more value (default of best), or kept apart by pattern.",
         ),
     ] = None,
     numbers: Annotated[
@@ -145,11 +163,13 @@ def anonymize_file(
     the spec. No value of the table is ever printed.
     """
     started = time.perf_counter()
+    best = {"effort": effort, "disjoint": disjoint or None}
     flags = {
         "quasi_identifiers": quasi_identifiers,
         "k": k,
         "suppress": suppress_rows,
         "policy": policy,
+        "best": {key: value for key, value in best.items() if value is not None},
         "missing": missing,
         "numbers": numbers,
         "categories": categories,
@@ -250,7 +270,7 @@ def tell_compiling() -> None:
     from core_mondrian.kernels.grow import is_ready
 
     if not is_ready():
-        typer.echo("compiling the engine, once: about half a minute", err=True)
+        typer.echo("compiling the engine, once: about a minute", err=True)
 
 
 def _write(
@@ -316,10 +336,24 @@ def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
         f"rows        {release.n_rows} in, {released} released, "
         f"{suppressed} suppressed (budget {budget})"
     )
+    console.print(f"policy      {policy_text(release)}")
     tell_verification(release.verification)
     if measures is not None:
         console.print(_loss_table(measures))
     console.print(f"digest      {release.digest}", soft_wrap=True)
+
+
+def policy_text(release: "Release[Any]") -> str:
+    """Return how the cuts were chosen."""
+    from core_mondrian.policies import BestPolicy, OriginalPolicy
+
+    policy = release.spec.policy
+    if isinstance(policy, BestPolicy):
+        disjoint = ", disjoint" if policy.disjoint else ""
+        return f"best, effort {policy.effort}{disjoint} (beta {release.beta:g})"
+    if isinstance(policy, OriginalPolicy):
+        return f"original, variant {policy.variant}"
+    return policy.name
 
 
 def tell_verification(found: "Verification") -> None:

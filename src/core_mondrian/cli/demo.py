@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import Progress, tell_compiling
+from core_mondrian.cli.anonymize import Progress, policy_text, tell_compiling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,12 +31,11 @@ _STAGES: Final = {
     "verify": "verify: count again",
 }
 _FUNNEL: Final = {
-    "examined": "columns looked at, most blurred first",
+    "examined": "columns with values to cut between",
     "considered": "of them, with a cut that leaves classes",
-    "proposed": "of them, with one that is affordable",
-    "final": "cuts tried, best score first",
+    "proposed": "of them, with one that loses less",
+    "final": "cuts tried: the one that loses least",
     "accepted": "cuts carried out",
-    "abandoned": "cuts undone: too costly further down",
 }
 _SCALES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _SVG: Final = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -359,7 +358,7 @@ def _funnel(demo: _Demo) -> "RenderableType":
             f"{categories[stage]:,}",
             _bar(categories[stage] / most, "dark_orange", 12),
         )
-    return _panel(table, "the cut funnel (Core Mondrian, section 3.3)")
+    return _panel(table, "the cut funnel: how the cuts were found")
 
 
 def _proof(demo: _Demo) -> "RenderableType":
@@ -370,10 +369,9 @@ def _proof(demo: _Demo) -> "RenderableType":
     table.show_header = False
     for name, text in {
         "classes": f"{release.verification.n_classes:,}",
-        "suppressed": f"{_many(release.n_suppressed, 'row')} of at most "
-        f"{release.budget:,}; all others are released",
-        "blanked": f"{_many(release.n_blanked, 'cell')}, to repair rare patterns of "
-        "missing values",
+        "policy": policy_text(release),
+        "suppressed": f"{_many(release.n_suppressed, 'row')} "
+        f"(budget {release.budget:,}); all others are released",
         "verified": f"{reached}; the smallest class has {smallest} rows",
         "digest": release.digest,
     }.items():

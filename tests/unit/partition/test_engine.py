@@ -221,7 +221,12 @@ def test_a_cut_whose_parts_overrun_the_budget_is_abandoned(
     n_classes: int,
 ) -> None:
     names = tuple(name for name in columns if name != "s")
-    spec = Spec(names, (KAnonymity(2), Closeness(t)), suppress=Suppression(rows=budget))
+    spec = Spec(
+        names,
+        (KAnonymity(2), Closeness(t)),
+        policy=PaperPolicy(),
+        suppress=Suppression(rows=budget),
+    )
 
     grown = check_same_tree(encoded(pa.table(columns), spec), spec)
 
@@ -232,7 +237,7 @@ def test_a_cut_whose_parts_overrun_the_budget_is_abandoned(
 
 def test_partitions_of_one_tuple_may_all_be_queued() -> None:
     table = pa.table({"a": [1, 2, 3] * 50})
-    spec = Spec(("a",), (KAnonymity(2),), inline_below=0)
+    spec = Spec(("a",), (KAnonymity(2),), policy=PaperPolicy(), inline_below=0)
 
     grown = check_same_tree(encoded(table, spec), spec)
 
@@ -251,6 +256,7 @@ def test_a_partition_closed_after_backtracking_leaves_no_trace(threads: int) -> 
     spec = Spec(
         ("a", "b"),
         (KAnonymity(2), Closeness(0.1)),
+        policy=PaperPolicy(),
         suppress=Suppression(rows=0),
         inline_below=16,
     )
@@ -280,7 +286,12 @@ def test_far_outlier_makes_more_bins_than_an_integer_holds() -> None:
 
 def test_funnel_never_grows_from_stage_to_stage() -> None:
     table = pa.table({"a": [i % 7 for i in range(60)], "b": list("abcde") * 12})
-    spec = Spec(("a", "b"), (KAnonymity(3),), suppress=Suppression(rows=5))
+    spec = Spec(
+        ("a", "b"),
+        (KAnonymity(3),),
+        policy=PaperPolicy(),
+        suppress=Suppression(rows=5),
+    )
 
     funnel = grow(encoded(table, spec), spec).funnel
 

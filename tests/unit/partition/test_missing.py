@@ -6,7 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core_mondrian import InfeasibleError, KAnonymity, Spec, Suppression, anonymize
+from core_mondrian import (
+    InfeasibleError,
+    KAnonymity,
+    PaperPolicy,
+    Spec,
+    Suppression,
+    anonymize,
+)
 from core_mondrian.encode.encoder import collapse, encode
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.frames import open_frame
@@ -14,8 +21,13 @@ from core_mondrian.partition.missing import one_root, roots_by_pattern
 
 
 def k_spec(columns: str, k: int, budget: int = 0, **more: Any) -> Spec:
-    suppress = Suppression(rows=budget)
-    return Spec(tuple(columns), (KAnonymity(k),), suppress=suppress, **more)
+    return Spec(
+        tuple(columns),
+        (KAnonymity(k),),
+        policy=PaperPolicy(),
+        suppress=Suppression(rows=budget),
+        **more,
+    )
 
 
 def shown(release: Any, name: str) -> list[Any]:
