@@ -30,7 +30,7 @@ EFFORTS = ("fast", "strong", "max")
 Key = tuple[Any, ...]
 
 
-# --- frames --------------------------------------------------------------------------
+# --- frames -------------------------------------------------------------------------
 
 
 def cells(frame: Any, name: str) -> list[Any]:
@@ -64,7 +64,7 @@ def classes_of(release: Release[Any]) -> dict[Key, list[int]]:
     return dict(found)
 
 
-# --- what a release loses ------------------------------------------------------------
+# --- what a release loses -----------------------------------------------------------
 
 
 def lost_cell(
@@ -115,21 +115,26 @@ def holds(shown: Any, value: Any, name: str, spec: Spec, held: set[Any]) -> bool
     """Whether what a row shows covers its own value, among those its class holds."""
     if shown is None:
         return value is None or len(held) > 1
-    if isinstance(value, str) or value is None:
-        if spec.categories_of(name) == "set" and isinstance(shown, str):
-            return value in read_set(shown)
+    is_text = any(isinstance(x, str) for x in held)
+    if is_text and spec.categories_of(name) == "set":
+        return value in read_set(shown)
+    if value is None:
+        return False
+    if is_text:
         tree = spec.hierarchies.get(name)
-        if value is None:
-            return False
         return shown in ("*", value) if tree is None else covers(shown, value, tree)
-    if spec.format_of(name) != "interval":
-        present = held - {None}
-        near = 1e-9 * max(abs(x) for x in present)
-        return min(present) - near <= shown <= max(present) + near
-    if shown.startswith("["):
-        low, high = shown[1:-1].split(", ")
-        return float(low) <= value <= float(high)
-    return float(shown) == value
+    low, high = bounds(shown, held, is_range=spec.format_of(name) == "interval")
+    return low <= value <= high
+
+
+def bounds(shown: Any, held: set[Any], *, is_range: bool) -> tuple[float, float]:
+    """The range that a released number stands for; none if it lies outside."""
+    if is_range:
+        texts = shown[1:-1].split(", ") if shown.startswith("[") else (shown, shown)
+        return float(texts[0]), float(texts[1])
+    near = 1e-9 * max(abs(x) for x in held)
+    is_inside = min(held) - near <= shown <= max(held) + near
+    return (min(held), max(held)) if is_inside else (1.0, 0.0)
 
 
 def covers(label: str, value: str, tree: Hierarchy) -> bool:
@@ -144,7 +149,7 @@ def covers(label: str, value: str, tree: Hierarchy) -> bool:
     return below(grow_twigs(tree))
 
 
-# --- the best cut --------------------------------------------------------------------
+# --- the best cut -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -340,7 +345,7 @@ def numbers(part: Part) -> frozenset[int]:
     return frozenset(row.number for row in part)
 
 
-# --- specs to try ----------------------------------------------------------------------
+# --- specs to try -------------------------------------------------------------------
 
 
 @st.composite
