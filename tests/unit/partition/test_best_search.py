@@ -19,6 +19,7 @@ from best_oracle import (
     classes_of,
     keys,
     released_loss,
+    usual_efforts,
     with_ids,
 )
 from conftest import IS_PLAIN
@@ -38,6 +39,8 @@ from core_mondrian.encode.encoder import Encoded, collapse, divide, encode
 from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.kernels.layout import CLASS
 from core_mondrian.policies import BestPolicy
+
+USUAL = usual_efforts(is_plain=IS_PLAIN)
 
 
 def spec_of(names: Any, k: int, policy: BestPolicy, **more: Any) -> Spec:
@@ -95,13 +98,9 @@ print(anonymize(pa.table({"q": [*"abcde"]}), spec).n_suppressed)
 """
 
 
-@pytest.mark.xfail(
-    not IS_PLAIN,
-    reason="find_best_place returns 32 bits where call_for_int reads 64: its -1 is "
-    "taken for a column",
-)
 def test_a_class_that_cannot_be_cut_is_left_alone() -> None:
-    # In a process of its own, because it ended with a segmentation fault.
+    # A kernel's -1 was read as 64 bits of which it had written 32: a segmentation
+    # fault, so this has a process of its own.
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", FIVE_LETTERS],
         env=dict(os.environ),
@@ -143,12 +142,12 @@ def test_a_disjoint_release_divides_no_value(effort: Any) -> None:
 
 
 @pytest.mark.parametrize("disjoint", [False, True], ids=["divided", "disjoint"])
-@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("effort", USUAL)
 def test_leaves_of_the_tree_are_the_released_classes(
     effort: Any, *, disjoint: bool
 ) -> None:
     names = CENSUS_QUASI_IDENTIFIERS
-    table = census(200 if IS_PLAIN else 2000, seed=5)
+    table = census(80 if IS_PLAIN else 2000, seed=5)
     policy = BestPolicy(effort, disjoint=disjoint, beta=1.0)
 
     release = anonymize(table, spec_of(names, 3, policy, inline_below=20))
@@ -345,9 +344,9 @@ def test_a_suppressed_row_does_not_make_another_class_fail() -> None:
     assert release.n_suppressed <= 1
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("effort", USUAL)
 def test_a_lower_price_suppresses_more(effort: Any) -> None:
-    table = census(150 if IS_PLAIN else 600, seed=2)
+    table = census(80 if IS_PLAIN else 600, seed=2)
     names = CENSUS_QUASI_IDENTIFIERS[:4]
     n_budget = 40
     found = []
@@ -364,9 +363,9 @@ def test_a_lower_price_suppresses_more(effort: Any) -> None:
     assert found[-1] > 0
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("effort", USUAL)
 def test_a_budget_never_raises_the_loss(effort: Any) -> None:
-    table = census(150 if IS_PLAIN else 600, seed=4)
+    table = census(80 if IS_PLAIN else 600, seed=4)
     names = CENSUS_QUASI_IDENTIFIERS[:4]
     spec = spec_of(names, 8, BestPolicy(effort, beta=1.0))
     whole = anonymize(table, spec).measures().loss
@@ -406,14 +405,40 @@ def test_suppressed_rows_are_leaves_of_the_tree() -> None:
     assert release.tree.spent[roots].sum() == 1
 
 
+# --- classes that look alike --------------------------------------------------------
+
+
+@pytest.mark.xfail(
+    reason="a class of missing numbers and one that mixes them both show a blank: "
+    "alike otherwise, they are one class as released, but two to the search"
+)
+def test_classes_that_look_alike_are_counted_as_one() -> None:
+    table = pa.table(
+        {
+            "n": [None, 5, None, None, None, 5, None, 5, None, None],
+            "m": [2, 2, 2, 1, 2, 1, 1, 1, 2, 2],
+            "c": [*"ababbbbaab"],
+        }
+    )
+    weights = {"n": 5.0, "m": 0.3, "c": 0.3}
+    spec = spec_of("nmc", 4, BestPolicy("strong", beta=1.0), weights=weights)
+    paper = replace(
+        spec, policy=PaperPolicy(), missing="value", suppress=Suppression(rows=0)
+    )
+
+    found = anonymize(table, spec).measures().loss
+
+    assert found <= anonymize(table, paper).measures().loss + NEAR
+
+
 # --- weights ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("effort", ["fast", "strong"])
+@pytest.mark.parametrize("seed", [1, 2, 3][: 1 if IS_PLAIN else 3])
+@pytest.mark.parametrize("effort", USUAL[:2])
 def test_a_heavier_column_loses_no_more(effort: Any, seed: int) -> None:
     names = CENSUS_QUASI_IDENTIFIERS
-    table = with_ids(census(150 if IS_PLAIN else 1000, seed=seed))
+    table = with_ids(census(80 if IS_PLAIN else 1000, seed=seed))
     spec = spec_of(names, 5, BestPolicy(effort, beta=1.0))
     plain = {c.name: c.ncp for c in anonymize(table, spec).measures().columns}
 
@@ -476,7 +501,7 @@ def test_a_table_may_have_many_columns(effort: Any) -> None:
 
 
 def test_a_given_beta_is_used_and_said() -> None:
-    table = census(150 if IS_PLAIN else 800, seed=6)
+    table = census(80 if IS_PLAIN else 800, seed=6)
     found = {}
     for beta in (0.0, 4.0):
         release = anonymize(
@@ -490,7 +515,7 @@ def test_a_given_beta_is_used_and_said() -> None:
 
 
 def test_a_chosen_beta_is_one_that_can_be_given() -> None:
-    table = census(150 if IS_PLAIN else 800, seed=6)
+    table = census(80 if IS_PLAIN else 800, seed=6)
     spec = spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy())
 
     chosen = anonymize(table, spec)
