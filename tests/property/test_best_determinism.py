@@ -71,7 +71,7 @@ def test_threads_change_no_row_of_a_large_table(effort: str) -> None:
     if IS_PLAIN:
         pytest.skip("minutes without the compiler")
     # More tuples than one thread is enough for, in many blocks.
-    n = 30_000
+    n = 15_000
     rng = random.Random(1)  # noqa: S311
     table = pa.table(
         {
@@ -142,7 +142,7 @@ from core_mondrian import KAnonymity, Spec, Suppression, anonymize
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
 from core_mondrian.policies import BestPolicy
 
-table = census(30, seed=3)
+table = census(24, seed=3)
 names = (*CENSUS_QUASI_IDENTIFIERS[:2], "hours_per_week")
 policies = [
     BestPolicy(),
