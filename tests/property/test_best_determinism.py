@@ -71,7 +71,7 @@ def test_threads_change_no_row_of_a_large_table(effort: str) -> None:
     if IS_PLAIN:
         pytest.skip("minutes without the compiler")
     # More tuples than one thread is enough for, in many blocks.
-    n = 15_000
+    n = 20_000
     rng = random.Random(1)  # noqa: S311
     table = pa.table(
         {
