@@ -18,11 +18,20 @@ from conftest import IS_PLAIN
 
 from core_mondrian import KAnonymity, OriginalPolicy, PaperPolicy, Spec, anonymize
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, adult, census
+from core_mondrian.hierarchy import from_paths
+from core_mondrian.policies import BestPolicy
 
 FILE = Path(__file__).with_name("digests.json")
 UPDATE = os.environ.get("UPDATE_GOLDEN", "") == "1"
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT", "")
 POLICIES = {"paper": PaperPolicy(), "original": OriginalPolicy()}
+BEST = {
+    "fast": BestPolicy(),
+    "strong": BestPolicy("strong"),
+    "max": BestPolicy("max"),
+    "fast disjoint": BestPolicy(disjoint=True),
+    "strong disjoint": BestPolicy("strong", disjoint=True),
+}
 MISSING = ("pattern", "value")
 ADULT_COLUMNS = (
     "age",
@@ -65,7 +74,7 @@ def digests(
     spec = Spec(
         names,
         (KAnonymity(5),),
-        policy=POLICIES[policy],
+        policy={**POLICIES, **BEST}[policy],
         missing=missing,
         numbers=numbers,
         **more,
@@ -100,6 +109,45 @@ def test_census_is_released_with_sets_as_before(missing: str) -> None:
     )
 
     check(f"census 2000 paper {missing} interval set", found)
+
+
+EDUCATION = from_paths(
+    [
+        *((name, "school", "*") for name in ("Preschool", "1st-4th", "5th-6th")),
+        *((name, "school", "*") for name in ("7th-8th", "9th", "10th", "11th", "12th")),
+        *((name, "finished", "*") for name in ("HS-grad", "Some-college")),
+        *((name, "degree", "*") for name in ("Assoc-voc", "Assoc-acdm", "Bachelors")),
+        *((name, "degree", "*") for name in ("Masters", "Prof-school", "Doctorate")),
+    ]
+)
+BEST_FORMATS: dict[str, dict[str, Any]] = {
+    "label": {},
+    "set": {"categories": "set"},
+    "hierarchy": {"hierarchies": {"education": EDUCATION}},
+}
+
+
+@pytest.mark.parametrize("how", BEST_FORMATS)
+@pytest.mark.parametrize("policy", BEST)
+def test_census_is_released_by_best_as_before(policy: str, how: str) -> None:
+    if IS_PLAIN:
+        pytest.skip("minutes without the compiler")
+    names = ("age", "sex", "education", "occupation", "race", "hours_per_week")
+    table = census(3000, seed=1)
+
+    found = digests(
+        table, names, policy, None, "interval", inline_below=100, **BEST_FORMATS[how]
+    )
+
+    check(f"census 3000 best {policy} {how}", found)
+
+
+@needs_adult
+@pytest.mark.parametrize("policy", ["fast", "strong"])
+def test_adult_is_released_by_best_as_before(policy: str) -> None:
+    found = digests(adult_table(), ADULT_COLUMNS, policy, None, "interval")
+
+    check(f"adult best {policy}", found)
 
 
 @needs_adult
