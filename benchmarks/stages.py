@@ -1,6 +1,6 @@
 """CPU seconds, wall seconds and peak memory of every stage, case by case.
 
-    python -m benchmarks.stages [--quick] [--case NAME ...] [--policy paper]
+    python -m benchmarks.stages [--quick] [--case NAME ...] [--policy best]
 
 Each line is a fresh process. `warm`: the table has been through once in this process,
 the median of the next runs counts; 10M rows run once, after a small part of them.
@@ -56,7 +56,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmark every stage.")
     parser.add_argument("--quick", action="store_true", help="the small tables only")
     parser.add_argument("--case", action="append", choices=CASES, help="repeatable")
-    parser.add_argument("--policy", choices=("paper", "original"), default="paper")
+    parser.add_argument(
+        "--policy", choices=("best", "paper", "original"), default="best"
+    )
     for name in ("--child", "--source", "--state"):
         parser.add_argument(name, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, help=argparse.SUPPRESS)

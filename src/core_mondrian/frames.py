@@ -87,11 +87,11 @@ def row_keys(
             ranks = pc.rank(column, tiebreaker="dense")
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
             continue
-        keys = _scatter(keys + ranks.to_numpy(zero_copy_only=False).astype(np.uint64))
+        keys = scatter(keys + ranks.to_numpy(zero_copy_only=False).astype(np.uint64))
     return keys
 
 
-def _scatter(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def scatter(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return numbers that look random, the same for the same ones (splitmix64)."""
     keys = keys + np.uint64(0x9E3779B97F4A7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

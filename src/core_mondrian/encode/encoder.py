@@ -22,7 +22,7 @@ from core_mondrian.encode.table import (
     SensitiveColumn,
 )
 from core_mondrian.errors import DataError
-from core_mondrian.frames import arrow_column
+from core_mondrian.frames import arrow_column, scatter
 from core_mondrian.spec import Spec
 
 
@@ -107,11 +107,28 @@ def divide(
     first = np.cumsum(n_pieces) - n_pieces
     row_piece = first[encoded.row_tuple].astype(np.int32)
     divided = np.flatnonzero(n_pieces[encoded.row_tuple] > 1)
-    order = np.lexsort((keys_of(divided), encoded.row_tuple[divided]))
+    order = _deal(encoded.row_tuple[divided], keys_of(divided))
     pieces = np.flatnonzero(n_pieces[tuple_of] > 1)
     row_piece[divided[order]] = np.repeat(pieces, rows[pieces])
     pieced = replace(table, codes=table.codes[tuple_of], counts=rows)
     return replace(encoded, table=pieced, row_tuple=row_piece)
+
+
+def _deal(tuples: NDArray[np.int32], keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return an order of the rows, tuple by tuple, that scatters equal rows.
+
+    Rows of one key are equal in all their cells; side by side they would fill a class
+    with one sensitive value. Which of them is first makes no difference.
+    """
+    order = np.lexsort((keys, tuples))
+    ordered, owners = keys[order], tuples[order]
+    is_new = np.ones(order.size, dtype=np.bool_)
+    is_new[1:] = (ordered[1:] != ordered[:-1]) | (owners[1:] != owners[:-1])
+    place = np.arange(order.size)
+    nth = place - np.maximum.accumulate(np.where(is_new, place, 0))
+    dealt = scatter(ordered + nth.astype(np.uint64))
+    dealt_order: NDArray[np.intp] = order[np.lexsort((dealt, owners))]
+    return dealt_order
 
 
 def input_digest(encoded: Encoded) -> str:

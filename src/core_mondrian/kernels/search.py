@@ -24,6 +24,7 @@ from core_mondrian.kernels.layout import (
     CUT,
     FINAL,
     QUEUED,
+    SUPPRESSED,
     Aims,
     Block,
     Codes,
@@ -183,9 +184,9 @@ def solve_blocks(
 ) -> None:
     """Solve blocks one after the other.
 
-    ``spans`` has start, stop, rows and room of each. ``edges`` gets where each one's
-    nodes and records begin in ``nodes_out`` and ``records_out``, and where the last
-    end.
+    ``spans`` has start, stop, rows and room of each, and whether it is suppressed.
+    ``edges`` gets where each one's nodes and records begin in ``nodes_out`` and
+    ``records_out``, and where the last end.
     """
     records = borrowed(records)
     spans = borrowed(spans)
@@ -205,6 +206,14 @@ def solve_blocks(
         start = spans[number, 0]
         n = spans[number, 1] - start
         rows = spans[number, 2]
+        if spans[number, 5]:
+            add_node(nodes_out, first_node, -1, first_record, first_record + n, rows)
+            nodes_out[first_node].kind = SUPPRESSED
+            for i in range(n):
+                copy_record(records, start + i, records_out, first_record + i)
+            first_node += 1
+            first_record += n
+            continue
         block.room[0] = spans[number, 3]
         block.room[1] = spans[number, 4]
         for i in range(n):

@@ -106,12 +106,16 @@ class BestSearch:
 
     def run(self, roots: Nodes, report: Report) -> Searched:
         """Search below ``roots``; the records of ``space`` are reordered."""
-        nodes = run_queue(self, roots, self.finders, lambda done: report(done / 2))
+        nodes = self.cut(roots, lambda done: report(done / 2))
         return self.solve(nodes, lambda done: report(0.5 + done / 2))
+
+    def cut(self, roots: Nodes, report: Report) -> Nodes:
+        """Return the tree down to its blocks."""
+        return run_queue(self, roots, self.finders, report)
 
     def solve(self, nodes: Nodes, report: Report) -> Searched:
         """Solve every leaf of ``nodes`` as a block, and put its tree in its place."""
-        leaves = np.flatnonzero(nodes.kind == layout.CLASS)
+        leaves = np.flatnonzero(nodes.kind != layout.CUT)
         leaves = leaves[np.argsort(nodes.start[leaves], kind="stable")]
         spans = self._spans(nodes[leaves])
         tasks = _chunks(spans, len(self.finders))
@@ -120,7 +124,7 @@ class BestSearch:
         return self._join(nodes, leaves, spans, parts, loss)
 
     def _spans(self, blocks: Nodes) -> NDArray[np.int64]:
-        """Return start, stop, rows and room of each block.
+        """Return start, stop, rows and room of each block, and if it is suppressed.
 
         Relaxing adds a record per class at most, and rarely that many; regrouping may
         add as many again. The room depends on nothing but the block.
@@ -129,7 +133,9 @@ class BestSearch:
         n_classes = blocks.rows // self.models.min_rows
         room = n + np.minimum(n_classes, 4 * n + 64) + 2
         pool = np.minimum(blocks.rows, 2 * room) + 8
-        return np.stack([blocks.start, blocks.stop, blocks.rows, room, pool], axis=1)
+        lost = blocks.kind == layout.SUPPRESSED
+        fields_of = (blocks.start, blocks.stop, blocks.rows, room, pool, lost)
+        return np.stack(fields_of, axis=1)
 
     def _solve_chunk(
         self, finder: Finder, spans: NDArray[np.int64]

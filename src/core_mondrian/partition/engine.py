@@ -32,7 +32,7 @@ from core_mondrian.partition.arrays import (
     build_tuples,
     build_work,
 )
-from core_mondrian.partition.best import BestSearch, Searched, loss_of, open_search
+from core_mondrian.partition.best import Searched, open_search
 from core_mondrian.partition.funnel import Funnel
 from core_mondrian.partition.missing import (
     Roots,
@@ -48,7 +48,7 @@ from core_mondrian.partition.scheduler import (
     run_queue,
     useful_threads,
 )
-from core_mondrian.partition.suppress import suppress_rows
+from core_mondrian.partition.suppress import at_least, search_with_budget
 from core_mondrian.policies import BestPolicy
 from core_mondrian.spec import Spec
 from core_mondrian.tree import PartitionTree
@@ -151,24 +151,26 @@ def _search(
 ) -> Grown:
     """Search by the policy `best`; what the paper's funnel finds is never better."""
     budget = spec.budget(table.n_rows)
-    tuples, planted = _plant(table, roots, 0)
+    tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
     columns, models = build_columns(table, spec), build_models(table, spec)
     work = build_work(table, policy)
     records = tuples.records.copy()
     search = open_search(table, spec, models, records, n_threads)
-    found = search.run(planted.copy(), report)
-    funnel_job = _FunnelJob(tuples, columns, models, policy)
-    found = _at_least_paper(search, found, funnel_job, planted, work)
+    price = _policy(spec).price * float(search.aims.info.weight.sum())
+    found = search_with_budget(search, planted.copy(), price, budget, report)
     funnel = _funnel(table, [finder.funnel for finder in search.finders])
-    if budget:
-        found = suppress_rows(search, found, spec, budget)
+    nodes = run_queue(
+        _FunnelJob(tuples, columns, models, policy), planted, [work], lambda _: None
+    )
+    found = at_least(search, found, Searched(nodes, tuples.records, 0.0), price)
+    # What is suppressed where is decided for the table as a whole.
+    found.nodes.budget = budget
     pieces = find_pieces(found.records)
     codes, counts = roots.codes, table.counts
     if pieces is not None:
         codes, counts = codes[pieces.tuple_of], pieces.rows
-    order = number_pieces(found.records)
-    tuples = build_tuples(codes, counts, order)
+    tuples = build_tuples(codes, counts, number_pieces(found.records))
     tree = _freeze(number_nodes(found.nodes, planted.size), tuples, _names(table))
     return Grown(
         *(tree, funnel, budget, roots.n_blanked, tuples, columns, work),
@@ -176,21 +178,10 @@ def _search(
     )
 
 
-def _at_least_paper(
-    search: BestSearch, found: Searched, job: _FunnelJob, roots: Nodes, work: Work
-) -> Searched:
-    """Return what was found, or the paper's classes searched further if they lose less.
-
-    The funnel costs a tenth of the search and knows nothing of its blind spots.
-    """
-    nodes = run_queue(job, roots, [work], lambda _: None)
-    if (nodes.kind == layout.SUPPRESSED).any():
-        return found
-    records = job.tuples.records
-    if loss_of(search, records, nodes) >= found.loss:
-        return found
-    search.space.records[:] = records
-    return min(found, search.solve(nodes, lambda _: None), key=lambda item: item.loss)
+def _policy(spec: Spec) -> BestPolicy:
+    if not isinstance(spec.policy, BestPolicy):
+        raise InternalError("the policy is not 'best'")
+    return spec.policy
 
 
 def _names(table: EncodedTable) -> tuple[str, ...]:
