@@ -12,16 +12,31 @@ from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from core_mondrian.errors import InternalError
 from core_mondrian.kernels.jit import IS_PLAIN
+
+_addresses: dict[int, int] = {}
 
 
 def address_of(compiled: Any, arguments: tuple[Any, ...]) -> int:  # noqa: ANN401
-    """Return where the version of an entry kernel for such arguments is."""
+    """Return where an entry kernel is; it is only ever called with such arguments.
+
+    Finding out their types takes milliseconds, so that is done once.
+    """
     if IS_PLAIN:
         return id(compiled)
+    if id(compiled) not in _addresses:
+        _addresses[id(compiled)] = _compile(compiled, arguments)
+    return _addresses[id(compiled)]
+
+
+def _compile(compiled: Any, arguments: tuple[Any, ...]) -> int:  # noqa: ANN401
     signature = tuple(typeof(item) for item in arguments)  # type: ignore[no-untyped-call]
     compiled.compile(signature)
     result = compiled.overloads[signature]
+    if result.signature.return_type != types.int64:
+        # The caller reads 64 bits, and a narrower result would leave half of them.
+        raise InternalError(f"{compiled.__name__} has to return an int64")
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
@@ -40,9 +55,11 @@ def _call_compiled(typing_context: Any, address: Any, arguments: Any) -> Any:  #
         function_type = convention.get_function_type(types.int64, kinds)
         pointer = builder.inttoptr(values[0], function_type.as_pointer())
         unpacked = cgutils.unpack_tuple(builder, values[1])  # type: ignore[no-untyped-call]
-        _, result = convention.call_function(
+        status, result = convention.call_function(
             builder, pointer, types.int64, kinds, unpacked
         )
+        with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
+            convention.return_status_propagate(builder, status)
         return result
 
     return types.int64(address, arguments), generate

@@ -180,7 +180,7 @@ def find_best_place(
                         taken, column,
                     )  # fmt: skip
             seen += n
-    return best.first
+    return np.int64(best.first)
 
 
 @kernel

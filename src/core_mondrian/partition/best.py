@@ -40,7 +40,9 @@ _BETAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _SAMPLE = 4096
 # Blocks hold so many classes at least that cutting them well matters.
 _CLASSES_PER_BLOCK = 100
-_TASKS_PER_THREAD = 8
+_TASKS_PER_THREAD = 16
+# Fewer are done before anybody could press a key.
+_TUPLES_PER_TASK = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,8 @@ class BestSearch:
         spans = self._spans(nodes[leaves])
         tasks = _chunks(spans, len(self.finders))
         parts = run_tasks(self._solve_chunk, tasks, self.finders, report)
-        return self._join(nodes, leaves, spans, parts)
+        loss = sum(loss_of(self, part[1], part[0]) for part in parts)
+        return self._join(nodes, leaves, spans, parts, loss)
 
     def _spans(self, blocks: Nodes) -> NDArray[np.int64]:
         """Return start, stop, rows and room of each block.
@@ -157,6 +160,7 @@ class BestSearch:
         leaves: NDArray[np.intp],
         spans: NDArray[np.int64],
         parts: list[tuple[Nodes, Codes, NDArray[np.int64]]],
+        loss: float,
     ) -> Searched:
         """Put the blocks' trees in the place of the leaves they were solved for."""
         records = np.concatenate([part[1] for part in parts])
@@ -187,16 +191,12 @@ class BestSearch:
         for name in ("kind", "column", "at", "first_child", "n_children"):
             nodes[name][leaves] = below[name][roots]
         joined = np.concatenate([nodes, below[rest]]).view(np.recarray)
-        return Searched(joined, records, self._loss(joined, records))
-
-    def _loss(self, nodes: Nodes, records: Codes) -> float:
-        ends = np.flatnonzero(nodes.kind == layout.CLASS)
-        ends = ends[np.argsort(nodes.start[ends], kind="stable")]
-        return loss_of(self, records, nodes[ends])
+        return Searched(joined, records, loss)
 
 
-def loss_of(search: BestSearch, records: Codes, classes: Nodes) -> float:
-    """Return what all rows of some classes lose together."""
+def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
+    """Return what all rows of the classes among ``nodes`` lose together."""
+    classes = nodes[nodes.kind == layout.CLASS]
     losses = np.empty(classes.size)
     starts, stops = classes.start.astype(np.int64), classes.stop.astype(np.int64)
     class_losses(records, starts, stops, search.aims, search.finders[0], losses)
@@ -205,8 +205,10 @@ def loss_of(search: BestSearch, records: Codes, classes: Nodes) -> float:
 
 def _chunks(spans: NDArray[np.int64], n_threads: int) -> list[NDArray[np.int64]]:
     """Divide the blocks into tasks of about as many records each."""
-    n_tasks = min(len(spans), n_threads * _TASKS_PER_THREAD)
     done = np.cumsum(spans[:, 1] - spans[:, 0])
+    n_tasks = min(
+        len(spans), n_threads * _TASKS_PER_THREAD, 1 + done[-1] // _TUPLES_PER_TASK
+    )
     edges = np.searchsorted(done, done[-1] * np.arange(1, n_tasks) / n_tasks)
     return [chunk for chunk in np.split(spans, np.unique(edges)) if len(chunk)]
 

@@ -187,8 +187,7 @@ def _at_least_paper(
     if (nodes.kind == layout.SUPPRESSED).any():
         return found
     records = job.tuples.records
-    classes = nodes[nodes.kind == layout.CLASS]
-    if loss_of(search, records, classes) >= found.loss:
+    if loss_of(search, records, nodes) >= found.loss:
         return found
     search.space.records[:] = records
     return min(found, search.solve(nodes, lambda _: None), key=lambda item: item.loss)

@@ -103,7 +103,5 @@ def _with_suppressed(
         nodes.first_child[node], nodes.n_children[node] = nodes.size + n, 2
         n += 2
     joined = np.concatenate([nodes, added[:n]]).view(np.recarray)
-    classes = joined[joined.kind == layout.CLASS]
-    return replace(
-        found, nodes=joined, records=records, loss=loss_of(search, records, classes)
-    )
+    loss = loss_of(search, records, joined)
+    return replace(found, nodes=joined, records=records, loss=loss)
