@@ -107,6 +107,7 @@ PEERS = (
     Peer("ai-privacy-toolkit 0.2.1", "6", 0.269, None, 0.124, "13.6m", 0, "76"),
     Peer("ARX 3.9.2, global recoding", "6", 0.34, 0.204, None, "100m", 918, ".4"),
     Peer("polarfrost 0.2.1", "6", 0.585, None, 0.218, "9.0m", 0, "207"),
+    Peer("no release can lose less than", "6", 0.0147, None, None, "-", 0, "-"),
     Peer("ARX 3.9.2, local recoding", "8", 0.0697, 0.0413, 0.0280, ".436m", 0, "23"),
     Peer("project-lighthouse 1.0.0", "8", 0.060, None, None, "23.7m", 476, "60"),
 )

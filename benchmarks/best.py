@@ -112,9 +112,9 @@ def plan(asked: argparse.Namespace) -> list[Case]:
 
 
 def _every() -> list[Case]:
-    sets = ("6", "8", "10")
     cases = [
-        *_cases(sets, FORMATS, (5,), POLICIES, EFFORTS),
+        *_cases(("6", "8"), FORMATS, (5,), POLICIES, EFFORTS),
+        *_cases(("10",), FORMATS, (5,), POLICIES, EFFORTS[:2]),
         *_cases(("numeric",), FORMATS, (5, 50, 200), POLICIES, EFFORTS),
         *_cases(("6",), ("tax",), (2, 5, 10, 25, 50, 100), ("best",), EFFORTS),
     ]

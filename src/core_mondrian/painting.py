@@ -25,7 +25,7 @@ _RED_SHARE = 0.2
 _ROOM = 1 / 80
 _BLANK = 0.92
 """Where values end, if a band is needed for classes that show a blank."""
-_LEFT, _TOP, _RIGHT, _BOTTOM = 84, 40, 20, 76
+_LEFT, _TOP, _RIGHT, _BOTTOM = 100, 40, 20, 76
 _COLOURS = {"red": "#d42a1e", "blue": "#1f5aa6", "yellow": "#f5c400"}
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.t{font-size:15px;font-weight:600}"
@@ -79,7 +79,7 @@ def paint(
     """
     if width < 320:
         raise SpecError(f"a painting is at least 320 wide, got {width}")
-    across, up = _axis(release, x), _axis(release, y)
+    across, up = _axis(release, x, 0.13), _axis(release, y, 0.08)
     rows = release._recoded.classes.rows  # noqa: SLF001
     k = release.spec.min_rows
     right, base = width - _RIGHT, int(0.8 * width) - _BOTTOM
@@ -100,7 +100,8 @@ def paint(
     return _frame((across, up), shapes, (right, base), title, legend)
 
 
-def _axis(release: Release[Any], name: str) -> _Axis:
+def _axis(release: Release[Any], name: str, apart: float) -> _Axis:
+    """Return where the classes lie; labels are ``apart`` from each other."""
     names = release.spec.quasi_identifiers
     if name not in names:
         raise SpecError(f"{name!r} is not a quasi-identifier of the release")
@@ -114,14 +115,16 @@ def _axis(release: Release[Any], name: str) -> _Axis:
     slots = _slots(release, names.index(name), index, shown)
     is_blank = index < 0
     middles = (slots.first + slots.last) / 2
-    ticks = [(float(middles[i]), slots.texts[i]) for i in _spaced(middles, slots.texts)]
+    chosen = _spaced(middles, slots.texts, apart)
+    ticks = [(float(middles[i]), slots.texts[i]) for i in chosen]
     low = np.append(slots.first, 0.0)[slots.low]
     high = np.append(slots.last, 0.0)[slots.high]
     if is_blank.any():
         low = np.where(is_blank, _BLANK + 0.02, _BLANK * low)
         high = np.where(is_blank, 1.0, _BLANK * high)
-        ticks = [(_BLANK * at, text) for at, text in ticks]
-        ticks.append((_BLANK / 2 + 0.51, "blank"))
+        band = _BLANK / 2 + 0.51
+        ticks = [(at, text) for at, text in ticks if band - _BLANK * at > apart / 2]
+        ticks = [*((_BLANK * at, text) for at, text in ticks), (band, "blank")]
     is_single = (slots.low == slots.high) & ~is_blank
     return _Axis(name, low, high, is_single, shown, ticks)
 
@@ -204,13 +207,13 @@ def _category_cells(is_placed: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return at[:-1], at[1:]
 
 
-def _spaced(places: Floats, texts: list[str]) -> list[int]:
+def _spaced(places: Floats, texts: list[str], apart: float) -> list[int]:
     """Return a few places that have a text, evenly spread."""
     named = np.flatnonzero([bool(text) for text in texts])
     chosen: list[int] = []
-    for target in np.linspace(0, 1, 7) if named.size else ():
+    for target in np.linspace(0, 1, 8) if named.size else ():
         i = int(named[np.argmin(np.abs(places[named] - target))])
-        if not chosen or places[i] - places[chosen[-1]] > 0.09:
+        if not chosen or places[i] - places[chosen[-1]] > apart:
             chosen.append(i)
     return chosen
 
@@ -305,7 +308,7 @@ def _label(kind: str, x: float, y: float, words: str) -> str:
 
 
 def _short(words: str) -> str:
-    return words if len(words) <= 11 else f"{words[:10]}…"
+    return words if len(words) <= 11 else f"{words[:9]}…"
 
 
 def _text(words: str) -> str:

@@ -22,7 +22,7 @@ from core_mondrian.policies import BestPolicy
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMNS = ("age", "hours_per_week")
-WIDTH, HEIGHT = 640, 512
+WIDTH, HEIGHT, LEFT = 640, 512, 100
 
 
 def release_of(table: pa.Table, columns: tuple[str, str], **asked: Any) -> Release[Any]:
@@ -50,7 +50,7 @@ def words(picture: str) -> list[str]:
 
 def is_inside(rect: ElementTree.Element) -> bool:
     left, top, right, bottom = edges(rect)
-    axes = (84 - 0.1, 40 - 0.1, WIDTH - 20 + 0.1, HEIGHT - 76 + 0.1)
+    axes = (LEFT - 0.1, 40 - 0.1, WIDTH - 20 + 0.1, HEIGHT - 76 + 0.1)
     return axes[0] <= left < right <= axes[2] and axes[1] <= top < bottom <= axes[3]
 
 
@@ -121,9 +121,9 @@ def test_a_box_reaches_from_the_smallest_to_the_largest_value() -> None:
 
     found = sorted(edges(rect) for rect in boxes(paint(release, "a", "b")))
 
-    whole = WIDTH - 20 - 84
+    whole = WIDTH - 20 - LEFT
     unit = whole / 61.5  # each end has room: an 80th of the range
-    assert [round(x - 84, 1) for e in found for x in (e[0], e[2])] == [
+    assert [round(x - LEFT, 1) for e in found for x in (e[0], e[2])] == [
         pytest.approx(at * unit, abs=0.2) for at in (0.0, 11.5, 50.0, 61.5)
     ]
 
@@ -181,9 +181,9 @@ def test_a_hierarchy_says_where_its_labels_lie() -> None:
         for rect in boxes(paint(release, "a", "b"))
     }
 
-    quarter = (WIDTH - 20 - 84) / 4
+    quarter = (WIDTH - 20 - LEFT) / 4
     lefts = {name.split(";")[0]: box[0] for name, box in found.items()}
-    assert lefts["a: b1"] == pytest.approx(84 + 2 * quarter, abs=0.1)
+    assert lefts["a: b1"] == pytest.approx(LEFT + 2 * quarter, abs=0.1)
 
 
 def test_labels_are_escaped() -> None:
