@@ -38,6 +38,9 @@ _DM = {"6": 1_146_000, "8": 435_000}
 _LOCAL_RECODING = {2: 0.0100, 10: 0.0331, 25: 0.0550, 50: 0.0781, 100: 0.1067}
 """What ARX loses on 6 columns in format tax; strong has to stay below."""
 _BELOW_ORIGINAL = 0.25
+_EITHER_SIDE = {5: 0.0047, 50: 0.0259, 200: 0.0618}
+"""What a Mondrian loses on 4 numbers that may cut on either side of a tied median, as
+policy `original` does not. Measured elsewhere; it is the one worth beating."""
 _NUMERIC_KS = (5, 50, 200)
 
 
@@ -78,7 +81,8 @@ def _bars(found: Found) -> Iterator[tuple[str, bool]]:
         yield f"6 columns, tax, k = {k}: loss {loss}, below {most}", loss < most
     for k in _NUMERIC_KS:
         loss = found[_strong("numeric", "flat", k)]["loss"]
-        most = (1.0 - _BELOW_ORIGINAL) * found[_original(k)]["loss"]
+        most = min(found[_original(k)]["loss"], _EITHER_SIDE[k])
+        most *= 1.0 - _BELOW_ORIGINAL
         yield f"numeric, k = {k}: loss {loss}, at most {most:.5f}", loss <= most
     for case, line in found.items():
         if case.policy == "best":
@@ -142,7 +146,7 @@ def _table_of_efforts(found: Found, columns: str) -> str:
             rows.append(_row(name, lines))
     for peer in PEERS:
         if peer.columns == columns:
-            losses = [_loss(value) for value in (peer.flat, peer.tax, peer.set)]
+            losses = [_as_given(x) for x in (peer.flat, peer.tax, peer.set)]
             rest = (peer.dm, str(peer.suppressed), peer.cpu)
             rows.append(_cells(f"{peer.tool} †", *losses, *rest))
     return "\n".join(rows)
@@ -180,6 +184,8 @@ def _table_of_numbers(found: Found) -> str:
             seconds = _span([line["cpu_seconds"] for line in known], _seconds)
             losses = [_loss_of(line) for line in lines]
             rows.append(_cells(name, *losses, seconds))
+    losses = [_loss(_EITHER_SIDE[k]) for k in _NUMERIC_KS]
+    rows.append(_cells("original, either side of a tie †", *losses, "-"))
     return "\n".join(rows)
 
 
@@ -197,6 +203,11 @@ def _loss_of(line: Line | None) -> str:
 
 def _loss(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}".removeprefix("0")
+
+
+def _as_given(value: float | None) -> str:
+    """Return a figure of others with the digits they gave."""
+    return "-" if value is None else str(value).removeprefix("0")
 
 
 def _millions(value: int) -> str:

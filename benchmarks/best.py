@@ -200,6 +200,7 @@ class Bench:
             "values_added_to_hierarchies": self.added,
             "threads": 1,
             "state": "warm",
+            "runs": self.repeats,
             **{name: verdict[name] for name in _VERDICT},
             "loss": verdict[f"ncp_{case.format}"],
             "our_loss": round(ours.loss or 0.0, 5),
