@@ -37,6 +37,7 @@ ADULT_6 = (
     "workclass",
 )
 ADULT_8 = (*ADULT_6, "hours-per-week", "capital-gain")
+ADULT_10 = (*ADULT_8, "race", "education")
 ADULT_NUMERIC = ("age", "hours-per-week", "capital-gain", "capital-loss")
 ADULT_SETS = {"4": ADULT_4, "6": ADULT_6, "8": ADULT_8, "numeric": ADULT_NUMERIC}
 """The quasi-identifier sets of the paper."""

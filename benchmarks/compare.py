@@ -17,7 +17,10 @@ from benchmarks.lines import say
 Line = dict[str, Any]
 Key = tuple[str, ...]
 _DIGESTS = ("digest", "tree_digest")
-_KEYS = ("benchmark", "case", "policy", "k", "threads", "state")
+_KEYS = (
+    *("benchmark", "case", "format", "policy", "effort", "disjoint"),
+    *("k", "threads", "state"),
+)
 
 
 def main() -> None:
@@ -47,7 +50,7 @@ def _read(path: Path) -> dict[Key, Line]:
 
 
 def _key(line: Line) -> Key:
-    return tuple(str(line.get(name, "")) for name in _KEYS)
+    return tuple(str(line[name]) for name in _KEYS if name in line)
 
 
 def _troubles(old: Line, new: Line, asked: argparse.Namespace) -> list[str]:

@@ -1,0 +1,78 @@
+"""Paint one table as several policies cut it, into docs/pictures/.
+
+    python -m benchmarks.paintings [--check]
+
+The table is made up (`census`), so the pictures are the same wherever they are made;
+--check writes nothing and leaves with 1 if a picture is not what stands there.
+"""
+
+import argparse
+
+from benchmarks.cases import ROOT
+from benchmarks.lines import emit, say
+
+FOLDER = ROOT / "docs" / "pictures"
+ROWS = 3_000
+K = 40
+COLUMNS = ("age", "hours_per_week")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the pictures of the docs.")
+    parser.add_argument("--check", action="store_true")
+    asked = parser.parse_args()
+    outdated = []
+    for name, picture in paintings().items():
+        path = FOLDER / f"{name}.svg"
+        if asked.check:
+            if not path.exists() or path.read_text(encoding="utf-8") != picture:
+                outdated.append(path.name)
+        else:
+            FOLDER.mkdir(exist_ok=True)
+            path.write_text(picture, encoding="utf-8")
+    for file in outdated:
+        say(f"outdated: {file}")
+    raise SystemExit(1 if outdated else 0)
+
+
+def paintings() -> dict[str, str]:
+    """Return the pictures by name; what each policy lost goes to stdout."""
+    from core_mondrian import KAnonymity, OriginalPolicy, PaperPolicy, Spec, anonymize
+    from core_mondrian.datasets import census
+    from core_mondrian.painting import paint
+    from core_mondrian.policies import BestPolicy, Policy
+
+    policies: dict[str, Policy] = {
+        "original": OriginalPolicy(),
+        "paper": PaperPolicy(),
+        "best-disjoint": BestPolicy(disjoint=True),
+        "best-fast": BestPolicy(),
+        "best-strong": BestPolicy(effort="strong"),
+    }
+    table = census(ROWS)
+    pictures = {}
+    for name, policy in policies.items():
+        spec = Spec(COLUMNS, models=(KAnonymity(K),), policy=policy)
+        release = anonymize(table, spec)
+        found = release.measures()
+        words = name.replace("-", ", ")
+        title = (
+            f"{words}: {found.n_classes} classes lose {100 * (found.loss or 0):.2f} %"
+        )
+        pictures[name] = paint(release, *COLUMNS, title=title)
+        emit(
+            {
+                "benchmark": "paintings",
+                "policy": words,
+                "rows": ROWS,
+                "k": K,
+                "classes": found.n_classes,
+                "suppressed": found.n_suppressed,
+                "loss": round(found.loss or 0.0, 5),
+            }
+        )
+    return pictures
+
+
+if __name__ == "__main__":
+    main()
