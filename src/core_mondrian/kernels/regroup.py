@@ -32,6 +32,9 @@ from core_mondrian.kernels.solve import solve_main
 
 # What a step has to gain: sums over a block are rounded more than single cuts.
 _LEAST_GAIN = 1e-7
+# The first passes look at the nearest classes only; further ones from there on.
+_FIRST_WIDTH = 5
+_FIRST_PASSES = 4
 # More classes than this are left as they are: looking for neighbours costs the square.
 _MOST_CLASSES = 4096
 
@@ -486,17 +489,23 @@ def regroup_classes(
         return 0
     clock = 1
     has_changed = False
-    for _ in range(passes):
+    reach = min(width, _FIRST_WIDTH)
+    turn = 0
+    while turn < passes:
+        if turn >= _FIRST_PASSES and reach < width:
+            reach = width
+            for number in range(n_classes):
+                classes[number].tried = 0
+        turn += 1
         clock += 1
         free, n_moved = move_records(pool, aims, models, finder, n_classes, free, clock)
-        has_changed = has_changed or n_moved > 0
         n_better = 0
         a = 0
         while a < n_classes:
             if classes[a].rows == 0 or classes[a].loss == 0.0:
                 a += 1
                 continue
-            n_near = find_nearest(pool, aims, a, n_classes, width)
+            n_near = find_nearest(pool, aims, a, n_classes, reach)
             newest = classes[a].changed
             for i in range(n_near):
                 newest = max(newest, classes[pool.near[i].number].changed)
@@ -511,9 +520,11 @@ def regroup_classes(
             n_better += is_better
             if not is_better:
                 a += 1
-        has_changed = has_changed or n_better > 0
+        has_changed = has_changed or n_moved > 0 or n_better > 0
         if n_better == 0 and n_moved == 0:
-            break
+            if reach == width:
+                break
+            turn = _FIRST_PASSES  # nothing left to gain so close by
     return n_classes if has_changed else 0
 
 

@@ -35,9 +35,9 @@ from core_mondrian.policies import BestPolicy
 from core_mondrian.spec import Spec
 
 _FIRST_BETA = 2.0
+# Sets are measured in fractions of their domain, and so is their impurity.
+_FIRST_BETA_OF_SETS = 8.0
 _BETAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-# Tuples that beta is chosen by: enough to tell a factor of two from the next.
-_SAMPLE = 4096
 # Blocks hold so many classes at least that cutting them well matters.
 _CLASSES_PER_BLOCK = 100
 _TASKS_PER_THREAD = 16
@@ -54,12 +54,14 @@ class _Effort:
     neighbours: int
     """Classes that a class is cut anew with; 0: classes are not regrouped."""
     passes: int
+    sample: int
+    """Tuples that beta is chosen by."""
 
 
 _EFFORTS = {
-    "fast": _Effort(blocks=1, neighbours=0, passes=0),
-    "strong": _Effort(blocks=4, neighbours=5, passes=4),
-    "max": _Effort(blocks=10, neighbours=10, passes=12),
+    "fast": _Effort(blocks=1, neighbours=0, passes=0, sample=3072),
+    "strong": _Effort(blocks=4, neighbours=5, passes=4, sample=8192),
+    "max": _Effort(blocks=10, neighbours=10, passes=12, sample=8192),
 }
 
 
@@ -120,8 +122,16 @@ class BestSearch:
         spans = self._spans(nodes[leaves])
         tasks = _chunks(spans, len(self.finders))
         parts = run_tasks(self._solve_chunk, tasks, self.finders, report)
-        loss = sum(loss_of(self, part[1], part[0]) for part in parts)
-        return self._join(nodes, leaves, spans, parts, loss)
+        return self._join(nodes, leaves, spans, parts, self._loss(parts))
+
+    def loss_below(self, roots: Nodes) -> float:
+        """Return what is lost below ``roots``, on one thread."""
+        nodes = self.cut(roots, lambda _: None)
+        spans = self._spans(nodes[nodes.kind == layout.CLASS])
+        return self._loss([self._solve_chunk(self.finders[0], spans)])
+
+    def _loss(self, parts: list[tuple[Nodes, Codes, NDArray[np.int64]]]) -> float:
+        return sum(loss_of(self, part[1], part[0]) for part in parts)
 
     def _spans(self, blocks: Nodes) -> NDArray[np.int64]:
         """Return start, stop, rows and room of each block, and if it is suppressed.
@@ -249,7 +259,7 @@ def open_search(
     )
     opened = BestSearch(aims, models, finders, search, build_space(records))
     if policy.beta is None:
-        opened = _with_beta(opened, choose_beta(opened))
+        opened = _with_beta(opened, choose_beta(opened, effort.sample))
     for finder in finders:
         finder.funnel[:] = 0
     return opened
@@ -262,12 +272,12 @@ def _with_beta(search: BestSearch, beta: float) -> BestSearch:
     )
 
 
-def choose_beta(search: BestSearch) -> float:
+def choose_beta(search: BestSearch, n_tuples: int) -> float:
     """Return the beta that loses least on a sample of the tuples, greedily searched.
 
     The loss falls and rises again with beta, so that looking stops where it rises.
     """
-    records = _sample(search.space.records)
+    records = _sample(search.space.records, n_tuples)
     quick = search.search._replace(
         width=0, rolls_out=False, block_rows=max(1000, 100 * search.models.min_rows)
     )
@@ -278,9 +288,11 @@ def choose_beta(search: BestSearch) -> float:
         trial = BestSearch(
             *(search.aims, search.models, finders, quick._replace(beta=beta), space)
         )
-        return trial.run(one_node(space.records), lambda _: None).loss
+        return trial.loss_below(one_node(space.records))
 
-    return _lowest(lost, _BETAS, _BETAS.index(_FIRST_BETA))
+    has_sets = (search.aims.info.kind == layout.VALUE_SET).any()
+    first = _FIRST_BETA_OF_SETS if has_sets else _FIRST_BETA
+    return _lowest(lost, _BETAS, _BETAS.index(first))
 
 
 def _lowest(
@@ -308,10 +320,10 @@ def one_node(records: Codes) -> Fields:
     return root
 
 
-def _sample(records: Codes) -> Codes:
+def _sample(records: Codes, n_tuples: int) -> Codes:
     """Return some of the records, the same ones for the same table."""
     n = records.shape[0]
-    if n <= _SAMPLE:
+    if n <= n_tuples:
         return records
     # Scattered by a multiplicative hash of the tuple's number, in which neighbours
     # differ; then the first ones, in the order they had.
@@ -319,6 +331,6 @@ def _sample(records: Codes) -> Codes:
     key ^= key >> np.uint64(29)
     key *= np.uint64(0xBF58476D1CE4E5B9)
     key ^= key >> np.uint64(32)
-    chosen = np.sort(np.argpartition(key, _SAMPLE)[:_SAMPLE])
+    chosen = np.sort(np.argpartition(key, n_tuples)[:n_tuples])
     sample: Codes = np.ascontiguousarray(records[chosen])
     return sample

@@ -77,7 +77,7 @@ def set_apart(search: BestSearch, nodes: Nodes, gone: Codes) -> Nodes:
     leaves = np.flatnonzero(nodes.kind == layout.CLASS)
     for leaf in leaves.tolist():
         inside = slice(nodes.start[leaf], nodes.stop[leaf])
-        part = records[inside]
+        part = records[inside].copy()
         lost = is_gone[part[:, -1]]
         records[inside] = part[np.argsort(lost, kind="stable")]
         kept.append(nodes.stop[leaf] - np.count_nonzero(lost))
