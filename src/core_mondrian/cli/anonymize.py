@@ -267,9 +267,11 @@ def _anonymize(
 
 def tell_compiling() -> None:
     """Say on stderr why the first run on a machine takes longer."""
-    from core_mondrian.kernels.grow import is_ready
+    from core_mondrian.kernels.exact import find_exact_cuts
+    from core_mondrian.kernels.grow import grow_below
+    from core_mondrian.kernels.jit import is_ready
 
-    if not is_ready():
+    if not (is_ready(find_exact_cuts) and is_ready(grow_below)):
         typer.echo("compiling the engine, once: about a minute", err=True)
 
 

@@ -121,7 +121,7 @@ def greedy_loss(
         if rows >= 2 * least and stop - start > 1:
             best = find_cuts(space, aims, models, finder, start, stop, rows, weight)
         if best < 0:
-            total += rows * class_loss(space.records, aims, finder, start, stop)
+            total += rows * class_loss(space.records, aims, finder, start, stop, -1)
         else:
             left = finder.found[best].rows
             if weight == 0.0 and left < 2 * least and rows - left < 2 * least:

@@ -16,8 +16,6 @@ from core_mondrian.kernels.borrow import (
 )
 from core_mondrian.kernels.calls import call_for_int
 from core_mondrian.kernels.groups import (
-    NOTHING_HIGH,
-    NOTHING_LOW,
     bound_groups,
     find_span,
     group_records,
@@ -35,7 +33,12 @@ from core_mondrian.kernels.layout import (
     Models,
     Space,
 )
-from core_mondrian.kernels.losses import box_loss, lowest_node
+from core_mondrian.kernels.losses import (
+    NOTHING_HIGH,
+    NOTHING_LOW,
+    box_loss,
+    lowest_node,
+)
 from core_mondrian.kernels.rules import add_record, clear, rules_admit
 
 # What a cut has to gain: less is rounding.

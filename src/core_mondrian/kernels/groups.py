@@ -4,10 +4,8 @@ import numpy as np
 
 from core_mondrian.kernels.jit import kernel
 from core_mondrian.kernels.layout import Codes, Fields, Finder, Space
+from core_mondrian.kernels.losses import NOTHING_HIGH, NOTHING_LOW
 from core_mondrian.kernels.runs import sort_keys
-
-NOTHING_LOW = 2**31 - 1
-NOTHING_HIGH = -1
 
 
 @kernel

@@ -16,7 +16,8 @@ from core_mondrian.kernels.borrow import (
     borrowed,
 )
 from core_mondrian.kernels.funnel import find_cut
-from core_mondrian.kernels.jit import IS_PLAIN, entry_kernel, kernel, merged_kernel
+from core_mondrian.kernels.groups import copy_record
+from core_mondrian.kernels.jit import entry_kernel, kernel, merged_kernel
 from core_mondrian.kernels.layout import (
     ABANDONED,
     CLASS,
@@ -44,13 +45,6 @@ from core_mondrian.kernels.runs import find_box, sort_keys
 # After this many abandoned cuts a partition is closed as it is: each attempt solves
 # everything below again, and forced backtracking was measured at 20 times the cost.
 MAX_ATTEMPTS = 8
-
-
-@kernel
-def copy_record(source: Codes, i: int, target: Codes, j: int) -> None:
-    """Write ``source[i]`` over ``target[j]``."""
-    for field in range(source.shape[1]):
-        target[j, field] = source[i, field]
 
 
 @kernel
@@ -450,11 +444,3 @@ def grow_below(
             n_queued, stack,
         )  # fmt: skip
     return n_nodes
-
-
-def is_ready() -> bool:
-    """Tell whether the kernels need no compiling: they are loaded, or on disk."""
-    if IS_PLAIN or grow_below.signatures:  # type: ignore[attr-defined]
-        return True
-    stored = grow_below._cache._cache_file._load_index()  # type: ignore[attr-defined]  # noqa: SLF001
-    return bool(stored)

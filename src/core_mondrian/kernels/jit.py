@@ -43,6 +43,13 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     )
 
 
+def is_ready(compiled: Any) -> bool:  # noqa: ANN401
+    """Tell whether a kernel needs no compiling: it is loaded, or on disk."""
+    if IS_PLAIN or compiled.signatures:
+        return True
+    return bool(compiled._cache._cache_file._load_index())  # noqa: SLF001
+
+
 def merged_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a kernel as part of its only caller, not once more by itself."""
     return _compiled(function, inline="always")

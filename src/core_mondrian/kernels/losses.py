@@ -1,7 +1,13 @@
 """What a class loses, column by column, in the form it is released in."""
 
+import numpy as np
+
 from core_mondrian.kernels.jit import kernel
 from core_mondrian.kernels.layout import ANY, RANGE, VALUE_SET, Aims, Codes, Finder
+
+# The box of no record at all.
+NOTHING_LOW = 2**31 - 1
+NOTHING_HIGH = -1
 
 
 @kernel
@@ -55,29 +61,29 @@ def box_loss(aims: Aims, column: int, low: int, high: int) -> float:
 
 @kernel
 def class_loss(
-    records: Codes, aims: Aims, finder: Finder, start: int, stop: int
+    records: Codes, aims: Aims, finder: Finder, start: int, stop: int, gone: int
 ) -> float:
-    """Return what each row of a class loses."""
+    """Return what each row of a class loses, without the record ``gone`` (-1: none)."""
     loss = 0.0
     for column in range(aims.info.size):
-        low = records[start, column]
-        high = low
-        for i in range(start + 1, stop):
+        is_set = aims.info[column].kind == VALUE_SET
+        offset = aims.info[column].count_offset
+        low = np.int32(NOTHING_LOW)
+        high = np.int32(NOTHING_HIGH)
+        n_distinct = 0
+        for i in range(start, stop):
+            if i == gone:
+                continue
             code = records[i, column]
             low = min(low, code)
             high = max(high, code)
-        if low == high:
-            continue
-        if aims.info[column].kind != VALUE_SET:
+            if is_set:
+                n_distinct += finder.side[offset + code] == 0
+                finder.side[offset + code] = 1
+        if is_set:
+            for i in range(start, stop):
+                finder.side[offset + records[i, column]] = 0
+            loss += aims.info[column].unit * (n_distinct - 1)
+        else:
             loss += box_loss(aims, column, low, high)
-            continue
-        offset = aims.info[column].count_offset
-        n_distinct = 0
-        for i in range(start, stop):
-            code = offset + records[i, column]
-            n_distinct += finder.side[code] == 0
-            finder.side[code] = 1
-        for i in range(start, stop):
-            finder.side[offset + records[i, column]] = 0
-        loss += aims.info[column].unit * (n_distinct - 1)
     return loss

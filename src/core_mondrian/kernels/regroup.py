@@ -14,7 +14,7 @@ from core_mondrian.kernels.borrow import (
     borrow_pool,
 )
 from core_mondrian.kernels.calls import call_for_int
-from core_mondrian.kernels.groups import NOTHING_HIGH, NOTHING_LOW, copy_record
+from core_mondrian.kernels.groups import copy_record
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
     CLASS,
@@ -26,7 +26,13 @@ from core_mondrian.kernels.layout import (
     Models,
     Pool,
 )
-from core_mondrian.kernels.losses import box_loss, class_loss, n_words
+from core_mondrian.kernels.losses import (
+    NOTHING_HIGH,
+    NOTHING_LOW,
+    box_loss,
+    class_loss,
+    n_words,
+)
 from core_mondrian.kernels.rules import add_record, clear, rules_admit
 from core_mondrian.kernels.solve import solve_main
 
@@ -380,7 +386,7 @@ def loss_of_leaves(
                 add_record(finder.side_counts, models, record, aims.info.size)
             if not rules_admit(models, rows, finder.side_counts):
                 return np.inf
-        total += rows * class_loss(block.main.records, aims, finder, start, stop)
+        total += rows * class_loss(block.main.records, aims, finder, start, stop, -1)
     return total
 
 

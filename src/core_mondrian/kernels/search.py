@@ -251,4 +251,4 @@ def class_losses(
 ) -> None:
     """Fill what each row of each class loses."""
     for i in range(starts.size):
-        losses[i] = class_loss(records, aims, finder, starts[i], stops[i])
+        losses[i] = class_loss(records, aims, finder, starts[i], stops[i], -1)

@@ -9,10 +9,8 @@ from core_mondrian.kernels.borrow import (
     borrowed,
 )
 from core_mondrian.kernels.exact import LEAST_GAIN
-from core_mondrian.kernels.groups import NOTHING_HIGH, NOTHING_LOW
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
-    VALUE_SET,
     Aims,
     Codes,
     Counts,
@@ -21,37 +19,8 @@ from core_mondrian.kernels.layout import (
     Floats,
     Models,
 )
-from core_mondrian.kernels.losses import box_loss, class_loss
+from core_mondrian.kernels.losses import class_loss
 from core_mondrian.kernels.rules import add_record, clear, rules_admit
-
-
-@kernel
-def loss_of_others(
-    records: Codes, aims: Aims, finder: Finder, start: int, stop: int, gone: int
-) -> float:
-    """Return what each row of a class would lose without one of its records."""
-    loss = 0.0
-    for column in range(aims.info.size):
-        if aims.info[column].kind == VALUE_SET:
-            offset = aims.info[column].count_offset
-            n_distinct = 0
-            for i in range(start, stop):
-                code = offset + records[i, column]
-                if i != gone:
-                    n_distinct += finder.side[code] == 0
-                    finder.side[code] = 1
-            for i in range(start, stop):
-                finder.side[offset + records[i, column]] = 0
-            loss += aims.info[column].unit * (n_distinct - 1)
-            continue
-        low = np.int32(NOTHING_LOW)
-        high = np.int32(NOTHING_HIGH)
-        for i in range(start, stop):
-            if i != gone:
-                low = min(low, records[i, column])
-                high = max(high, records[i, column])
-        loss += box_loss(aims, column, low, high)
-    return loss
 
 
 @kernel
@@ -103,7 +72,7 @@ def find_outliers(
             continue
         start = starts[leaf]
         stop = stops[leaf]
-        loss = class_loss(records, aims, finder, start, stop)
+        loss = class_loss(records, aims, finder, start, stop, -1)
         saved[leaf] = loss - price if loss - price > LEAST_GAIN else 0.0
         taken[leaf] = -1
         if stop - start == 1 or loss == 0.0:
@@ -113,7 +82,7 @@ def find_outliers(
             others = rows[leaf] - n
             if others < models.min_rows:
                 continue
-            left = loss_of_others(records, aims, finder, start, stop, i)
+            left = class_loss(records, aims, finder, start, stop, i)
             gain = (rows[leaf] * loss - others * left) / n - price
             if gain <= saved[leaf] + LEAST_GAIN:
                 continue
