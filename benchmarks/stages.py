@@ -172,7 +172,7 @@ def _run(source: Path, spec: "Spec", threads: int) -> dict[str, Any]:
         "stage_wall": dict(zip(names, spans, strict=True)),
         "shape": {
             "rows": release.n_rows,
-            "distinct_tuples": int(release.tree.order.size),
+            "distinct_tuples": release.n_tuples,
             "suppressed": release.n_suppressed,
             "classes": release.verification.n_classes,
             "digest": release.digest,

@@ -46,6 +46,11 @@ class Release(Generic[FrameT]):
     """The table as released: tuples in several classes are there once for each."""
     _recoded: Recoded = field(repr=False)
 
+    @property
+    def n_tuples(self) -> int:
+        """Distinct tuples of quasi-identifiers and sensitive values that came in."""
+        return self._encoded.table.n_tuples
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the released tuples as a multiset: no row order, no frames."""

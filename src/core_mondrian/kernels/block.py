@@ -14,7 +14,6 @@ from core_mondrian.kernels.groups import (
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
     ACCEPTED,
-    CLASS,
     CONSIDERED,
     CUT,
     EXAMINED,
@@ -29,6 +28,7 @@ from core_mondrian.kernels.layout import (
     Space,
 )
 from core_mondrian.kernels.losses import class_loss
+from core_mondrian.kernels.nodes import add_node
 
 # Cuts tried out times columns: the more columns, the dearer each trial.
 _MOST_TRIALS = 64
@@ -214,27 +214,6 @@ def count_columns(finder: Finder) -> None:
         finder.funnel[CONSIDERED, column] += finder.found[column].rows > 0
         is_proposed = finder.found[column].rows > 0 and finder.found[column].gain > 0.0
         finder.funnel[PROPOSED, column] += is_proposed
-
-
-@kernel
-def add_node(
-    nodes: Fields, node: int, parent: int, start: int, stop: int, rows: int
-) -> None:
-    """Write a fresh node without children."""
-    nodes[node].parent = parent
-    nodes[node].kind = CLASS
-    nodes[node].column = -1
-    nodes[node].at = -1
-    nodes[node].first_child = -1
-    nodes[node].n_children = 0
-    nodes[node].start = start
-    nodes[node].stop = stop
-    nodes[node].rows = rows
-    nodes[node].budget = 0
-    nodes[node].low = -1
-    nodes[node].high = -1
-    nodes[node].turn = node
-    nodes[node].open = 0
 
 
 @kernel

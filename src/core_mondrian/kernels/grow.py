@@ -38,6 +38,7 @@ from core_mondrian.kernels.layout import (
     Tuples,
     Work,
 )
+from core_mondrian.kernels.nodes import add_node
 from core_mondrian.kernels.proposals import form_parts, judge_part, top_up_pool
 from core_mondrian.kernels.rules import add_record, clear
 from core_mondrian.kernels.runs import find_box, sort_keys
@@ -45,27 +46,6 @@ from core_mondrian.kernels.runs import find_box, sort_keys
 # After this many abandoned cuts a partition is closed as it is: each attempt solves
 # everything below again, and forced backtracking was measured at 20 times the cost.
 MAX_ATTEMPTS = 8
-
-
-@kernel
-def set_child(
-    nodes: Fields, child: int, parent: int, start: int, stop: int, rows: int
-) -> None:
-    """Write a fresh child node; its kind and bounds follow."""
-    nodes[child].parent = parent
-    nodes[child].kind = CLASS
-    nodes[child].column = -1
-    nodes[child].at = -1
-    nodes[child].first_child = -1
-    nodes[child].n_children = 0
-    nodes[child].start = start
-    nodes[child].stop = stop
-    nodes[child].rows = rows
-    nodes[child].budget = 0
-    nodes[child].low = -1
-    nodes[child].high = -1
-    nodes[child].turn = child
-    nodes[child].open = 0
 
 
 @kernel
@@ -94,12 +74,12 @@ def split_number(
     for i in range(n_back):
         copy_record(tuples.spare, start + i, records, front + i)
     rows_right = nodes[node].rows - rows_left
-    set_child(nodes, n_nodes, node, start, front, rows_left)
+    add_node(nodes, n_nodes, node, start, front, rows_left)
     nodes[n_nodes].low = work.box[column].low
     nodes[n_nodes].high = at
     if variant == LOSE_LEFT:
         nodes[n_nodes].kind = SUPPRESSED
-    set_child(nodes, n_nodes + 1, node, front, stop, rows_right)
+    add_node(nodes, n_nodes + 1, node, front, stop, rows_right)
     nodes[n_nodes + 1].low = at + 1
     nodes[n_nodes + 1].high = work.box[column].high
     if variant == LOSE_RIGHT:
@@ -161,7 +141,7 @@ def split_category(
             pooled_rows += parts[part].rows
             continue
         end = place + parts[part].place
-        set_child(nodes, n_nodes, node, place, end, parts[part].rows)
+        add_node(nodes, n_nodes, node, place, end, parts[part].rows)
         nodes[n_nodes].low = parts[part].low
         nodes[n_nodes].high = parts[part].high
         nodes[n_nodes].open = parts[part].state == MAY_PASS
@@ -169,7 +149,7 @@ def split_category(
         parts[part].place = place
         place = end
     if in_pool:
-        set_child(nodes, n_nodes, node, place, stop, pooled_rows)
+        add_node(nodes, n_nodes, node, place, stop, pooled_rows)
         if work.chosen[0].loss > 0:
             nodes[n_nodes].kind = SUPPRESSED
         n_nodes += 1

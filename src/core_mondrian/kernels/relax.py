@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core_mondrian.kernels.block import add_node, bound_side, push
+from core_mondrian.kernels.block import bound_side, push
 from core_mondrian.kernels.borrow import (
     borrow_aims,
     borrow_finder,
@@ -26,6 +26,7 @@ from core_mondrian.kernels.layout import (
     Space,
 )
 from core_mondrian.kernels.losses import box_loss
+from core_mondrian.kernels.nodes import add_node
 from core_mondrian.kernels.rules import clear, rules_admit
 
 

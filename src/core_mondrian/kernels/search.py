@@ -1,7 +1,6 @@
 """The search of the policy `best`: cut down to blocks, then solve block after block."""
 
 from core_mondrian.kernels.block import (
-    add_node,
     count_columns,
     cut_node,
     weight_of_impurity,
@@ -38,6 +37,7 @@ from core_mondrian.kernels.layout import (
     Space,
 )
 from core_mondrian.kernels.losses import class_loss
+from core_mondrian.kernels.nodes import add_node
 from core_mondrian.kernels.regroup import gather, regroup
 from core_mondrian.kernels.solve import solve_main
 
