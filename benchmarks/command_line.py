@@ -57,7 +57,7 @@ def measure(name: str, *, repeats: int, threads: int | None = None) -> None:
             "benchmark": "command_line",
             **facts(),
             "case": name,
-            "policy": "paper",
+            "policy": manifest["spec"]["policy"]["name"],
             "k": case.k,
             "columns": len(case.quasi_identifiers),
             "rows": manifest["rows"]["in"],

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 from hypothesis import strategies as st
-from oracle import Part, Row, Sample, Twig, grow_twigs, n_rows, read_set
+from oracle import Oracle, Part, Row, Sample, Twig, grow_twigs, n_rows, read_set
 
 from core_mondrian import KAnonymity, Release, Spec, Suppression
 from core_mondrian.encode.table import EncodedTable
@@ -205,7 +205,7 @@ class BestOracle:
     def loss(self, part: Part) -> float:
         """What all rows of a part lose as one class."""
         return n_rows(part) * math.fsum(
-            self.spec.weight_of(info.name)
+            self.weight_of(info.name)
             * self.column_loss(i, {row.codes[i] for row in part})
             for i, info in enumerate(self.table.columns)
         )
@@ -232,7 +232,7 @@ class BestOracle:
     def impurity(self, part: Part) -> float:
         """Rows times Gini impurity, or half the standard deviation of numbers."""
         return math.fsum(
-            self.spec.weight_of(info.name) * self.column_impurity(i, part)
+            self.weight_of(info.name) * self.column_impurity(i, part)
             for i, info in enumerate(self.table.columns)
         )
 
@@ -263,6 +263,11 @@ class BestOracle:
 
     def cost(self, part: Part, beta: float) -> float:
         return self.loss(part) + (beta * self.impurity(part) if beta else 0.0)
+
+    def weight_of(self, column: str) -> float:
+        """What a loss of ``column`` weighs, next to 1 for the heaviest."""
+        heaviest = max(self.spec.weight_of(c.name) for c in self.table.columns)
+        return self.spec.weight_of(column) / heaviest
 
     def weight(self, part: Part, beta: float) -> float:
         """Impurity counts as long as a partition is far from being a class."""
@@ -298,25 +303,8 @@ class BestOracle:
         assert twig is not None
         yield from below(twig)
 
-    def admits(self, part: Part) -> bool:
-        for model in self.spec.models:
-            if n_rows(part) < model.min_rows:
-                return False
-            if model.rule is None:
-                continue
-            inside, whole = self.counts(part, model), self.counts(self.rows, model)
-            parameters = np.array(model.parameters, dtype=np.float64)
-            if not model.rule(n_rows(part), inside, whole, parameters):
-                return False
-        return True
-
-    def counts(self, part: Part, model: Any) -> Any:
-        names = [column.name for column in self.table.sensitive]
-        at = names.index(model.sensitive)
-        counts = np.zeros(self.table.sensitive[at].n_values, dtype=np.int64)
-        for row in part:
-            counts[row.sensitive[at]] += row.count
-        return counts
+    admits = Oracle.admits
+    counts = Oracle.counts
 
     def choices(self, part: Part, column: int, beta: float) -> list[Choice]:
         """The admitted cuts of a column, best first; each pair of sides once."""

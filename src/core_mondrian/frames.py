@@ -75,17 +75,18 @@ def row_keys(
 ) -> NDArray[np.uint64]:
     """Return a number per row that is scattered, and the same for the same cells.
 
-    Columns that Arrow cannot rank (lists, structs) do not enter it.
+    Columns that Arrow cannot rank (lists, objects of several types) do not enter it:
+    they are only carried along, and may hold anything.
     """
     keys = np.zeros(rows.size, dtype=np.uint64)
     at = pa.array(rows)
     for name in names:
-        column = arrow_column(frame, name).take(at).combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
         try:
+            column = arrow_column(frame, name).take(at).combine_chunks()
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
             ranks = pc.rank(column, tiebreaker="dense")
-        except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        except (DataError, pa.ArrowException):
             continue
         keys = scatter(keys + ranks.to_numpy(zero_copy_only=False).astype(np.uint64))
     return keys

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
+from best_oracle import cells, keys
 from conftest import Frame, as_arrow, as_pandas, as_polars
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -40,21 +40,6 @@ from core_mondrian import (
 
 Key = tuple[Any, ...]
 DEFAULTS = st.sampled_from([BestPolicy(), PaperPolicy()])
-
-
-def cells(frame: Any, name: str) -> list[Any]:
-    """A column as plain values; every kind of missing value is None."""
-    if isinstance(frame, pa.Table):
-        found = frame[name].to_pylist()
-    elif isinstance(frame, pl.DataFrame):
-        found = frame[name].to_list()
-    else:
-        found = frame[name].tolist()
-    return [None if pd.isna(value) else value for value in found]
-
-
-def keys(frame: Any, names: tuple[str, ...]) -> list[Key]:
-    return list(zip(*(cells(frame, name) for name in names), strict=True))
 
 
 def with_ids(sample: Sample) -> pa.Table:

@@ -41,8 +41,9 @@ from core_mondrian.kernels.losses import (
 )
 from core_mondrian.kernels.rules import add_record, clear, rules_admit
 
-# What a cut has to gain: less is rounding.
-LEAST_GAIN = 1e-9
+# What has to be gained, as a share of what is lost: less is rounding. Not an amount:
+# one outlier makes all other differences of a column small.
+ROUNDING = 1e-12
 
 
 @kernel
@@ -502,7 +503,7 @@ def find_exact_cuts(
         if found.rows == 0:
             continue
         found.gain = whole - found.loss
-        if found.gain < LEAST_GAIN:
+        if found.gain <= ROUNDING * whole:
             found.gain = 0.0
             continue
         if best < 0 or is_ahead(finder.found, column, best):

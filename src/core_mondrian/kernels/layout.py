@@ -25,8 +25,6 @@ PAPER, ORIGINAL, AS_PUBLISHED = range(3)
 # How the loss of a column is counted: the range of its values, any difference, the
 # share of leaves under the lowest common node, or the number of distinct values.
 RANGE, ANY, NODE_SHARE, VALUE_SET = range(4)
-# How much work the policy `best` puts into a block.
-FAST, STRONG, MAX = range(3)
 CUT, CLASS, SUPPRESSED, QUEUED = range(4)
 # What a part of a cut may be: it fails the models (and goes to the pool), passes
 # them, or may pass once it is cut further.

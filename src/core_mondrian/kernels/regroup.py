@@ -14,6 +14,7 @@ from core_mondrian.kernels.borrow import (
     borrow_pool,
 )
 from core_mondrian.kernels.calls import call_for_int
+from core_mondrian.kernels.exact import ROUNDING
 from core_mondrian.kernels.groups import copy_record
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
@@ -36,8 +37,6 @@ from core_mondrian.kernels.losses import (
 from core_mondrian.kernels.rules import add_record, clear, rules_admit
 from core_mondrian.kernels.solve import solve_main
 
-# What a step has to gain: sums over a block are rounded more than single cuts.
-_LEAST_GAIN = 1e-7
 # The first passes look at the nearest classes only; further ones from there on.
 _FIRST_WIDTH = 5
 _FIRST_PASSES = 4
@@ -198,7 +197,7 @@ def best_target(
     ``saved`` is what its own class would gain.
     """
     best = -1
-    least = saved - _LEAST_GAIN
+    least = saved
     for number in range(n_classes):
         rows = pool.classes[number].rows
         if number == source or rows == 0:
@@ -246,6 +245,7 @@ def move_records(
             if taken == n:
                 without = loss_without(pool, aims, a, i)
                 saved = rows * classes[a].loss - (rows - n) * without
+            saved -= ROUNDING * rows * classes[a].loss
             target = -1
             if (taken == n or free >= 0) and rules_admit_change(
                 pool, models, finder, aims.info.size, a, i, -taken
@@ -449,7 +449,7 @@ def recut(
         block, aims, models, finder, n, rows, 0.0, True, True, False
     )
     after = loss_of_leaves(block, aims, models, finder, n_nodes)
-    if after >= before - _LEAST_GAIN:
+    if after >= before * (1.0 - ROUNDING):
         return n_classes, free, False
     i = free
     while i >= 0 and n_given < n_out:

@@ -11,7 +11,7 @@ from core_mondrian.kernels.borrow import (
     borrowed,
 )
 from core_mondrian.kernels.calls import call_for_int
-from core_mondrian.kernels.exact import LEAST_GAIN
+from core_mondrian.kernels.exact import ROUNDING
 from core_mondrian.kernels.groups import copy_record, find_span, group_records
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
@@ -114,7 +114,7 @@ def try_place(
 ) -> None:
     """Keep a place if it loses less than ``finder.found[n_columns]``."""
     best = finder.found[n_columns]
-    if loss < best.loss - LEAST_GAIN and admits_both(
+    if loss < best.loss * (1.0 - ROUNDING) and admits_both(
         space, models, finder, n_columns, start, stop, taken, rows
     ):
         best.loss = loss

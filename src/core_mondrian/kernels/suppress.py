@@ -8,7 +8,7 @@ from core_mondrian.kernels.borrow import (
     borrow_models,
     borrowed,
 )
-from core_mondrian.kernels.exact import LEAST_GAIN
+from core_mondrian.kernels.exact import ROUNDING
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
     Aims,
@@ -73,7 +73,8 @@ def find_outliers(
         start = starts[leaf]
         stop = stops[leaf]
         loss = class_loss(records, aims, finder, start, stop, -1)
-        saved[leaf] = loss - price if loss - price > LEAST_GAIN else 0.0
+        least = ROUNDING * price
+        saved[leaf] = loss - price if loss - price > least else 0.0
         taken[leaf] = -1
         if stop - start == 1 or loss == 0.0:
             continue
@@ -84,7 +85,7 @@ def find_outliers(
                 continue
             left = class_loss(records, aims, finder, start, stop, i)
             gain = (rows[leaf] * loss - others * left) / n - price
-            if gain <= saved[leaf] + LEAST_GAIN:
+            if gain <= saved[leaf] + least:
                 continue
             if admits_others(
                 records, models, finder, aims.info.size, start, stop, i, others

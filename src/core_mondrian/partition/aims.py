@@ -64,10 +64,13 @@ class _AimBuilder:
         self.shares: list[NDArray[np.float64]] = [np.zeros(1)]
         self.nodes: list[Fields] = [fields(1, AIM_NODE)]
         self._n_counts = self._n_words = 0
+        # Only their proportions matter; so none is too large or too small to add up.
+        self._heaviest = max(spec.weight_of(c.name) for c in table.columns)
 
     def add(self, i: int, column: EncodedColumn) -> None:
         aim = self.info[i]
-        aim.weight = aim.impurity = self._spec.weight_of(column.name)
+        weight = self._spec.weight_of(column.name) / self._heaviest
+        aim.weight = aim.impurity = weight
         aim.n_codes = column.n_values + 1
         aim.share_offset = -1
         if column.kind == "number":

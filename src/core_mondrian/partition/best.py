@@ -232,14 +232,12 @@ def _chunks(spans: NDArray[np.int64], n_threads: int) -> list[NDArray[np.int64]]
 def open_search(
     table: EncodedTable,
     spec: Spec,
+    policy: BestPolicy,
     models: Models,
     records: Codes,
     n_threads: int,
 ) -> BestSearch:
     """Return the search as the spec asks for it, beta chosen if it is not given."""
-    policy = spec.policy
-    if not isinstance(policy, BestPolicy):
-        raise TypeError("open_search needs the policy 'best'")
     effort = _EFFORTS[policy.effort]
     regroups = effort.neighbours > 0 and not policy.disjoint
     aims = build_aims(table, spec)

@@ -40,7 +40,7 @@ from core_mondrian.partition.missing import (
     roots_by_pattern,
     table_counts,
 )
-from core_mondrian.partition.pieces import Pieces, find_pieces, number_pieces
+from core_mondrian.partition.pieces import Pieces, find_pieces
 from core_mondrian.partition.scheduler import (
     Nodes,
     Report,
@@ -156,8 +156,9 @@ def _search(
     columns, models = build_columns(table, spec), build_models(table, spec)
     work = build_work(table, policy)
     records = tuples.records.copy()
-    search = open_search(table, spec, models, records, n_threads)
-    price = _policy(spec).price * float(search.aims.info.weight.sum())
+    best = _policy(spec)
+    search = open_search(table, spec, best, models, records, n_threads)
+    price = best.price * float(search.aims.info.weight.sum())
     found = search_with_budget(search, planted.copy(), price, budget, report)
     funnel = _funnel(table, [finder.funnel for finder in search.finders])
     nodes = run_queue(
@@ -166,11 +167,11 @@ def _search(
     found = at_least(search, found, Searched(nodes, tuples.records, 0.0), price)
     # What is suppressed where is decided for the table as a whole.
     found.nodes.budget = budget
-    pieces = find_pieces(found.records)
+    pieces, numbers = find_pieces(found.records)
     codes, counts = roots.codes, table.counts
     if pieces is not None:
         codes, counts = codes[pieces.tuple_of], pieces.rows
-    tuples = build_tuples(codes, counts, number_pieces(found.records))
+    tuples = build_tuples(codes, counts, numbers)
     tree = _freeze(number_nodes(found.nodes, planted.size), tuples, _names(table))
     return Grown(
         *(tree, funnel, budget, roots.n_blanked, tuples, columns, work),

@@ -16,18 +16,15 @@ class Pieces:
     rows: NDArray[np.int64]
 
 
-def find_pieces(records: Codes) -> Pieces | None:
-    """Return the pieces of all tuples; None if none was divided."""
-    order = np.argsort(records[:, -1], kind="stable")
-    tuple_of = records[order, -1].astype(np.int64)
-    if not (np.diff(tuple_of) == 0).any():
-        return None
-    return Pieces(tuple_of, records[order, -2].astype(np.int64))
+def find_pieces(records: Codes) -> tuple[Pieces | None, NDArray[np.int64]]:
+    """Return the pieces of all tuples, and each record's number among them.
 
-
-def number_pieces(records: Codes) -> NDArray[np.int64]:
-    """Return each record's number among the pieces: by tuple, then by place."""
+    They are numbered by tuple, then by place; None: no tuple was divided.
+    """
     order = np.argsort(records[:, -1], kind="stable")
     number = np.empty(order.size, dtype=np.int64)
     number[order] = np.arange(order.size)
-    return number
+    tuple_of = records[order, -1].astype(np.int64)
+    if not (np.diff(tuple_of) == 0).any():
+        return None, number
+    return Pieces(tuple_of, records[order, -2].astype(np.int64)), number

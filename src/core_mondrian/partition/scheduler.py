@@ -81,17 +81,7 @@ def run_tasks(
             results.append(do(works[0], task))
             report((done + 1) / len(tasks))
         return results
-    free: SimpleQueue[Any] = SimpleQueue()
-    for work in works:
-        free.put(work)
-
-    def run(task: TaskT) -> ResultT:
-        work = free.get()
-        try:
-            return do(work, task)
-        finally:
-            free.put(work)
-
+    run = _with_free(works, do)
     with ThreadPoolExecutor(len(works), thread_name_prefix="core-mondrian") as pool:
         futures = [pool.submit(run, task) for task in tasks]
         try:
@@ -105,6 +95,24 @@ def run_tasks(
     return results
 
 
+def _with_free(
+    works: list[Any], do: Callable[[Any, TaskT], ResultT]
+) -> Callable[[TaskT], ResultT]:
+    """Return ``do`` for threads, each call with a scratch that nobody else uses."""
+    free: SimpleQueue[Any] = SimpleQueue()
+    for work in works:
+        free.put(work)
+
+    def run(task: TaskT) -> ResultT:
+        work = free.get()
+        try:
+            return do(work, task)
+        finally:
+            free.put(work)
+
+    return run
+
+
 def _run_on_threads(
     job: Job, forest: "_Forest", works: list[Any], report: Report
 ) -> None:
@@ -114,17 +122,7 @@ def _run_on_threads(
     ship_above = _NEVER
     if len(works) > 1:
         ship_above = max(smallest, job.least_rows, 1)
-    free: SimpleQueue[Any] = SimpleQueue()
-    for work in works:
-        free.put(work)
-
-    def grow(root: Nodes) -> Nodes:
-        work = free.get()
-        try:
-            return job.grow(work, root, ship_above)
-        finally:
-            free.put(work)
-
+    grow = _with_free(works, lambda work, root: job.grow(work, root, ship_above))
     with ThreadPoolExecutor(len(works), thread_name_prefix="core-mondrian") as pool:
         pending: dict[Future[Nodes], int] = {}
         queued = forest.queued(0)

@@ -177,7 +177,9 @@ def searched(table: EncodedTable, spec: Spec) -> Searched:
     """The classes of the search alone, without a look at the paper's."""
     order = np.arange(table.n_tuples)
     records = build_tuples(table.codes, table.counts, order).records
-    search = open_search(table, spec, build_models(table, spec), records, 1)
+    assert isinstance(spec.policy, BestPolicy)
+    models = build_models(table, spec)
+    search = open_search(table, spec, spec.policy, models, records, 1)
     return search.run(one_node(records), lambda _: None)
 
 

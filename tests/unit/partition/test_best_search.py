@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from best_oracle import (
@@ -556,3 +557,36 @@ def test_equal_rows_of_a_divided_tuple_do_not_stay_together() -> None:
     assert sorted(
         zip(cells(released, "q"), cells(released, "income"), strict=False)
     ) == sorted(zip(cells(shuffled, "q"), cells(shuffled, "income"), strict=False))
+
+
+def test_a_carried_column_may_hold_anything() -> None:
+    # Dividing A's rows looks at their other cells; these cannot become one Arrow type.
+    rows = [1, "x", {"a": 1}] * 34
+    table = pd.DataFrame({"q": ["A"] * 100 + ["B"] * 2, "other": rows})
+
+    release = anonymize(table, spec_of(["q"], 5, BestPolicy()))
+
+    assert sorted(sizes(release).values()) == [5, 97]
+    assert release.data["other"].tolist() == rows
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_one_outlier_does_not_keep_the_others_together(effort: Any) -> None:
+    # Next to it, all other differences are a hundred-billionth of the range.
+    table = pa.table({"n": [*range(100), 10**13]})
+
+    release = anonymize(table, spec_of(["n"], 2, BestPolicy(effort)))
+
+    assert max(sizes(release).values()) == 3
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_only_the_proportions_of_weights_matter(weight: float) -> None:
+    table = census(200, seed=3)
+    names = CENSUS_QUASI_IDENTIFIERS[:3]
+    plain = anonymize(table, spec_of(names, 5, BestPolicy()))
+
+    weights = dict.fromkeys(names, weight)
+    scaled = anonymize(table, spec_of(names, 5, BestPolicy(), weights=weights))
+
+    assert scaled.digest == plain.digest
