@@ -181,6 +181,7 @@ class BestOracle:
                 zip(table.codes.tolist(), table.counts.tolist(), strict=True)
             )
         ]
+        self.whole = self.rows
         self.twigs = [
             None if c.hierarchy is None else grow_twigs(c.hierarchy)
             for c in table.columns

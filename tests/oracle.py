@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encode.table import EncodedColumn, EncodedTable
 from core_mondrian.hierarchy import Hierarchy, from_paths
-from core_mondrian.models.base import ClassCounts, Rule
+from core_mondrian.models.base import Limits, PrivacyModel
 from core_mondrian.policies import OriginalPolicy, PaperPolicy
 from core_mondrian.spec import Spec
 
@@ -148,6 +148,13 @@ def grow_twigs(tree: Hierarchy) -> Twig:
     return Twig(root.label, range(missing + 1), root.children)
 
 
+def classes_of(roots: list[Node]) -> list[Part]:
+    """The parts of all leaves that are released."""
+    return [
+        leaf.part for root in roots for leaf in root.leaves() if leaf.kind == "class"
+    ]
+
+
 # --- the algorithm -----------------------------------------------------------------
 
 
@@ -161,7 +168,7 @@ class Oracle:
         self.funnel: Counter[tuple[str, int]] = Counter()
         self.n_blanked = 0
         self.k = max(model.min_rows for model in spec.models)
-        self.has_rules = any(model.rule is not None for model in spec.models)
+        self.has_rules = any(type(model).measure is not None for model in spec.models)
         self.is_monotone = all(model.is_monotone for model in spec.models)
         self.rows = [
             Row(
@@ -174,6 +181,8 @@ class Oracle:
                 zip(table.codes.tolist(), table.counts.tolist(), strict=True)
             )
         ]
+        self.whole = self.rows
+        """What classes are compared with: all rows, or those released."""
         self.twigs = [
             None if c.hierarchy is None else grow_twigs(c.hierarchy)
             for c in self.columns
@@ -186,9 +195,23 @@ class Oracle:
         """The roots of the tree, one per missing pattern that is left."""
         if not self.admits(self.rows):
             raise Infeasible
-        budget, everyone = self.spec.budget(self.table.n_rows), self.table.n_rows
+        budget = self.spec.budget(self.table.n_rows)
+        for _ in range(4):
+            roots = self.grow_once(budget)
+            released = [row for part in classes_of(roots) for row in part]
+            if not self.has_rules or len(released) == len(self.whole) == len(self.rows):
+                return roots
+            self.whole = released
+            if all(self.admits(part) for part in classes_of(roots)):
+                return roots
+        self.whole = self.rows
+        return self.grow_once(0)
+
+    def grow_once(self, budget: int) -> list[Node]:
+        self.funnel.clear()
+        self.n_blanked = 0
         return [
-            self.solve(part, n_rows(part) * budget // everyone, is_open=False)
+            self.solve(part, n_rows(part) * budget // self.table.n_rows, is_open=False)
             for part in self.plant()
         ]
 
@@ -287,18 +310,21 @@ class Oracle:
         for model in self.spec.models:
             if n_rows(part) < model.min_rows:
                 return False
-            if model.rule is None:
+            measure = type(model).measure
+            if measure is None:
                 continue
-            inside, whole = self.counts(part, model), self.counts(self.rows, model)
+            inside, whole = self.counts(part, model), self.counts(self.whole, model)
             parameters = np.array(model.parameters, dtype=np.float64)
-            if not model.rule(n_rows(part), inside, whole, parameters):
+            value = measure(n_rows(part), inside, whole, parameters)
+            least, most, _ = model.limits()
+            if not least - 1e-12 <= value <= most + 1e-12:
                 return False
         return True
 
     def counts(self, part: Part, model: Any) -> NDArray[np.int64]:
-        if model.sensitive is None:
+        if model.column is None:
             return np.zeros(0, dtype=np.int64)
-        at = [column.name for column in self.table.sensitive].index(model.sensitive)
+        at = [column.name for column in self.table.sensitive].index(model.column)
         counts = np.zeros(self.table.sensitive[at].n_values, dtype=np.int64)
         for row in part:
             counts[row.sensitive[at]] += row.count
@@ -701,99 +727,62 @@ def at_rank(values: list[float], rank: float) -> float:
 # --- models of a user, in a user's file ----------------------------------------------
 
 
-def enough_values(
-    _rows: int,
-    values: NDArray[np.int64],
-    _table: NDArray[np.int64],
-    parameters: NDArray[np.float64],
-) -> bool:
-    """At least so many different sensitive values."""
-    n = 0
-    for count in values:
-        if count > 0:
-            n += 1
-    return n >= parameters[0]
-
-
-def close_to_table(
-    rows: int,
-    values: NDArray[np.int64],
-    table: NDArray[np.int64],
-    parameters: NDArray[np.float64],
-) -> bool:
-    """No sensitive value's share is further than t from its share of the table."""
-    total = 0
-    for count in table:
-        total += count
-    for i in range(values.size):
-        # Whole numbers as long as possible: no rounding decides.
-        apart = abs(values[i] * total - table[i] * rows)
-        if apart > parameters[0] * rows * total:
-            return False
-    return True
-
-
 @dataclass(frozen=True, slots=True)
-class DistinctDiversity:
+class DistinctDiversity(PrivacyModel):
     """Each class holds at least ``l`` sensitive values."""
 
     l: int  # noqa: E741
     sensitive: str = "s"
-
-    @property
-    def name(self) -> str:
-        return f"distinct {self.l}-diversity"
+    is_monotone = True
 
     @property
     def min_rows(self) -> int:
         return self.l
 
-    @property
-    def is_monotone(self) -> bool:
-        return True
+    def limits(self) -> Limits:
+        return Limits(at_least=self.l)
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return (float(self.l),)
-
-    @property
-    def rule(self) -> Rule | None:
-        return enough_values
-
-    def reached(self, classes: ClassCounts) -> float:
-        return float((classes.by_value > 0).sum(axis=1).min())
+    @staticmethod
+    def measure(
+        _rows: int,
+        values: NDArray[np.int64],
+        _table: NDArray[np.int64],
+        _parameters: NDArray[np.float64],
+    ) -> float:
+        """How many different values there are."""
+        n = 0
+        for count in values:
+            if count > 0:
+                n += 1
+        return n
 
 
 @dataclass(frozen=True, slots=True)
-class Closeness:
+class Closeness(PrivacyModel):
     """No class's sensitive values are shared out very differently from the table's."""
 
     t: float
     sensitive: str = "s"
 
-    @property
-    def name(self) -> str:
-        return f"{self.t}-closeness"
+    def limits(self) -> Limits:
+        return Limits(at_most=self.t)
 
-    @property
-    def min_rows(self) -> int:
-        return 1
-
-    @property
-    def is_monotone(self) -> bool:
-        return False
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return (self.t,)
-
-    @property
-    def rule(self) -> Rule | None:
-        return close_to_table
-
-    def reached(self, classes: ClassCounts) -> float:
-        shares = classes.by_value / classes.rows[:, None]
-        return float(np.abs(shares - classes.table / classes.table.sum()).max())
+    @staticmethod
+    def measure(
+        rows: int,
+        values: NDArray[np.int64],
+        table: NDArray[np.int64],
+        _parameters: NDArray[np.float64],
+    ) -> float:
+        """How far a value's share is from its share of the table, at most."""
+        total = 0
+        for count in table:
+            total += count
+        apart = 0
+        for i in range(values.size):
+            # Whole numbers as long as possible.
+            apart = max(apart, abs(values[i] * total - table[i] * rows))
+        return apart / (rows * total)
 
 
 # --- tables to try ------------------------------------------------------------------

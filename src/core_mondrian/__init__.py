@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SpecError,
     )
     from core_mondrian.measure.verify import verify
+    from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
     from core_mondrian.models.k_anonymity import KAnonymity
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
@@ -36,6 +37,9 @@ _HOMES = {
     "PrivacyViolation": "errors",
     "SpecError": "errors",
     "verify": "measure.verify",
+    "ClassCounts": "models.base",
+    "Limits": "models.base",
+    "PrivacyModel": "models.base",
     "KAnonymity": "models.k_anonymity",
     "BestPolicy": "policies",
     "OriginalPolicy": "policies",
@@ -47,13 +51,16 @@ _HOMES = {
 
 __all__ = [
     "BestPolicy",
+    "ClassCounts",
     "DataError",
     "InfeasibleError",
     "KAnonymity",
+    "Limits",
     "MondrianError",
     "OriginalPolicy",
     "OutputError",
     "PaperPolicy",
+    "PrivacyModel",
     "PrivacyViolation",
     "Release",
     "Spec",

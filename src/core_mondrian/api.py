@@ -12,6 +12,7 @@ from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.frames import (
     blank_cells,
     check_columns,
+    drop_column,
     open_frame,
     replace_columns,
     row_keys,
@@ -84,6 +85,8 @@ def anonymize(
     stages.end("recode")
     stages.report("verify")
     verification = verify(released, spec, budget=grown.budget)
+    if spec.unit is not None:
+        released = drop_column(released, spec.unit)
     n_suppressed = grown.tree.n_suppressed
     gone = n_suppressed if spec.suppressed == "drop" else 0
     if verification.n_rows + gone != encoded.table.n_rows:

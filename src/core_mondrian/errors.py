@@ -50,6 +50,10 @@ class SpecError(MondrianError, ValueError):
     exit_code = 2
 
 
+class SlowModelWarning(UserWarning):
+    """A privacy model of the user's cannot be compiled."""
+
+
 class DataError(MondrianError, ValueError):
     """A value or a file cannot be read or encoded as asked."""
 

@@ -101,6 +101,11 @@ def scatter(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return scattered
 
 
+def drop_column(data: Any, name: str) -> Any:  # noqa: ANN401
+    """Return the caller's kind of frame without one column."""
+    return nw.from_native(data, eager_only=True).drop(name).to_native()
+
+
 def replace_columns(
     frame: nw.DataFrame[Any],
     released: Mapping[str, pa.Array],

@@ -16,6 +16,7 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchy import Hierarchy, read_hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.models.load import model_from_mapping
 from core_mondrian.policies import (
     POLICIES,
     BestPolicy,
@@ -67,6 +68,9 @@ class Spec:
     models: tuple[PrivacyModel, ...]
     identifiers: tuple[str, ...] = ()
     """Columns removed from the release."""
+    unit: str | None = None
+    """The column that says which person a row is of: sizes of classes then count
+    persons. It is removed from the release. None: every row is a person."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     policy: Policy = field(default_factory=BestPolicy)
     missing: Missing | None = None
@@ -102,13 +106,18 @@ class Spec:
     @property
     def sensitive(self) -> tuple[str, ...]:
         """Columns the models read, in the order they are first named."""
-        named = (model.sensitive for model in self.models)
+        named = (model.column for model in self.models)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column the spec names."""
-        return (*self.quasi_identifiers, *self.sensitive, *self.identifiers)
+        return (*self.quasi_identifiers, *self.sensitive, *self.removed)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Columns that are not in the release: identifiers and the unit."""
+        return (*self.identifiers, *(() if self.unit is None else (self.unit,)))
 
     def budget(self, n_rows: int) -> int:
         """Return the rows that may be suppressed out of ``n_rows``."""
@@ -163,11 +172,14 @@ class Spec:
 
 
 def _describe(model: PrivacyModel) -> dict[str, Any]:
-    return {
+    told = {
         "name": model.name,
-        "sensitive": model.sensitive,
+        "sensitive": model.column,
         "parameters": list(model.parameters),
     }
+    if model.column is not None:
+        told["missing"] = "ignored" if model.skips_missing else "value"
+    return told
 
 
 def hierarchy_digest(hierarchy: Hierarchy) -> str:
@@ -185,8 +197,9 @@ def _check_columns(spec: Spec) -> None:
             hint="name at least one: --qid COLUMN, or in the spec",
         )
     roles: dict[str, str] = {}
-    for role in ("quasi_identifiers", "sensitive", "identifiers"):
-        for name in getattr(spec, role):
+    for role in ("quasi_identifiers", "sensitive", "identifiers", "unit"):
+        named = getattr(spec, role)
+        for name in (() if named is None else (named,)) if role == "unit" else named:
             if not isinstance(name, str):
                 raise SpecError(f"{role} are column names, got {type(name).__name__}")
             if name in roles:
@@ -243,7 +256,9 @@ def _check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "quasi_identifiers": list,
     "identifiers": list,
+    "unit": str,
     "k": int,
+    "models": list,
     "policy": str,
     "missing": str,
     "suppress": (str, int),
@@ -274,20 +289,29 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
         kinds = _KEYS[key]
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
-    if "k" not in asked:
-        raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
-    simple = ("missing", "suppressed", "weights", "inline_below")
+    simple = ("unit", "missing", "suppressed", "weights", "inline_below")
     lists = ("quasi_identifiers", "identifiers", "exclude", "null_values")
     given = {key: asked[key] for key in simple if key in asked}
     given |= {key: _texts(asked[key], key) for key in lists if key in asked}
     return Spec(
         **{"quasi_identifiers": (), **given, **_formats(asked)},
-        models=(KAnonymity(asked["k"]),),
+        models=_models(asked, folder),
         policy=_policy(asked),
         suppress=_suppress(asked),
         hierarchies=_hierarchies(asked.get("hierarchies", {}), folder),
         thresholds=_thresholds(asked.get("thresholds", {})),
     )
+
+
+def _models(asked: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
+    """Return the models in ``[[models]]``, after the short form of the usual one."""
+    if "k" not in asked and not asked.get("models"):
+        raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
+    usual = (KAnonymity(asked["k"]),) if "k" in asked else ()
+    tables = asked.get("models", [])
+    if any(not isinstance(item, dict) for item in tables):
+        raise SpecError("models are tables: [[models]], then name = ...")
+    return (*usual, *(model_from_mapping(item, folder) for item in tables))
 
 
 def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:

@@ -4,13 +4,16 @@ import core_mondrian
 
 NAMES = [
     "BestPolicy",
+    "ClassCounts",
     "DataError",
     "InfeasibleError",
     "KAnonymity",
+    "Limits",
     "MondrianError",
     "OriginalPolicy",
     "OutputError",
     "PaperPolicy",
+    "PrivacyModel",
     "PrivacyViolation",
     "Release",
     "Spec",

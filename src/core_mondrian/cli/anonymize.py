@@ -33,6 +33,28 @@ QuasiIdentifiers = Annotated[
 K = Annotated[
     int | None, typer.Option("--k", metavar="K", help="Rows a class needs, such as 5.")
 ]
+ModelTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="'NAME KEY=VALUE …'",
+        help="A privacy model, ours or FILE.py:CLASS. Repeat for more.",
+    ),
+]
+Sensitive = Annotated[
+    str | None,
+    typer.Option(
+        "--sensitive",
+        metavar="COLUMN",
+        help="The sensitive column of every --model that names none.",
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit", metavar="COLUMN", help="Whose row it is: K counts persons, not rows."
+    ),
+]
 Suppress = Annotated[
     str | None,
     typer.Option(
@@ -67,6 +89,9 @@ def anonymize_file(
     spec_file: SpecFile = None,
     quasi_identifiers: QuasiIdentifiers = None,
     k: K = None,
+    models: ModelTexts = None,
+    sensitive: Sensitive = None,
+    unit: Unit = None,
     suppress_rows: Suppress = None,
     policy: Annotated[
         str | None,
@@ -167,6 +192,8 @@ def anonymize_file(
     flags = {
         "quasi_identifiers": quasi_identifiers,
         "k": k,
+        "models": model_tables(models, sensitive),
+        "unit": unit,
         "suppress": suppress_rows,
         "policy": policy,
         "best": {key: value for key, value in best.items() if value is not None},
@@ -193,6 +220,26 @@ def anonymize_file(
         _summarize(release, found)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
+
+
+def model_tables(
+    texts: list[str] | None, sensitive: str | None
+) -> list[dict[str, Any]] | None:
+    """Return the models of the command line as a spec file has them."""
+    if texts is None:
+        return None
+    from core_mondrian.models.load import has_field, parse_model
+
+    tables = [parse_model(text) for text in texts]
+    for table in tables:
+        if ":" in table["name"]:
+            table["name"] = str(Path.cwd() / table["name"])
+        for key in ("hierarchy", "population"):
+            if key in table:
+                table[key] = str(Path.cwd() / str(table[key]))
+        if sensitive is not None and has_field(table["name"], "sensitive"):
+            table.setdefault("sensitive", sensitive)
+    return tables
 
 
 def build_spec(

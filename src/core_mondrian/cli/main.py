@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,8 @@ def _guarded(command: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(command)
     def guarded(*arguments: P.args, **options: P.kwargs) -> None:
         try:
-            with _stoppable():
+            with _stoppable(), warnings.catch_warnings():
+                warnings.showwarning = _warn  # type: ignore[assignment]
                 command(*arguments, **options)
         except (Exception, KeyboardInterrupt, _Terminated) as error:  # noqa: BLE001
             raise SystemExit(_tell(error)) from None
@@ -89,6 +91,10 @@ def _tell(error: BaseException) -> int:
         "this is a bug; please report it (CORE_MONDRIAN_DEBUG=1 shows more, "
         "possibly with values of the table)",
     )
+
+
+def _warn(message: Warning | str, *_where: object) -> None:
+    typer.echo(f"note: {message}", err=True)
 
 
 def _is_cancelled(error: BaseException) -> bool:

@@ -9,12 +9,16 @@ import typer
 from core_mondrian.cli.anonymize import (
     AsJson,
     K,
+    ModelTexts,
     NullValues,
     QuasiIdentifiers,
+    Sensitive,
     SpecFile,
     Suppress,
     Suppressed,
+    Unit,
     build_spec,
+    model_tables,
     tell_verification,
 )
 from core_mondrian.errors import PrivacyViolation
@@ -26,6 +30,9 @@ def verify_file(
     spec_file: SpecFile = None,
     quasi_identifiers: QuasiIdentifiers = None,
     k: K = None,
+    models: ModelTexts = None,
+    sensitive: Sensitive = None,
+    unit: Unit = None,
     suppress: Suppress = None,
     suppressed: Suppressed = None,
     null_values: NullValues = None,
@@ -42,6 +49,8 @@ def verify_file(
     flags = {
         "quasi_identifiers": quasi_identifiers,
         "k": k,
+        "models": model_tables(models, sensitive),
+        "unit": unit,
         "suppress": suppress,
         "suppressed": suppressed,
         "null_values": null_values,
@@ -49,7 +58,7 @@ def verify_file(
     spec = build_spec(spec_file, flags, None)  # released labels are just values
     data = read_table(
         table,
-        typed=(*spec.quasi_identifiers, *spec.sensitive),
+        typed=spec.quasi_identifiers,  # the others are as they came
         null_values=spec.null_values,
         infer=False,
     )

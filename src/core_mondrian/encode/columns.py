@@ -86,7 +86,8 @@ def encode_sensitive(
 ) -> tuple[NDArray[np.int32], SensitiveColumn]:
     """Encode one sensitive column; a missing value is its last value."""
     ranked = rank_column(array, name)
-    return ranked.codes, SensitiveColumn(name, len(ranked.values) + 1)
+    labels = tuple(ranked.values.to_pylist())
+    return ranked.codes, SensitiveColumn(name, len(labels) + 1, labels)
 
 
 def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:

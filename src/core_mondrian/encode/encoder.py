@@ -15,6 +15,7 @@ from core_mondrian.encode.columns import (
     CodedColumn,
     encode_column,
     encode_sensitive,
+    rank_column,
 )
 from core_mondrian.encode.table import (
     EncodedColumn,
@@ -43,9 +44,11 @@ class Coded:
     columns: tuple[EncodedColumn, ...]
     sensitive: tuple[SensitiveColumn, ...]
     codes: list[NDArray[np.int32]]
-    """Quasi-identifiers, then sensitive columns; ``collapse`` empties the list."""
+    """Quasi-identifiers, sensitive columns, the unit; ``collapse`` empties the list."""
     values: tuple[pa.Array, ...]
     n_rows: int
+    n_units: int | None
+    """Persons, if the spec names the column that tells them apart."""
 
 
 def encode(
@@ -67,12 +70,19 @@ def encode(
         coded.append(encode_column(array, name, spec.hierarchies.get(name)))
         report((done + 1) / len(spec.quasi_identifiers))
     ranked = [encode_sensitive(arrow_column(frame, n), n) for n in spec.sensitive]
+    codes = [item.codes for item in coded] + [codes for codes, _ in ranked]
+    n_units = None
+    if spec.unit is not None:
+        units = rank_column(arrow_column(frame, spec.unit), spec.unit)
+        codes.append(units.codes)
+        n_units = len(units.values) + 1  # rows of nobody count as one person's
     return Coded(
         tuple(item.column for item in coded),
         tuple(column for _, column in ranked),
-        [item.codes for item in coded] + [codes for codes, _ in ranked],
+        codes,
         tuple(item.values for item in coded),
         n_rows,
+        n_units,
     )
 
 
@@ -80,12 +90,14 @@ def collapse(coded: Coded) -> Encoded:
     """Group equal rows to distinct tuples with counts."""
     sizes = [column.n_values for column in coded.columns]
     sizes += [column.n_values for column in coded.sensitive]
+    sizes += [] if coded.n_units is None else [coded.n_units]
     packer = TuplePacker([size.bit_length() for size in sizes], coded.n_rows)
     for _ in sizes:
         packer.append(coded.codes.pop(0))  # its memory is free before the next pass
     tuples = packer.collapse()
     table = EncodedTable(
-        coded.columns, coded.sensitive, tuples.codes, tuples.counts, coded.n_rows
+        *(coded.columns, coded.sensitive, tuples.codes, tuples.counts),
+        *(coded.n_rows, coded.n_units),
     )
     return Encoded(table, coded.values, tuples.row_tuple)
 

@@ -1,5 +1,6 @@
 """EncodedTable: distinct tuples of codes with their counts; all the engine sees."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +37,8 @@ class SensitiveColumn:
 
     name: str
     n_values: int
+    labels: Sequence[object] = ()
+    """What the codes stand for, without the missing one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class EncodedTable:
     """The table as a multiset: tuples in lexicographic order, and how many rows each.
 
     ``codes`` has one row per distinct tuple: the quasi-identifiers in spec order, then
-    the sensitive columns.
+    the sensitive columns, then the unit, if there is one.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -51,6 +54,8 @@ class EncodedTable:
     codes: NDArray[np.int32]
     counts: NDArray[np.int64]
     n_rows: int
+    n_units: int | None = None
+    """Persons, where rows belong to persons; None: a row is a person."""
 
     @property
     def n_tuples(self) -> int:

@@ -79,6 +79,10 @@ def borrow_models(models: Models) -> Models:
     return Models(
         models.min_rows,
         models.is_monotone,
+        models.has_rules,
+        models.has_units,
+        models.present,
+        models.n_counts,
         borrowed(models.rules),
         borrowed(models.parameters),
         borrowed(models.table_counts),

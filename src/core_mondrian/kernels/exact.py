@@ -39,7 +39,13 @@ from core_mondrian.kernels.losses import (
     box_loss,
     lowest_node,
 )
-from core_mondrian.kernels.rules import add_record, clear, rules_admit
+from core_mondrian.kernels.rules import (
+    add_record,
+    add_to_side,
+    clear,
+    count_rest,
+    rules_admit,
+)
 
 # What has to be gained, as a share of what is lost: less is rounding. Not an amount:
 # one outlier makes all other differences of a column small.
@@ -291,7 +297,7 @@ def keep_best(
     """Keep the cheapest candidate that the models admit: ``finder.found[column]``."""
     found = finder.found
     candidates = space.candidates
-    has_rules = models.rules.size > 0
+    has_rules = models.has_rules
     first = np.int32(-1)
     done = np.int32(-1)
     for i in range(3 * start, last):
@@ -305,18 +311,19 @@ def keep_best(
             if candidates[i].first != first:
                 first = candidates[i].first
                 done = first
-                clear(finder.side_counts)
+                clear(finder.side_counts, models)
             for group in range(done, candidates[i].last):
                 begin = space.groups[group].first
                 for j in range(begin, begin + space.groups[group].n):
                     record = space.records[space.keys[j]]
-                    add_record(finder.side_counts, models, record, n_columns)
+                    add_to_side(
+                        finder.side_counts, finder.all_counts, models, record, n_columns
+                    )
             done = candidates[i].last
             if is_better:
-                for code in range(finder.all_counts.size):
-                    finder.rest_counts[code] = (
-                        finder.all_counts[code] - finder.side_counts[code]
-                    )
+                count_rest(
+                    models, finder.all_counts, finder.side_counts, finder.rest_counts
+                )
                 is_better = rules_admit(models, left, finder.side_counts) and (
                     rules_admit(models, rows - left, finder.rest_counts)
                 )
@@ -427,8 +434,8 @@ def sum_up(
             if beta > 0.0:
                 impurity = beta * aims.info[column].impurity
                 loss += impurity * (rows - squares / rows)
-    if models.rules.size:
-        clear(finder.all_counts)
+    if models.has_rules:
+        clear(finder.all_counts, models)
         for i in range(start, stop):
             add_record(finder.all_counts, models, records[i], aims.info.size)
     return n_active, loss

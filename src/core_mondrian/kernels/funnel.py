@@ -30,7 +30,7 @@ def count_sensitive(
     tuples: Tuples, models: Models, work: Work, start: int, stop: int
 ) -> None:
     """Count the partition's sensitive values into ``work.all_counts``."""
-    clear(work.all_counts)
+    clear(work.all_counts, models)
     for i in range(start, stop):
         add_record(work.all_counts, models, tuples.records[i], work.box.size)
 
@@ -144,7 +144,7 @@ def find_cut(
     n_choices = rank_choices(columns, policy, work)
     if policy.name == AS_PUBLISHED:
         n_choices = min(n_choices, 1)
-    if models.rules.size:
+    if models.has_rules:
         count_sensitive(tuples, models, work, start, stop)
     group = 0  # first proposal of the group that competes
     n = 0

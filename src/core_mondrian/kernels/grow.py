@@ -174,7 +174,7 @@ def mark_open_sides(
     for child in range(first, first + 2):
         if nodes[child].kind == SUPPRESSED:
             continue
-        clear(work.side_counts)
+        clear(work.side_counts, models)
         for i in range(nodes[child].start, nodes[child].stop):
             add_record(work.side_counts, models, tuples.records[i], work.box.size)
         verdict = judge_part(models, nodes[child].rows, work.side_counts, True)

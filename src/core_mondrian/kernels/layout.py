@@ -51,7 +51,10 @@ COLUMN = _fields(
     float64="width breakout", int64="kind n_values value_offset node_offset"
 )
 HIERARCHY_NODE = _fields(float64="size", int32="low high first n_children")
-RULE = _fields(int64="address column first_parameter last_parameter")
+RULE = _fields(
+    float64="least most",
+    int64="address first_count last_count first_parameter last_parameter skips_missing",
+)
 BOX = _fields(int32="low high")
 CHOICE = _fields(float64="score", int64="column")
 AIM = _fields(
@@ -113,12 +116,21 @@ class Models(NamedTuple):
     """The privacy models, compiled."""
 
     min_rows: int
+    """Rows of the smallest class, or persons where they are counted."""
     is_monotone: bool
+    has_rules: bool
+    """Whether the number of rows is not all there is to a class."""
+    has_units: bool
+    """Whether the last code of a record, before its rows, is a person."""
+    present: int
+    """Where rows of the table itself are counted, if a population is; else -1."""
+    n_counts: int
     rules: Fields
     parameters: Floats
     table_counts: Counts
     """Whole-table counts of the values of all sensitive columns."""
     count_offset: Counts
+    """Where the counts of each sensitive column start, and where the last ends."""
 
 
 class Policy(NamedTuple):

@@ -22,7 +22,13 @@ from core_mondrian.kernels.layout import (
     Tuples,
     Work,
 )
-from core_mondrian.kernels.rules import add_record, clear, rules_admit
+from core_mondrian.kernels.rules import (
+    add_record,
+    add_to_side,
+    clear,
+    count_rest,
+    rules_admit,
+)
 from core_mondrian.kernels.runs import find_runs
 
 
@@ -31,7 +37,7 @@ def judge_part(models: Models, rows: int, counts: Counts, may_stay_open: bool) -
     """Tell whether a part passes the models, fails, or may pass once it is cut."""
     if rows < models.min_rows:
         return FAILS
-    if models.rules.size == 0 or rules_admit(models, rows, counts):
+    if not models.has_rules or rules_admit(models, rows, counts):
         return PASSES
     if may_stay_open and not models.is_monotone and rows >= 2 * models.min_rows:
         return MAY_PASS
@@ -69,10 +75,9 @@ def propose_number_cut(
     for i in range(start, start + run + 1):
         left += tuples.runs[i].rows
     right = rows - left
-    if models.rules.size:
+    if models.has_rules:
         count_left_side(tuples, models, work, start, left)
-        for i in range(work.all_counts.size):
-            work.pool_counts[i] = work.all_counts[i] - work.side_counts[i]
+        count_rest(models, work.all_counts, work.side_counts, work.pool_counts)
     is_left = judge_part(models, left, work.side_counts, may_stay_open)
     is_right = judge_part(models, right, work.pool_counts, may_stay_open)
     at = tuples.runs[start + run].code
@@ -90,13 +95,13 @@ def count_left_side(
     tuples: Tuples, models: Models, work: Work, start: int, rows: int
 ) -> None:
     """Count the sensitive values of the first ``rows`` rows in code order."""
-    clear(work.side_counts)
+    clear(work.side_counts, models)
     n_columns = work.box.size
     rows_at = tuples.records.shape[1] - 2
     i = start
     while rows > 0:
         record = tuples.records[start + (tuples.keys[i] & 0xFFFFFFFF)]
-        add_record(work.side_counts, models, record, n_columns)
+        add_to_side(work.side_counts, work.all_counts, models, record, n_columns)
         rows -= record[rows_at]
         i += 1
 
@@ -128,21 +133,22 @@ def balanced_run(
     left = np.int64(0)
     position = start
     rows_at = tuples.records.shape[1] - 2
-    clear(work.side_counts)
+    clear(work.side_counts, models)
     for run in range(n_runs - 1):
         left += tuples.runs[start + run].rows
-        if models.rules.size:
+        if models.has_rules:
             added = np.int64(0)
             while added < tuples.runs[start + run].rows:
                 record = tuples.records[start + (tuples.keys[position] & 0xFFFFFFFF)]
-                add_record(work.side_counts, models, record, work.box.size)
+                add_to_side(
+                    work.side_counts, work.all_counts, models, record, work.box.size
+                )
                 added += record[rows_at]
                 position += 1
         if min(left, rows - left) <= best_smaller:
             continue
-        if models.rules.size:
-            for i in range(work.all_counts.size):
-                work.pool_counts[i] = work.all_counts[i] - work.side_counts[i]
+        if models.has_rules:
+            count_rest(models, work.all_counts, work.side_counts, work.pool_counts)
             if not rules_admit(models, left, work.side_counts):
                 continue
             if not rules_admit(models, rows - left, work.pool_counts):
@@ -248,7 +254,7 @@ def propose_numbers(
 ) -> int:
     """Append the cuts of a number column: median, bin edges, or the most even one."""
     first = n
-    n_runs = find_runs(tuples, work, column, start, stop, models.rules.size > 0)
+    n_runs = find_runs(tuples, work, column, start, stop, models.has_rules)
     may_stay_open = policy.name == PAPER and rows < policy.inline_below
     run = median_run(tuples, start, rows)
     if policy.name != PAPER:
@@ -312,7 +318,7 @@ def split_by_children(
 
 
 @kernel
-def count_part(
+def add_to_pool(
     tuples: Tuples,
     models: Models,
     work: Work,
@@ -321,12 +327,11 @@ def count_part(
     stop: int,
     part: int,
 ) -> None:
-    """Count the sensitive values of one part of a category's cut."""
-    clear(work.side_counts)
+    """Add one part of a category's cut to the counts of the pool."""
     for i in range(start, stop):
         code = tuples.records[i, column]
         if tuples.parts[part].low <= code <= tuples.parts[part].high:
-            add_record(work.side_counts, models, tuples.records[i], work.box.size)
+            add_record(work.pool_counts, models, tuples.records[i], work.box.size)
 
 
 @kernel
@@ -345,16 +350,17 @@ def form_parts(
     Parts that fail are in the pool; ``work.pool_counts`` counts it. Returns the number
     of parts; their states are in ``part_state``.
     """
-    has_rules = models.rules.size > 0
+    has_rules = models.has_rules
     n_runs = find_runs(tuples, work, column, start, stop, has_rules)
     n_parts = split_by_children(tuples, columns, work, column, start, n_runs)
-    clear(work.pool_counts)
+    clear(work.pool_counts, models)
     position = start
     rows_at = tuples.records.shape[1] - 2
     for part in range(start, start + n_parts):
         rows = tuples.parts[part].rows
+        first = position
         if has_rules:
-            clear(work.side_counts)
+            clear(work.side_counts, models)
             added = np.int64(0)
             while added < rows:
                 record = tuples.records[start + (tuples.keys[position] & 0xFFFFFFFF)]
@@ -363,9 +369,10 @@ def form_parts(
                 position += 1
         verdict = judge_part(models, rows, work.side_counts, may_stay_open)
         tuples.parts[part].state = verdict
-        if verdict == FAILS:
-            for i in range(work.pool_counts.size):
-                work.pool_counts[i] += work.side_counts[i]
+        if verdict == FAILS and has_rules:
+            for i in range(first, position):
+                record = tuples.records[start + (tuples.keys[i] & 0xFFFFFFFF)]
+                add_record(work.pool_counts, models, record, work.box.size)
     return n_parts
 
 
@@ -409,10 +416,8 @@ def top_up_pool(
                 smallest = part
         tuples.parts[smallest].state = FAILS
         rows += tuples.parts[smallest].rows
-        if models.rules.size:
-            count_part(tuples, models, work, column, start, stop, smallest)
-            for i in range(work.pool_counts.size):
-                work.pool_counts[i] += work.side_counts[i]
+        if models.has_rules:
+            add_to_pool(tuples, models, work, column, start, stop, smallest)
         if judge_part(models, rows, work.pool_counts, False) == PASSES:
             return True
     return False

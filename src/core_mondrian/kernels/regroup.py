@@ -34,7 +34,7 @@ from core_mondrian.kernels.losses import (
     class_loss,
     n_words,
 )
-from core_mondrian.kernels.rules import add_record, clear, rules_admit
+from core_mondrian.kernels.rules import add_record, change_counts, clear, rules_admit
 from core_mondrian.kernels.solve import solve_main
 
 # The first passes look at the nearest classes only; further ones from there on.
@@ -167,16 +167,16 @@ def rules_admit_change(
     change: int,
 ) -> bool:
     """Tell whether the rules admit a class with ``change`` more rows of a record."""
-    if models.rules.size == 0:
+    if not models.has_rules:
         return True
-    clear(finder.side_counts)
+    clear(finder.side_counts, models)
     i = pool.classes[number].head
     while i >= 0:
         add_record(finder.side_counts, models, pool.records[i], n_columns)
         i = pool.next[i]
-    for column in range(models.count_offset.size - 1):
-        code = models.count_offset[column] + pool.records[record, n_columns + column]
-        finder.side_counts[code] += change
+    change_counts(
+        finder.side_counts, models, pool.records[record], n_columns, np.int64(change)
+    )
     return rules_admit(models, pool.classes[number].rows + change, finder.side_counts)
 
 
@@ -379,8 +379,8 @@ def loss_of_leaves(
         start = block.nodes[node].start
         stop = block.nodes[node].stop
         rows = block.nodes[node].rows
-        if models.rules.size:
-            clear(finder.side_counts)
+        if models.has_rules:
+            clear(finder.side_counts, models)
             for i in range(start, stop):
                 record = block.main.records[i]
                 add_record(finder.side_counts, models, record, aims.info.size)

@@ -27,7 +27,7 @@ from core_mondrian.kernels.layout import (
 )
 from core_mondrian.kernels.losses import box_loss
 from core_mondrian.kernels.nodes import add_node
-from core_mondrian.kernels.rules import clear, rules_admit
+from core_mondrian.kernels.rules import change_counts, clear, rules_admit
 
 
 @kernel
@@ -79,21 +79,21 @@ def admits_both(
     rows: int,
 ) -> bool:
     """Tell whether the rules admit the first ``taken`` rows and the others."""
-    if models.rules.size == 0:
+    if not models.has_rules:
         return True
     rows_at = space.records.shape[1] - 2
-    clear(finder.side_counts)
-    clear(finder.rest_counts)
+    clear(finder.side_counts, models)
+    clear(finder.rest_counts, models)
     left = np.int64(taken)
     for i in range(start, stop):
         record = space.records[space.keys[i]]
         n = np.int64(record[rows_at])
         here = np.int64(min(left, n))
         left -= here
-        for column in range(models.count_offset.size - 1):
-            code = models.count_offset[column] + record[n_columns + column]
-            finder.side_counts[code] += here
-            finder.rest_counts[code] += n - here
+        if here > 0:
+            change_counts(finder.side_counts, models, record, n_columns, here)
+        if here < n:
+            change_counts(finder.rest_counts, models, record, n_columns, n - here)
     return rules_admit(models, taken, finder.side_counts) and rules_admit(
         models, rows - taken, finder.rest_counts
     )

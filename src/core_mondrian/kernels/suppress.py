@@ -35,9 +35,9 @@ def admits_others(
     rows: int,
 ) -> bool:
     """Tell whether a class is still admitted without one of its records."""
-    if models.rules.size == 0:
+    if not models.has_rules:
         return rows >= models.min_rows
-    clear(finder.side_counts)
+    clear(finder.side_counts, models)
     for i in range(start, stop):
         if i != gone:
             add_record(finder.side_counts, models, records[i], n_columns)

@@ -1,7 +1,7 @@
 """Recount a released table, by means that share nothing with the engine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import narwhals as nw
@@ -18,7 +18,7 @@ from core_mondrian.errors import (
     SpecError,
     list_names,
 )
-from core_mondrian.models.base import ClassCounts, PrivacyModel, admits
+from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.spec import Spec
 
 Codes: TypeAlias = NDArray[np.int64]
@@ -79,6 +79,8 @@ class Coded:
 
     codes: Codes
     n_codes: int
+    labels: Sequence[object] = ()
+    """What the codes of a column stand for, where they rank."""
 
     @property
     def missing(self) -> Flags:
@@ -88,7 +90,7 @@ class Coded:
 
     def select(self, kept: Flags | slice) -> "Coded":
         """Return these rows only."""
-        return Coded(self.codes[kept], self.n_codes)
+        return Coded(self.codes[kept], self.n_codes, self.labels)
 
 
 def verify(
@@ -96,8 +98,9 @@ def verify(
 ) -> Verification:
     """Check that every class of ``data`` passes every model of ``spec``.
 
-    Rows with the same quasi-identifiers are a class; a missing value is a value. If
-    the spec blanks suppressed rows, all-blank rows are no class as long as there are
+    Rows with the same quasi-identifiers are a class; a missing value is a value. Where
+    the spec names a unit, the table has to have it, and persons are counted. If the
+    spec blanks suppressed rows, all-blank rows are no class as long as there are
     at most ``budget`` of them (None: what the spec allows for a table of this size).
 
     Raises:
@@ -105,7 +108,8 @@ def verify(
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
-    frame = _frame(data, (*spec.quasi_identifiers, *spec.sensitive))
+    unit = () if spec.unit is None else (spec.unit,)
+    frame = _frame(data, (*spec.quasi_identifiers, *spec.sensitive, *unit))
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
     n_rows = len(frame)
@@ -115,13 +119,16 @@ def verify(
     kept = _released(columns, allowed) if spec.suppressed == "blank" else everything
     keys = combine(columns).select(kept)
     rows = class_sizes(keys)
-    by_value = {
+    persons = None
+    if spec.unit is not None:
+        persons = _count_persons(_code_series(frame[spec.unit]).select(kept), keys)
+    unread = ClassCounts(rows, np.zeros((rows.size, 0), dtype=np.int64), (), persons)
+    seen = {
         name: _by_value(_code_series(frame[name], ordered=True).select(kept), keys)
         for name in spec.sensitive
     }
-    unread = np.zeros((rows.size, 0), dtype=np.int64)
     results = tuple(
-        _check(model, ClassCounts(rows, by_value.get(model.sensitive or "", unread)))
+        _check(model, replace(unread, **seen[model.column]) if model.column else unread)
         for model in spec.models
     )
     return Verification(
@@ -160,15 +167,15 @@ def _released(columns: Sequence[Coded], allowed: int) -> Flags | slice:
 
 def _check(model: PrivacyModel, classes: ClassCounts) -> ModelResult:
     rows = classes.rows
-    passes: Flags = np.asarray(rows >= model.min_rows)
-    if model.rule is not None:
-        counts = zip(rows.tolist(), classes.by_value, strict=True)
-        table = classes.table
-        passes = np.array(
-            [admits(model, n, values, table) for n, values in counts], bool
-        )
+    passes = model.passes(classes)
+    reached = float(model.reached(classes))
     if passes.all():
-        return ModelResult(model.name, float(model.reached(classes)))
+        if not model.holds(classes):
+            raise PrivacyViolation(
+                f"{model.name} fails: the table reaches {reached:.6g}",
+                hint="do not give this table away",
+            )
+        return ModelResult(model.name, reached)
     failing = rows[~passes]
     raise PrivacyViolation(
         f"{model.name} fails for {failing.size} of {rows.size} classes with "
@@ -178,8 +185,19 @@ def _check(model: PrivacyModel, classes: ClassCounts) -> ModelResult:
     )
 
 
-def _by_value(values: Coded, keys: Coded) -> Codes:
-    """Count each class (axis 0) by sensitive value (axis 1), missing as the last."""
+def _count_persons(units: Coded, keys: Coded) -> Codes:
+    """Count the different persons of each class; rows of nobody are one person's."""
+    pairs = compress(combine([compress(keys), units])).codes
+    first = np.zeros(int(pairs.max(initial=-1)) + 1, dtype=np.int64)
+    first[pairs] = compress(keys).codes
+    return np.bincount(first, minlength=compress(keys).n_codes).astype(np.int64)
+
+
+def _by_value(values: Coded, keys: Coded) -> dict[str, Any]:
+    """Count each class (axis 0) by sensitive value (axis 1), missing as the last.
+
+    Returns what ``ClassCounts`` calls these counts and their labels.
+    """
     classes = compress(keys)
     pairs = classes.codes * values.n_codes + values.codes
     cells = classes.n_codes * values.n_codes
@@ -187,7 +205,8 @@ def _by_value(values: Coded, keys: Coded) -> Codes:
     by_value: Codes = counts.reshape(classes.n_codes, values.n_codes)
     seen: Flags = np.asarray(by_value.any(axis=0))
     seen[-1] = True
-    return by_value[:, seen]
+    labels = [values.labels[i] for i in np.flatnonzero(seen[:-1]).tolist()]
+    return {"by_value": by_value[:, seen], "labels": labels}
 
 
 def combine(columns: Sequence[Coded]) -> Coded:
@@ -251,14 +270,16 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
     except _ARROW_REFUSES:
         return _code_objects(column.to_pylist())
     n_values = len(distinct.dictionary)
+    labels: list[object] = []
     numbers = np.asarray(distinct.indices.fill_null(n_values)).astype(np.int64)
     if order is not None:
         ranks = np.append(order.to_numpy().astype(np.int64) - 1, n_values)
         numbers = ranks[numbers]
+        labels = distinct.dictionary.take(np.argsort(ranks[:-1])).to_pylist()
     look_up = pa.array(numbers)
     codes = [look_up[start:].take(chunk.indices) for start, chunk in chunks]
     joined: Array = pa.chunked_array(codes, pa.int64())
-    return Coded(joined.fill_null(n_values).to_numpy(), n_values + 1)
+    return Coded(joined.fill_null(n_values).to_numpy(), n_values + 1, labels)
 
 
 def _dictionaries(
@@ -298,7 +319,7 @@ def _code_objects(values: Sequence[object]) -> Coded:
         key = _hashable(value)
         codes[i] = -1 if key is None else numbers.setdefault(key, len(numbers))
     codes[codes < 0] = len(numbers)
-    return Coded(codes, len(numbers) + 1)
+    return Coded(codes, len(numbers) + 1, list(numbers))
 
 
 def _hashable(value: object) -> object:

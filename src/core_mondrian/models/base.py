@@ -1,76 +1,249 @@
-"""What every privacy model is: a value with one rule on counts."""
+"""What every privacy model is: a measure of a class, and limits to it."""
 
-from collections.abc import Callable
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Rule = Callable[[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]], bool]
-"""``rule(rows, value_counts, table_counts, parameters)``: may this class be released?
+from core_mondrian.errors import SpecError
 
-``value_counts`` counts the class by sensitive value (a missing value is the last one),
-``table_counts`` counts the whole table the same way. Plain Python that Numba can
-compile: the engine compiles it once and keeps it on disk.
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Measure = Callable[[int, Counts, Counts, Floats], float]
+"""``measure(rows, counts, table, parameters)``: one number for a class.
+
+``counts`` counts the rows of the class by sensitive value, ``table`` those of the whole
+table the same way; a value that occurs nowhere in the table is not there (0 in both).
+The last value is the missing one. Plain Python that Numba can compile: the engine
+compiles it once and keeps it on disk.
 """
+MissingValues = Literal["value", "ignored"]
+
+# Measures are rounded; a limit is one this share away from itself.
+_ROUNDING = 1e-12
+
+
+class Limits(NamedTuple):
+    """Between what the measure of every class has to lie."""
+
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    below: float = math.inf
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """The lowest and highest measure that passes, rounding allowed for."""
+        low = self.at_least - _ROUNDING * abs(self.at_least)
+        high = self.at_most + _ROUNDING * abs(self.at_most)
+        if math.isfinite(self.below):
+            high = min(high, self.below - _ROUNDING * abs(self.below))
+        return low, high
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
     """All classes of a table as a model sees them."""
 
-    rows: NDArray[np.int64]
+    rows: Counts
     """Rows of each class."""
-    by_value: NDArray[np.int64]
-    """Rows of each class (axis 0) with each sensitive value (axis 1)."""
+    by_value: Counts
+    """Rows of each class (axis 0) with each sensitive value (axis 1), missing last."""
+    labels: Sequence[object] = ()
+    """What the values of axis 1 are, without the missing one."""
+    persons: Counts | None = None
+    """Persons in each class, where the spec names a unit."""
+    whole: Counts | None = None
+    """Rows of the whole table by value, if these are not all its classes."""
 
     @property
-    def table(self) -> NDArray[np.int64]:
+    def sizes(self) -> Counts:
+        """How many each class hides a person among: persons if known, else rows."""
+        return self.rows if self.persons is None else self.persons
+
+    @property
+    def table(self) -> Counts:
         """Rows of the whole table with each sensitive value."""
-        totals: NDArray[np.int64] = self.by_value.sum(axis=0)
+        if self.whole is not None:
+            return self.whole
+        totals: Counts = self.by_value.sum(axis=0)
         return totals
 
 
-@runtime_checkable
-class PrivacyModel(Protocol):
-    """May this class be released? A frozen value that sees counts, never rows."""
+class PrivacyModel:
+    """May this class be released? A frozen value that sees counts, never rows.
+
+    A model of your own is a frozen dataclass that inherits from this one, with a
+    ``measure`` and its ``limits()``; a field ``sensitive`` names the column whose
+    values are counted. What is not overridden has the meaning given here.
+    """
+
+    __slots__ = ()
+
+    measure: ClassVar[Measure | None] = None
+    """What is measured of each class; None: its size is all that counts."""
+    is_monotone: ClassVar[bool] = False
+    """Whether a class that fails has no part that passes; the engine prunes by it."""
 
     @property
     def name(self) -> str:
         """What reports call it."""
+        shown = [
+            f"{item.name} {getattr(self, item.name)}"
+            for item in dataclasses.fields(self)  # type: ignore[arg-type]
+            if item.name not in ("sensitive", "missing")
+        ]
+        of = "" if self.column is None else f" of {self.column}"
+        return f"{type(self).__name__} {', '.join(shown)}".rstrip() + of
+
+    @property
+    def column(self) -> str | None:
+        """The column whose values are counted, if any."""
+        return getattr(self, "sensitive", None)
+
+    @property
+    def skips_missing(self) -> bool:
+        """Whether rows without a sensitive value are left out of all counts."""
+        return getattr(self, "missing", "value") == "ignored"
 
     @property
     def min_rows(self) -> int:
-        """Rows below which no class can pass; the engine proposes none smaller."""
+        """Rows (persons) below which no class can pass; none smaller is proposed."""
+        return 1
 
     @property
-    def sensitive(self) -> str | None:
-        """The column whose value counts the rule reads, if it reads any."""
-
-    @property
-    def is_monotone(self) -> bool:
-        """Whether a class that fails has no part that passes."""
+    def enough_rows(self) -> int | None:
+        """Rows (persons) per class with which the table passes, if there is such."""
+        return None
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """What the rule is given as its last argument."""
+        """The measure's last argument: all fields that are numbers, in order."""
+        values = [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return tuple(float(v) for v in values if isinstance(v, int | float))
 
-    @property
-    def rule(self) -> Rule | None:
-        """The rule on counts; None if having ``min_rows`` rows is all there is."""
+    def limits(self) -> Limits:
+        """Return the limits of the measure."""
+        return Limits()
+
+    def bind(self, labels: Sequence[object]) -> Sequence[float]:
+        """Return the measure's last argument for a column with these values.
+
+        ``labels`` are its values, rising; the missing one comes after them.
+        """
+        del labels
+        return self.parameters
+
+    def measured(self, classes: ClassCounts) -> Floats:
+        """Return the measure of each class, uncompiled; NaN if it has no value."""
+        measure = type(self).measure
+        if measure is None:
+            return np.zeros(classes.rows.size)
+        # Many classes have the same counts, and a call in Python is slow.
+        counts, where = _distinct(classes.by_value)
+        parameters = np.array(self.bind(classes.labels), dtype=np.float64)
+        table = classes.table
+        if not classes.by_value.shape[1]:
+            counts, where = classes.by_value, np.arange(classes.rows.size)
+            rows = classes.rows
+        else:
+            rows = counts.sum(axis=1)
+        if self.skips_missing:
+            counts, table, rows = counts[:, :-1], table[:-1], rows - counts[:, -1]
+        found = np.full(rows.size, np.nan)
+        for i, n in enumerate(rows.tolist()):
+            if n:
+                values = np.ascontiguousarray(counts[i])
+                found[i] = measure(n, values, table, parameters)
+        return found[where]
+
+    def passes(self, classes: ClassCounts) -> Flags:
+        """Tell, class by class, which may be released."""
+        large: Flags = np.asarray(classes.sizes >= self.min_rows)
+        if type(self).measure is None:
+            return large
+        low, high = self.limits().edges
+        found = self.measured(classes)
+        passes = (found >= low) & (found <= high)
+        if self.skips_missing:
+            passes |= classes.rows == classes.by_value[:, -1]  # nothing to disclose
+        return large & passes
 
     def reached(self, classes: ClassCounts) -> float:
-        """Return the strongest parameter these classes satisfy."""
+        """Return the strongest limit these classes satisfy; infinite if there is none.
 
+        For a model without a measure, override it.
+        """
+        found = self.measured(classes)
+        found = found[~np.isnan(found)]
+        wants_much = self.limits().at_least > -math.inf
+        if not found.size:
+            return math.inf if wants_much else -math.inf
+        return float(found.min() if wants_much else found.max())
 
-def admits(
-    model: PrivacyModel, rows: int, values: NDArray[np.int64], table: NDArray[np.int64]
-) -> bool:
-    """Tell, uncompiled, whether a class with these counts may be released."""
-    if rows < model.min_rows:
-        return False
-    if model.rule is None:
+    def nearest(self, classes: ClassCounts) -> tuple[str, float] | None:
+        """Return the field to change, and the value these classes would satisfy.
+
+        That is the field which is the limit; None if there is none, or no value of it
+        is allowed.
+        """
+        limits = self.limits()
+        limit = next((x for x in limits if math.isfinite(x)), math.nan)
+        wanted, is_small = limit, bool(classes.sizes.min() < self.min_rows)
+        if is_small:
+            wanted = float(self.min_rows)
+        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            if float(value) != wanted:
+                continue
+            is_whole = isinstance(value, int)
+            near = float(classes.sizes.min())
+            if not is_small:
+                near = _rounded(self.reached(classes), limits, is_whole=is_whole)
+            if self._allows(item.name, int(near) if is_whole else near):
+                return item.name, near
+        return None
+
+    def _allows(self, field: str, value: float) -> bool:
+        try:
+            dataclasses.replace(self, **{field: value})  # type: ignore[type-var]
+        except SpecError:
+            return False
         return True
-    parameters = np.array(model.parameters, dtype=np.float64)
-    return bool(model.rule(rows, values, table, parameters))
+
+    def holds(self, classes: ClassCounts) -> bool:
+        """Tell whether the table as a whole passes."""
+        if not self.passes(classes).all():
+            return False
+        low, high = self.limits().edges
+        value = self.reached(classes)
+        return not math.isfinite(value) or low <= value <= high
+
+
+def _rounded(reached: float, limits: Limits, *, is_whole: bool) -> float:
+    """Return a limit that ``reached`` meets, in few digits."""
+    if limits.at_least > -math.inf:
+        return float(
+            math.floor(reached if is_whole else reached * 1e4)
+            / (1 if is_whole else 1e4)
+        )
+    margin = 1.0 if math.isfinite(limits.below) else 0.0
+    if is_whole:
+        return float(math.ceil(reached + margin))
+    return float((math.ceil(reached * 1e4) + margin) / 1e4)
+
+
+def _distinct(rows: Counts) -> tuple[Counts, Counts]:
+    """Return the distinct rows of a matrix, and which of them each row is."""
+    if rows.shape[0] < 2 or rows.shape[1] == 0:
+        return rows, np.arange(rows.shape[0])
+    width = rows.itemsize * rows.shape[1]
+    packed = np.ascontiguousarray(rows).view(f"V{width}").ravel()
+    _, first, where = np.unique(packed, return_index=True, return_inverse=True)
+    return rows[first], where

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 
 from core_mondrian.errors import SpecError
-from core_mondrian.models.base import ClassCounts, Rule
+from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
 
 
 @dataclass(frozen=True, slots=True)
-class KAnonymity:
+class KAnonymity(PrivacyModel):
     """Every class holds at least ``k`` rows (Samarati and Sweeney 1998)."""
 
     k: int
+    is_monotone = True
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int):
@@ -29,21 +30,8 @@ class KAnonymity:
     def min_rows(self) -> int:
         return self.k
 
-    @property
-    def sensitive(self) -> None:
-        return None
-
-    @property
-    def is_monotone(self) -> bool:
-        return True
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return (float(self.k),)
-
-    @property
-    def rule(self) -> Rule | None:
-        return None
+    def limits(self) -> Limits:
+        return Limits(at_least=self.k)
 
     def reached(self, classes: ClassCounts) -> float:
-        return float(classes.rows.min()) if classes.rows.size else float("inf")
+        return float(classes.sizes.min()) if classes.sizes.size else float("inf")

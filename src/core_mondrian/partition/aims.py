@@ -39,6 +39,7 @@ from core_mondrian.kernels.layout import (
 from core_mondrian.kernels.regroup import regroup_classes
 from core_mondrian.kernels.relax import find_best_place
 from core_mondrian.kernels.solve import solve_records
+from core_mondrian.partition.arrays import counts_size
 from core_mondrian.spec import Spec
 
 # Steps that a number's range is divided into for its standard deviation: whole numbers
@@ -183,7 +184,7 @@ def build_finder(
     """Return one thread's scratch, with the kernels compiled that it will call."""
     n_columns = len(table.columns)
     n_counts = sum(c.n_values + 1 for c in table.columns if c.kind == "category")
-    n_sensitive = sum(column.n_values for column in table.sensitive)
+    n_sensitive = counts_size(table)
     longest = max(column.n_values + 2 for column in table.columns)
 
     def zeros(n: int) -> NDArray[np.int64]:

@@ -1,5 +1,7 @@
 """The engine's inputs as the arrays that kernels take."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,9 +31,9 @@ from core_mondrian.kernels.layout import (
     fields,
     raw_fields,
 )
-from core_mondrian.kernels.rules import rule_address
+from core_mondrian.kernels.rules import N_PERSON_COUNTS, measure_address
 from core_mondrian.kernels.tables import fill_records
-from core_mondrian.partition.missing import table_counts
+from core_mondrian.partition.standard import Standard
 from core_mondrian.policies import OriginalPolicy, PaperPolicy
 from core_mondrian.policies import Policy as AnyPolicy
 from core_mondrian.spec import Spec, Thresholds
@@ -123,27 +125,45 @@ def _percentile_domains(
     return np.array([[percentile(t), percentile(100.0 - t)] for t in tails])
 
 
-def build_models(table: EncodedTable, spec: Spec) -> Models:
-    """Return the privacy models with their rules compiled."""
+def build_models(table: EncodedTable, spec: Spec, standard: Standard) -> Models:
+    """Return the privacy models with their measures compiled."""
     names = [column.name for column in table.sensitive]
-    whole = [table_counts(table, i) for i in range(len(names))]
-    ruled = [(m, m.rule) for m in spec.models if m.rule is not None]
-    parameters = [np.array(m.parameters, dtype=np.float64) for m, _ in ruled]
-    edges = _offsets([p.size for p in parameters])
+    offsets = _offsets([column.n_values for column in table.sensitive])
+    ruled = [(m, f) for m in spec.models if (f := type(m).measure) is not None]
     rules = fields(len(ruled), RULE)
-    for i, (model, rule) in enumerate(ruled):
-        column = model.sensitive
-        rules.address[i] = rule_address(rule)
-        rules.column[i] = -1 if column is None else names.index(column)
+    parameters = []
+    for i, (model, measure) in enumerate(ruled):
+        labels: Sequence[object] = ()
+        if model.column is not None:
+            at = names.index(model.column)
+            labels = table.sensitive[at].labels
+            rules.first_count[i], rules.last_count[i] = offsets[at], offsets[at + 1]
+        rules.address[i] = measure_address(measure)
+        rules.least[i], rules.most[i] = model.limits().edges
+        rules.skips_missing[i] = model.skips_missing
+        parameters.append(np.array(model.bind(labels), dtype=np.float64))
+    edges = _offsets([p.size for p in parameters])
     rules.first_parameter, rules.last_parameter = edges[:-1], edges[1:]
+    has_units = table.n_units is not None
     return Models(
-        min_rows=spec.min_rows,
+        min_rows=standard.min_rows,
         is_monotone=all(model.is_monotone for model in spec.models),
+        has_rules=len(ruled) > 0 or has_units,
+        has_units=has_units,
+        present=-1,
+        n_counts=int(offsets[-1]),
         rules=rules,
         parameters=np.concatenate([*parameters, np.zeros(1)]),
-        table_counts=np.concatenate([*whole, np.zeros(0, dtype=np.int64)]),
-        count_offset=_offsets([counts.size for counts in whole]),
+        table_counts=np.concatenate([*standard.table, np.zeros(1, dtype=np.int64)]),
+        count_offset=offsets,
     )
+
+
+def counts_size(table: EncodedTable) -> int:
+    """Return how long an array of counts is; see ``kernels/rules``."""
+    n_counts = sum(column.n_values for column in table.sensitive)
+    n_units = table.n_units
+    return n_counts + (0 if n_units is None else N_PERSON_COUNTS + n_units)
 
 
 def build_policy(table: EncodedTable, spec: Spec) -> Policy:
@@ -209,7 +229,7 @@ def build_work(table: EncodedTable, policy: Policy) -> Work:
     """Return one thread's scratch."""
     n_columns = len(table.columns)
     n_proposals = n_columns * (policy.max_edges + 3)
-    n_counts = sum(column.n_values for column in table.sensitive)
+    n_counts = counts_size(table)
     longest = max((column.n_values + 1 for column in table.columns), default=1)
     return Work(
         box=fields(n_columns, BOX),

@@ -5,13 +5,13 @@ roots (missing patterns) ─► queue ─► funnel per partition ─► tree
 └────────────┘
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encode.table import EncodedTable
-from core_mondrian.errors import InfeasibleError, InternalError
+from core_mondrian.errors import InternalError
 from core_mondrian.kernels import layout
 from core_mondrian.kernels.grow import grow_below
 from core_mondrian.kernels.layout import (
@@ -24,7 +24,6 @@ from core_mondrian.kernels.layout import (
     fields,
     raw_fields,
 )
-from core_mondrian.models.base import admits
 from core_mondrian.partition.arrays import (
     build_columns,
     build_models,
@@ -34,12 +33,7 @@ from core_mondrian.partition.arrays import (
 )
 from core_mondrian.partition.best import Searched, open_search
 from core_mondrian.partition.funnel import Funnel
-from core_mondrian.partition.missing import (
-    Roots,
-    one_root,
-    roots_by_pattern,
-    table_counts,
-)
+from core_mondrian.partition.missing import Roots, one_root, roots_by_pattern
 from core_mondrian.partition.pieces import Pieces, find_pieces
 from core_mondrian.partition.scheduler import (
     Nodes,
@@ -48,10 +42,26 @@ from core_mondrian.partition.scheduler import (
     run_queue,
     useful_threads,
 )
+from core_mondrian.partition.standard import (
+    Standard,
+    Tally,
+    all_pass,
+    check_feasible,
+    check_measures,
+    compile_measures,
+    first_standard,
+    released_standard,
+    seen_by,
+    tally,
+)
 from core_mondrian.partition.suppress import at_least, search_with_budget
 from core_mondrian.policies import BestPolicy
 from core_mondrian.spec import Spec
 from core_mondrian.tree import PartitionTree
+
+# How often the table is grown again because suppression changed what it is compared
+# with; one time was enough wherever it was enough at all.
+_MOST_RUNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +125,15 @@ def grow(
     Raises:
         InfeasibleError: no release satisfies the models within the budget.
     """
-    _check_feasible(table, spec)
-    if spec.missing_rule == "pattern":
-        roots = roots_by_pattern(table, spec.models)
-    else:
-        roots = one_root(table)
+    compile_measures(spec)
+    standard = first_standard(table, spec)
+    check_feasible(table, spec, standard)
     n_threads = useful_threads(threads, table.n_tuples)
-    how = _search if isinstance(spec.policy, BestPolicy) else _grow
-    grown = how(table, spec, roots, n_threads, report)
+    run = _Run(table, spec, n_threads, report)
+    grown = run.settle(standard)
+    if not run.holds(grown):
+        grown = run.raise_rows(standard)
+    check_measures(spec)
     if grown.tree.n_suppressed > grown.budget:
         raise InternalError(
             f"{grown.tree.n_suppressed} rows suppressed, budget {grown.budget}"
@@ -130,14 +141,101 @@ def grow(
     return grown
 
 
-def _grow(
-    table: EncodedTable, spec: Spec, roots: Roots, n_threads: int, report: Report
-) -> Grown:
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Grows the same table under one standard after the other."""
+
+    table: EncodedTable
+    spec: Spec
+    n_threads: int
+    report: Report
+
+    def settle(self, standard: Standard) -> Grown:
+        """Grow until every class passes next to the *released* table.
+
+        What is suppressed changes the table that classes are compared with, and is
+        known only afterwards. So the released rows become the table, and the tree is
+        grown again; if that does not settle, nothing is suppressed.
+        """
+        budget = self.spec.budget(self.table.n_rows)
+        compares = any(type(model).measure is not None for model in self.spec.models)
+        asked = standard
+        for _ in range(_MOST_RUNS):
+            grown = self._grow(asked, budget)
+            if not compares or (grown.tree.n_suppressed == 0 and asked is standard):
+                return grown
+            counted = self._tally(grown)
+            asked = released_standard(standard, counted)
+            if all_pass(self.table, self.spec, counted, asked):
+                return grown
+        return replace(self._grow(standard, 0), budget=budget)
+
+    def holds(self, grown: Grown) -> bool:
+        """Tell whether the models are met that look at all classes at once."""
+        wide = [model for model in self.spec.models if model.enough_rows is not None]
+        if not wide:
+            return True
+        counted = self._tally(grown)
+        standard = released_standard(first_standard(self.table, self.spec), counted)
+        seen = [(m, seen_by(m, self.table, counted, standard)) for m in wide]
+        return all(model.holds(classes) for model, classes in seen)
+
+    def raise_rows(self, standard: Standard) -> Grown:
+        """Return the tree with the smallest classes, by bisection, that pass."""
+        low = standard.min_rows
+        high = max(model.enough_rows or 1 for model in self.spec.models)
+        most = self.table.n_rows
+        if self.table.n_units is not None:
+            most = np.unique(self.table.codes[:, -1]).size
+        high = min(max(high, low), most)
+        grown = self.settle(replace(standard, min_rows=high))
+        while high - low > 1:
+            middle = (low + high) // 2
+            tried = self.settle(replace(standard, min_rows=middle))
+            if self.holds(tried):
+                grown, high = tried, middle
+            else:
+                low = middle
+        return grown
+
+    def _grow(self, standard: Standard, budget: int) -> Grown:
+        if self.spec.missing_rule == "pattern":
+            roots = roots_by_pattern(self.table, self.spec, standard)
+        else:
+            roots = one_root(self.table)
+        job = _Asked(self.table, self.spec, standard, budget)
+        how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
+        return how(job, roots, self.n_threads, self.report)
+
+    def _tally(self, grown: Grown) -> Tally:
+        """Count the classes of a tree."""
+        table = self.table
+        if grown.pieces is not None:
+            codes = table.codes[grown.pieces.tuple_of]
+            table = replace(table, codes=codes, counts=grown.pieces.rows)
+        leaves = grown.tree.leaf_of_tuple
+        number = np.cumsum(grown.tree.kind == layout.CLASS) - 1
+        number[grown.tree.kind != layout.CLASS] = -1
+        return tally(table, number[leaves].astype(np.int64), grown.tree.n_classes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one run of the engine is asked."""
+
+    table: EncodedTable
+    spec: Spec
+    standard: Standard
+    budget: int
+
+
+def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     """Grow the tree by the cut funnel."""
-    budget = spec.budget(table.n_rows)
+    table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns, models = build_columns(table, spec), build_models(table, spec)
+    columns = build_columns(table, spec)
+    models = build_models(table, spec, asked.standard)
     works = [build_work(table, policy) for _ in range(n_threads)]
     job = _FunnelJob(tuples, columns, models, policy)
     nodes = run_queue(job, planted, works, report)
@@ -146,14 +244,13 @@ def _grow(
     return Grown(tree, funnel, budget, roots.n_blanked, tuples, columns, works[0])
 
 
-def _search(
-    table: EncodedTable, spec: Spec, roots: Roots, n_threads: int, report: Report
-) -> Grown:
+def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     """Search by the policy `best`; what the paper's funnel finds is never better."""
-    budget = spec.budget(table.n_rows)
+    table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns, models = build_columns(table, spec), build_models(table, spec)
+    columns = build_columns(table, spec)
+    models = build_models(table, spec, asked.standard)
     work = build_work(table, policy)
     records = tuples.records.copy()
     best = _policy(spec)
@@ -192,26 +289,6 @@ def _names(table: EncodedTable) -> tuple[str, ...]:
 def _funnel(table: EncodedTable, counts: list[NDArray[np.int64]]) -> Funnel:
     kinds = tuple(column.kind for column in table.columns)
     return Funnel(_names(table), kinds, np.sum(counts, axis=0))
-
-
-def _check_feasible(table: EncodedTable, spec: Spec) -> None:
-    """Raise unless the whole table could be one class."""
-    if table.n_rows < spec.min_rows:
-        raise InfeasibleError(
-            f"{table.n_rows} rows, but one class needs {spec.min_rows}",
-            hint="lower k, or bring more rows",
-        )
-    names = [column.name for column in table.sensitive]
-    none = np.zeros(0, dtype=np.int64)
-    for model in spec.models:
-        whole = none
-        if model.sensitive is not None:
-            whole = table_counts(table, names.index(model.sensitive))
-        if not admits(model, table.n_rows, whole, whole):
-            raise InfeasibleError(
-                f"{model.name}: not even the whole table as one class satisfies it",
-                hint="ask for less",
-            )
 
 
 def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fields]:

@@ -5,13 +5,15 @@ own, so that it joins another pattern, or else those of the few rows it takes fr
 larger one. No row is lost to its pattern.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encode.table import EncodedTable
-from core_mondrian.models.base import PrivacyModel, admits
+from core_mondrian.partition.standard import Standard, Tally, all_pass, tally
+from core_mondrian.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class _Patterns:
     rows: NDArray[np.int64]
     counts: tuple[NDArray[np.int64], ...]
     """Per sensitive column: rows of each pattern by value."""
+    units: list[set[int]]
+    """The persons of each pattern, where persons are counted."""
     passes: NDArray[np.bool_]
     joined: NDArray[np.int64]
     """The pattern each one has become part of; itself at first."""
@@ -58,24 +62,55 @@ class _Judge:
     """Tells whether a pattern's rows could be a class."""
 
     table: EncodedTable
-    models: tuple[PrivacyModel, ...]
-    whole: tuple[NDArray[np.int64], ...]
+    spec: Spec
+    standard: Standard
 
-    def passes(self, rows: int, counts: list[NDArray[np.int64]]) -> bool:
-        names = [column.name for column in self.table.sensitive]
-        for model in self.models:
-            values = whole = np.zeros(0, dtype=np.int64)
-            if model.sensitive is not None:
-                at = names.index(model.sensitive)
-                values, whole = counts[at], self.whole[at]
-            if not admits(model, rows, values, whole):
-                return False
-        return True
+    def admits(self, heap: "_Heap") -> bool:
+        """Tell whether these rows could be a class."""
+        persons = None
+        if self.table.n_units is not None:
+            persons = np.array([len(heap.units)])
+        if (heap.rows if persons is None else persons[0]) < self.standard.min_rows:
+            return False
+        counts = tuple(by_value[np.newaxis] for by_value in heap.counts)
+        one = Tally(np.array([heap.rows]), counts, persons)
+        return all_pass(self.table, self.spec, one, self.standard)
 
     def settle(self, patterns: _Patterns, number: int) -> None:
         """Note whether a pattern passes now."""
-        counts = [by_value[number] for by_value in patterns.counts]
-        patterns.passes[number] = self.passes(int(patterns.rows[number]), counts)
+        patterns.passes[number] = self.admits(_Heap.of(patterns, number))
+
+
+@dataclass(slots=True)
+class _Heap:
+    """Rows of one pattern, counted, while some are taken from another."""
+
+    rows: int
+    counts: list[NDArray[np.int64]]
+    units: set[int]
+
+    @classmethod
+    def of(cls, patterns: _Patterns, number: int) -> "_Heap":
+        counts = [by_value[number].copy() for by_value in patterns.counts]
+        return cls(int(patterns.rows[number]), counts, set(patterns.units[number]))
+
+    def take(self, table: EncodedTable, item: int, other: "_Heap") -> None:
+        """Take a tuple from another heap, whose persons are recounted later."""
+        n = int(table.counts[item])
+        self.rows += n
+        other.rows -= n
+        for i, by_value in enumerate(self.counts):
+            code = table.codes[item, len(table.columns) + i]
+            by_value[code] += n
+            other.counts[i][code] -= n
+        self.units |= _units(table, [item])
+
+    def put(self, patterns: _Patterns, number: int) -> None:
+        """Note what a pattern has now."""
+        patterns.rows[number] = self.rows
+        for i, by_value in enumerate(patterns.counts):
+            by_value[number] = self.counts[i]
+        patterns.units[number] = self.units
 
 
 def one_root(table: EncodedTable) -> Roots:
@@ -84,15 +119,14 @@ def one_root(table: EncodedTable) -> Roots:
     return Roots(table.codes, root, min(1, table.n_tuples), 0)
 
 
-def roots_by_pattern(table: EncodedTable, models: tuple[PrivacyModel, ...]) -> Roots:
+def roots_by_pattern(table: EncodedTable, spec: Spec, standard: Standard) -> Roots:
     """Group tuples by missing pattern and repair the patterns that fail the models.
 
     The table as a whole has to pass; then every pattern can be repaired.
     """
     missing_codes = np.array([column.missing for column in table.columns])
     patterns = _count_patterns(table, *_find_patterns(table.codes, missing_codes))
-    whole = tuple(table_counts(table, i) for i in range(len(table.sensitive)))
-    judge = _Judge(table, models, whole)
+    judge = _Judge(table, spec, standard)
     for number in range(patterns.rows.size):
         judge.settle(patterns, number)
     if patterns.passes.all():
@@ -132,32 +166,19 @@ def _count_patterns(
     table: EncodedTable, missing: NDArray[np.bool_], pattern: NDArray[np.int64]
 ) -> _Patterns:
     n = missing.shape[0]
-    rows = np.bincount(pattern, weights=table.counts, minlength=n)
-    by_value: list[NDArray[np.int64]] = []
-    for i, column in enumerate(table.sensitive):
-        codes = table.codes[:, len(table.columns) + i].astype(np.int64)
-        flat = np.bincount(
-            pattern * column.n_values + codes,
-            weights=table.counts,
-            minlength=n * column.n_values,
-        )
-        by_value.append(flat.astype(np.int64).reshape(n, column.n_values))
+    counted = tally(table, pattern, n)
+    units = [set[int]() for _ in range(n)]
+    if table.n_units is not None:
+        units = [_units(table, np.flatnonzero(pattern == i)) for i in range(n)]
     return _Patterns(
-        missing.copy(),
-        rows.astype(np.int64),
-        tuple(by_value),
-        np.zeros(n, dtype=np.bool_),
-        np.arange(n),
-        pattern.copy(),
+        missing=missing.copy(),
+        rows=counted.rows,
+        counts=counted.by_value,
+        units=units,
+        passes=np.zeros(n, dtype=np.bool_),
+        joined=np.arange(n),
+        first_of_tuple=pattern.copy(),
     )
-
-
-def table_counts(table: EncodedTable, sensitive: int) -> NDArray[np.int64]:
-    """Return the rows of the whole table by value of one sensitive column."""
-    codes = table.codes[:, len(table.columns) + sensitive]
-    n_values = table.sensitive[sensitive].n_values
-    counts = np.bincount(codes, weights=table.counts, minlength=n_values)
-    return counts.astype(np.int64)
 
 
 def _repair(patterns: _Patterns, judge: _Judge) -> None:
@@ -215,6 +236,7 @@ def _join(patterns: _Patterns, source: int, target: int) -> None:
     patterns.rows[target] += patterns.rows[source]
     for counts in patterns.counts:
         counts[target] += counts[source]
+    patterns.units[target] |= patterns.units[source]
     patterns.joined[patterns.joined == source] = target
 
 
@@ -226,36 +248,32 @@ def _take_rows(patterns: _Patterns, source: int, judge: _Judge) -> None:
     """
     here, there = _added_cells(patterns, source)
     donors = np.flatnonzero(patterns.own & (np.arange(there.size) != source))
-    least = max(model.min_rows for model in judge.models)
+    least = judge.standard.min_rows
     need = max(least - int(patterns.rows[source]), 1)
     cells = patterns.rows[source] * here + np.minimum(patterns.rows, need) * there
     donor = _cheapest(patterns, source, donors, cells)
-    table, n_columns = judge.table, len(judge.table.columns)
-    rows = int(patterns.rows[source])
-    counts = [by_value[source].copy() for by_value in patterns.counts]
-    left = [by_value[donor].copy() for by_value in patterns.counts]
-    taken: list[int] = []
-    for item in np.flatnonzero(patterns.of_tuple == donor).tolist():
-        if judge.passes(rows, counts):
-            break
-        taken.append(item)
-        n = int(table.counts[item])
-        rows += n
-        for i, by_value in enumerate(counts):
-            code = table.codes[item, n_columns + i]
-            by_value[code] += n
-            left[i][code] -= n
-    rows_left = int(patterns.rows[donor] + patterns.rows[source]) - rows
-    if not (judge.passes(rows, counts) and judge.passes(rows_left, left)):
+    given = np.flatnonzero(patterns.of_tuple == donor)
+    filled = _Heap.of(patterns, source)
+    left = _Heap.of(patterns, donor)
+    n_taken = 0
+    while n_taken < given.size and not judge.admits(filled):
+        filled.take(judge.table, int(given[n_taken]), left)
+        n_taken += 1
+    left.units = _units(judge.table, given[n_taken:])
+    if not (judge.admits(filled) and judge.admits(left)):
         _join(patterns, source, donor)
         judge.settle(patterns, donor)
         return
     patterns.missing[source] |= patterns.missing[donor]
-    patterns.rows[source], patterns.rows[donor] = rows, rows_left
-    for i, by_value in enumerate(patterns.counts):
-        by_value[source], by_value[donor] = counts[i], left[i]
-    patterns.first_of_tuple[taken] = source
+    filled.put(patterns, source)
+    left.put(patterns, donor)
+    patterns.first_of_tuple[given[:n_taken]] = source
     patterns.passes[source] = True
+
+
+def _units(table: EncodedTable, tuples: Sequence[int] | NDArray[np.int64]) -> set[int]:
+    """Return the persons of some tuples."""
+    return set() if table.n_units is None else set(table.codes[tuples, -1].tolist())
 
 
 def _lay_out(

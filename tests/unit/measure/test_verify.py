@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.measure.verify import code_column, verify
-from core_mondrian.models.base import ClassCounts, Rule
+from core_mondrian.models.base import Limits, PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.spec import Spec
 
@@ -35,31 +35,24 @@ def k_spec(columns: str, k: int = 2, **more: Any) -> Spec:
     return Spec(tuple(columns), models=(KAnonymity(k),), **more)
 
 
-def _two_kinds(
-    _rows: int,
-    values: NDArray[np.int64],
-    _table: NDArray[np.int64],
-    parameters: NDArray[np.float64],
-) -> bool:
-    return int(np.count_nonzero(values)) >= parameters[0]
-
-
 @dataclass(frozen=True, slots=True)
-class Diverse:
-    """At least two values of column ``s`` in each class: a model with a rule."""
+class Diverse(PrivacyModel):
+    """At least two values of column ``s`` in each class: a model with a measure."""
 
     name: str = "diversity"
-    min_rows: int = 1
     sensitive: str = "s"
-    is_monotone: bool = True
-    parameters: tuple[float, ...] = (2.0,)
 
-    @property
-    def rule(self) -> Rule | None:
-        return _two_kinds
+    def limits(self) -> Limits:
+        return Limits(at_least=2)
 
-    def reached(self, classes: ClassCounts) -> float:
-        return float(np.count_nonzero(classes.by_value, axis=1).min())
+    @staticmethod
+    def measure(
+        _rows: int,
+        values: NDArray[np.int64],
+        _table: NDArray[np.int64],
+        _parameters: NDArray[np.float64],
+    ) -> float:
+        return float(np.count_nonzero(values))
 
 
 @pytest.mark.parametrize("frame", FRAMES)

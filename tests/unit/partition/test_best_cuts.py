@@ -22,6 +22,7 @@ from core_mondrian.kernels.layout import CLASS, CUT
 from core_mondrian.partition.aims import build_aims, build_finder, build_space
 from core_mondrian.partition.arrays import build_models, build_tuples
 from core_mondrian.partition.best import Searched, one_node, open_search
+from core_mondrian.partition.standard import first_standard
 from core_mondrian.policies import BestPolicy
 
 BETAS = (0.0, 0.5, 2.0, 16.0)
@@ -37,7 +38,7 @@ class Engine:
     def __init__(self, table: EncodedTable, spec: Spec) -> None:
         self.table = table
         self.aims = build_aims(table, spec)
-        self.models = build_models(table, spec)
+        self.models = build_models(table, spec, first_standard(table, spec))
         self.finder = build_finder(table, self.aims, self.models, regroups=False)
 
     def find(self, part: Part, shift: int, beta: float) -> tuple[int, Any]:
@@ -178,7 +179,7 @@ def searched(table: EncodedTable, spec: Spec) -> Searched:
     order = np.arange(table.n_tuples)
     records = build_tuples(table.codes, table.counts, order).records
     assert isinstance(spec.policy, BestPolicy)
-    models = build_models(table, spec)
+    models = build_models(table, spec, first_standard(table, spec))
     search = open_search(table, spec, spec.policy, models, records, 1)
     return search.run(one_node(records), lambda _: None)
 

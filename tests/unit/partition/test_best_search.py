@@ -317,10 +317,6 @@ def test_an_outlier_stays_if_that_is_cheaper(
     assert sum(sizes(release).values()) == 21
 
 
-@pytest.mark.xfail(
-    reason="records are offered by what the models say about the whole table; what is "
-    "released is measured against itself, and one row fewer can be too many"
-)
 def test_a_suppressed_row_does_not_make_another_class_fail() -> None:
     table = pa.table({"q": [3, 2, 50, 1, 1, 1, 3], "s": [*"xxxxyyx"]})
     spec = Spec(

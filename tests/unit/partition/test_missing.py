@@ -18,6 +18,7 @@ from core_mondrian.encode.encoder import collapse, encode
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.frames import open_frame
 from core_mondrian.partition.missing import one_root, roots_by_pattern
+from core_mondrian.partition.standard import first_standard
 
 
 def k_spec(columns: str, k: int, budget: int = 0, **more: Any) -> Spec:
@@ -44,7 +45,7 @@ def test_patterns_are_roots_in_the_order_of_their_bits() -> None:
     columns = {"a": [1, 1, None, None, 2, 2], "b": [1, 1, 1, 1, None, None]}
     table = encoded(columns, spec)
 
-    roots = roots_by_pattern(table, spec.models)
+    roots = roots_by_pattern(table, spec, first_standard(table, spec))
 
     by_root = {
         number: {tuple(row) for row in table.codes[roots.root == number].tolist()}
@@ -148,7 +149,7 @@ def test_every_row_of_a_repaired_root_misses_the_same_columns() -> None:
     }
     table = encoded(columns, spec)
 
-    roots = roots_by_pattern(table, spec.models)
+    roots = roots_by_pattern(table, spec, first_standard(table, spec))
 
     missing = np.array([column.missing for column in table.columns])
     for number in range(roots.n_roots):

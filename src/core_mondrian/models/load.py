@@ -1,0 +1,137 @@
+"""Privacy models by name: ours, and the user's own from a file."""
+
+import dataclasses
+import difflib
+import importlib.util
+import shlex
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from core_mondrian.errors import SpecError
+from core_mondrian.hierarchy import read_hierarchy
+from core_mondrian.models import MODELS
+from core_mondrian.models.base import PrivacyModel
+
+
+def parse_model(text: str) -> dict[str, Any]:
+    """Read ``name key=value …`` as a spec file has it: a table with a name.
+
+    >>> parse_model("t-closeness t=0.2 sensitive=income")
+    {'name': 't-closeness', 't': 0.2, 'sensitive': 'income'}
+
+    Raises:
+        SpecError: there is no name, or something else than ``key=value``.
+    """
+    try:
+        name, *given = shlex.split(text)
+    except ValueError:
+        raise SpecError(
+            "a model is its name, then key=value",
+            hint="for example --model 't-closeness t=0.2 sensitive=income'",
+        ) from None
+    asked: dict[str, Any] = {"name": name}
+    for item in given:
+        key, separator, value = item.partition("=")
+        if not separator or not key or key in asked:
+            raise SpecError(
+                f"the model {name!r} has something else than one key=value a key",
+                hint="for example --model 't-closeness t=0.2 sensitive=income'",
+            )
+        asked[key] = _plain_value(value)
+    return asked
+
+
+def _plain_value(text: str) -> object:
+    """Return a value as TOML would read it; what it would not is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> PrivacyModel:
+    """Build a model from TOML's plain values; files are relative to ``folder``.
+
+    Its name is one of ours, or ``file.py:Class`` for one of the user's.
+
+    Raises:
+        SpecError: no such model, or a parameter it does not have or cannot be.
+    """
+    name = asked.get("name")
+    if not isinstance(name, str):
+        raise SpecError("a model has no name", hint=f"ours are {sorted(MODELS)}")
+    kind = _find(name, folder)
+    if not dataclasses.is_dataclass(kind):
+        raise SpecError(f"the model {name!r} is not a dataclass")
+    fields = {item.name: item for item in dataclasses.fields(kind)}
+    given = {key: value for key, value in asked.items() if key != "name"}
+    for key in given:
+        if key not in fields:
+            raise SpecError(
+                f"the model {name!r} has no {key!r}", hint=f"it has {sorted(fields)}"
+            )
+    try:
+        model = kind(**{key: _open(key, x, folder) for key, x in given.items()})
+    except TypeError:
+        needed = [
+            key
+            for key, item in fields.items()
+            if item.default is dataclasses.MISSING
+            and item.default_factory is dataclasses.MISSING
+        ]
+        raise SpecError(f"the model {name!r} needs {needed}") from None
+    return model
+
+
+def has_field(name: str, field: str, folder: Path = Path()) -> bool:
+    """Tell whether a model has a parameter of this name."""
+    kind: Any = _find(name, folder)
+    return field in {item.name for item in dataclasses.fields(kind)}
+
+
+def _find(name: str, folder: Path) -> type[PrivacyModel]:
+    file, separator, member = name.rpartition(":")
+    if not separator:
+        if name not in MODELS:
+            close = difflib.get_close_matches(name, MODELS, n=1)
+            raise SpecError(
+                f"no model {name!r}",
+                hint=f"did you mean {close[0]!r}?" if close else f"ours: {[*MODELS]}",
+            )
+        return MODELS[name]
+    found = getattr(_load((folder / file).resolve()), member, None)
+    if not (isinstance(found, type) and issubclass(found, PrivacyModel)):
+        raise SpecError(
+            f"{file} has no privacy model {member!r}",
+            hint="a model is a class that inherits from core_mondrian.PrivacyModel",
+        )
+    return found
+
+
+@cache
+def _load(path: Path) -> object:
+    """Import a file that the user named."""
+    if not path.is_file():
+        raise SpecError(f"no file {path.name!r} with models")
+    module = importlib.util.spec_from_file_location(path.stem, path)
+    if module is None or module.loader is None:
+        raise SpecError(f"{path.name} is not a Python file")
+    loaded = importlib.util.module_from_spec(module)
+    try:
+        module.loader.exec_module(loaded)
+    except Exception as error:
+        kind = type(error).__name__
+        raise SpecError(f"{path.name} cannot be imported: {kind}") from error
+    return loaded
+
+
+def _open(key: str, value: Any, folder: Path) -> Any:  # noqa: ANN401
+    """Return a parameter as the model takes it: lists are frozen, paths whole."""
+    if key == "hierarchy" and isinstance(value, str):
+        return read_hierarchy(folder / value)
+    if key == "population" and isinstance(value, str):
+        return (folder / value).resolve()
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,145 @@
+"""What classes are held to, and whether they meet it, outside the kernels."""
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.encode.table import EncodedTable
+from core_mondrian.errors import InfeasibleError, SlowModelWarning, SpecError
+from core_mondrian.kernels.rules import PlainMeasure, compile_measure
+from core_mondrian.models.base import ClassCounts, Counts, PrivacyModel
+from core_mondrian.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """What every class is held to in one run of the engine."""
+
+    min_rows: int
+    table: tuple[Counts, ...]
+    """Rows by value, per sensitive column, of the table that classes are compared
+    with: the one that came in, or, once rows are suppressed, the released one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Sets of tuples, counted the way the models see them."""
+
+    rows: Counts
+    by_value: tuple[Counts, ...]
+    """Per sensitive column: rows of each set (axis 0) by value (axis 1)."""
+    persons: Counts | None
+
+
+def table_counts(table: EncodedTable, sensitive: int) -> Counts:
+    """Return the rows of the whole table by value of one sensitive column."""
+    codes = table.codes[:, len(table.columns) + sensitive]
+    n_values = table.sensitive[sensitive].n_values
+    counts = np.bincount(codes, weights=table.counts, minlength=n_values)
+    return counts.astype(np.int64)
+
+
+def first_standard(table: EncodedTable, spec: Spec) -> Standard:
+    """Return what the spec asks for, next to the table that came in."""
+    whole = tuple(table_counts(table, i) for i in range(len(table.sensitive)))
+    return Standard(spec.min_rows, whole)
+
+
+def tally(table: EncodedTable, group: NDArray[np.int64], n_groups: int) -> Tally:
+    """Count tuples by group, from 0 on; those of group -1 are in none."""
+    kept = group >= 0
+    numbers, rows = group[kept], table.counts[kept]
+    n_columns = len(table.columns)
+    by_value = []
+    for i, column in enumerate(table.sensitive):
+        codes = table.codes[kept, n_columns + i].astype(np.int64)
+        cells = numbers * column.n_values + codes
+        found = np.bincount(cells, weights=rows, minlength=n_groups * column.n_values)
+        by_value.append(found.astype(np.int64).reshape(n_groups, column.n_values))
+    persons = None
+    if table.n_units is not None:
+        pairs = np.unique(numbers * table.n_units + table.codes[kept, -1])
+        persons = np.bincount(pairs // table.n_units, minlength=n_groups)
+    counts = np.bincount(numbers, weights=rows, minlength=n_groups)
+    return Tally(counts.astype(np.int64), tuple(by_value), persons)
+
+
+def seen_by(
+    model: PrivacyModel, table: EncodedTable, counted: Tally, standard: Standard
+) -> ClassCounts:
+    """Return what one model sees of the sets."""
+    if model.column is None:
+        none = np.zeros((counted.rows.size, 0), dtype=np.int64)
+        return ClassCounts(counted.rows, none, persons=counted.persons)
+    at = [column.name for column in table.sensitive].index(model.column)
+    labels = table.sensitive[at].labels
+    by_value, whole = counted.by_value[at], standard.table[at]
+    return ClassCounts(counted.rows, by_value, labels, counted.persons, whole)
+
+
+def all_pass(
+    table: EncodedTable, spec: Spec, counted: Tally, standard: Standard
+) -> bool:
+    """Tell whether each set could be a class."""
+    return all(
+        model.passes(seen_by(model, table, counted, standard)).all()
+        for model in spec.models
+    )
+
+
+def check_feasible(table: EncodedTable, spec: Spec, standard: Standard) -> None:
+    """Raise unless the whole table could be one class; say what would be possible."""
+    one = tally(table, np.zeros(table.n_tuples, dtype=np.int64), 1)
+    for model in spec.models:
+        classes = seen_by(model, table, one, standard)
+        if model.holds(classes):
+            continue
+        size = int(classes.sizes[0])
+        who = "rows" if classes.persons is None else "persons"
+        if size < model.min_rows:
+            why = f"the table has {size} {who}, but one class needs {model.min_rows}"
+        else:
+            reached = model.reached(classes)
+            why = f"the whole table as one class reaches {reached:.6g}"
+        raise InfeasibleError(
+            f"{model.name} cannot be met: {why}",
+            hint=_hint(model, classes),
+        )
+
+
+def _hint(model: PrivacyModel, classes: ClassCounts) -> str:
+    nearest = model.nearest(classes)
+    if nearest is None:
+        return "bring more rows, or ask for less"
+    field, value = nearest
+    return f"{field} = {value:.6g} is the nearest that can be met"
+
+
+def compile_measures(spec: Spec) -> None:
+    """Compile what the models measure; say which of them cannot be."""
+    for model in spec.models:
+        measure = type(model).measure
+        if measure is not None and isinstance(compile_measure(measure), PlainMeasure):
+            warnings.warn(
+                f"{model.name}: the measure is not compiled, so it will be slow; "
+                "Numba compiles loops over numbers and arrays",
+                SlowModelWarning,
+                stacklevel=4,
+            )
+
+
+def check_measures(spec: Spec) -> None:
+    """Raise if a measure that runs as Python has failed."""
+    for model in spec.models:
+        measure = type(model).measure
+        compiled = None if measure is None else compile_measure(measure)
+        if isinstance(compiled, PlainMeasure) and compiled.error is not None:
+            kind, compiled.error = type(compiled.error).__name__, None
+            raise SpecError(f"the measure of {type(model).__name__} raised a {kind}")
+
+
+def released_standard(standard: Standard, counted: Tally) -> Standard:
+    """Return the standard with the released rows as the table."""
+    return replace(standard, table=tuple(c.sum(axis=0) for c in counted.by_value))
