@@ -42,9 +42,8 @@ from core_mondrian.kernels.losses import (
 from core_mondrian.kernels.rules import (
     add_record,
     add_to_side,
+    admits_sides,
     clear,
-    count_rest,
-    rules_admit,
 )
 
 # What has to be gained, as a share of what is lost: less is rounding. Not an amount:
@@ -321,12 +320,10 @@ def keep_best(
                     )
             done = candidates[i].last
             if is_better:
-                count_rest(
-                    models, finder.all_counts, finder.side_counts, finder.rest_counts
-                )
-                is_better = rules_admit(models, left, finder.side_counts) and (
-                    rules_admit(models, rows - left, finder.rest_counts)
-                )
+                is_better = admits_sides(
+                    models, rows, left,
+                    finder.all_counts, finder.side_counts, finder.rest_counts,
+                )  # fmt: skip
         if is_better:
             found[column].loss = candidates[i].loss
             found[column].rows = left

@@ -25,6 +25,7 @@ from core_mondrian.kernels.layout import (
 from core_mondrian.kernels.rules import (
     add_record,
     add_to_side,
+    admits_sides,
     clear,
     count_rest,
     rules_admit,
@@ -147,12 +148,10 @@ def balanced_run(
                 position += 1
         if min(left, rows - left) <= best_smaller:
             continue
-        if models.has_rules:
-            count_rest(models, work.all_counts, work.side_counts, work.pool_counts)
-            if not rules_admit(models, left, work.side_counts):
-                continue
-            if not rules_admit(models, rows - left, work.pool_counts):
-                continue
+        if models.has_rules and not admits_sides(
+            models, rows, left, work.all_counts, work.side_counts, work.pool_counts
+        ):
+            continue
         best = run
         best_smaller = min(left, rows - left)
     return best

@@ -20,6 +20,7 @@ from core_mondrian.kernels.layout import (
     VALUE_SET,
     Aims,
     Block,
+    Codes,
     Finder,
     Floats,
     Models,
@@ -27,7 +28,12 @@ from core_mondrian.kernels.layout import (
 )
 from core_mondrian.kernels.losses import box_loss
 from core_mondrian.kernels.nodes import add_node
-from core_mondrian.kernels.rules import change_counts, clear, rules_admit
+from core_mondrian.kernels.rules import (
+    add_record,
+    admits_sides,
+    change_side,
+    clear,
+)
 
 
 @kernel
@@ -68,58 +74,40 @@ def running_losses(
 
 
 @kernel
-def admits_both(
-    space: Space,
-    models: Models,
-    finder: Finder,
-    n_columns: int,
-    start: int,
-    stop: int,
-    taken: int,
-    rows: int,
-) -> bool:
-    """Tell whether the rules admit the first ``taken`` rows and the others."""
-    if not models.has_rules:
-        return True
-    rows_at = space.records.shape[1] - 2
-    clear(finder.side_counts, models)
-    clear(finder.rest_counts, models)
-    left = np.int64(taken)
-    for i in range(start, stop):
-        record = space.records[space.keys[i]]
-        n = np.int64(record[rows_at])
-        here = np.int64(min(left, n))
-        left -= here
-        if here > 0:
-            change_counts(finder.side_counts, models, record, n_columns, here)
-        if here < n:
-            change_counts(finder.rest_counts, models, record, n_columns, n - here)
-    return rules_admit(models, taken, finder.side_counts) and rules_admit(
-        models, rows - taken, finder.rest_counts
-    )
-
-
-@kernel
 def try_place(
-    space: Space,
     models: Models,
     finder: Finder,
     n_columns: int,
-    start: int,
-    stop: int,
     rows: int,
     loss: float,
     taken: int,
     column: int,
 ) -> None:
-    """Keep a place if it loses less than ``finder.found[n_columns]``."""
+    """Keep a place if it loses less than ``finder.found[n_columns]``.
+
+    ``finder.side_counts`` counts the ``taken`` rows before it.
+    """
     best = finder.found[n_columns]
-    if loss < best.loss * (1.0 - ROUNDING) and admits_both(
-        space, models, finder, n_columns, start, stop, taken, rows
+    if loss >= best.loss * (1.0 - ROUNDING):
+        return
+    if models.has_rules and not admits_sides(
+        models, rows, taken, finder.all_counts, finder.side_counts, finder.rest_counts
     ):
-        best.loss = loss
-        best.rows = taken
-        best.first = column
+        return
+    best.loss = loss
+    best.rows = taken
+    best.first = column
+
+
+@kernel
+def count_here(
+    models: Models, finder: Finder, record: Codes, n_columns: int, rows: int
+) -> None:
+    """Count ``rows`` more rows (or fewer) before the place that is looked at."""
+    if models.has_rules:
+        change_side(
+            finder.side_counts, finder.all_counts, models, record, n_columns, rows
+        )
 
 
 @entry_kernel
@@ -157,6 +145,10 @@ def find_best_place(
     best = finder.found[n_columns]
     best.first = -1
     best.loss = np.inf
+    if models.has_rules:
+        clear(finder.all_counts, models)
+        for i in range(start, stop):
+            add_record(finder.all_counts, models, records[i], n_columns)
     for active in range(n_active):
         column = finder.active[active]
         group_records(space, finder, column, start, stop)
@@ -165,21 +157,20 @@ def find_best_place(
         if active == 0:
             best.loss = rows * before[stop - 1]
         seen = np.int64(0)
+        clear(finder.side_counts, models)
         for i in range(start, stop):
-            n = np.int64(records[space.keys[i], rows_at])
+            record = records[space.keys[i]]
+            n = np.int64(record[rows_at])
             if seen >= least and rows - seen >= least:
                 loss = seen * before[i - 1] + (rows - seen) * after[i]
-                try_place(
-                    space, models, finder, n_columns, start, stop, rows, loss,
-                    seen, column,
-                )  # fmt: skip
+                try_place(models, finder, n_columns, rows, loss, seen, column)
             for taken in (np.int64(least), rows - np.int64(least)):
                 if seen < taken < seen + n:
                     loss = taken * before[i] + (rows - taken) * after[i]
-                    try_place(
-                        space, models, finder, n_columns, start, stop, rows, loss,
-                        taken, column,
-                    )  # fmt: skip
+                    count_here(models, finder, record, n_columns, taken - seen)
+                    try_place(models, finder, n_columns, rows, loss, taken, column)
+                    count_here(models, finder, record, n_columns, seen - taken)
+            count_here(models, finder, record, n_columns, n)
             seen += n
     return np.int64(best.first)
 

@@ -213,17 +213,45 @@ def add_record(counts: Counts, models: Models, record: Codes, n_columns: int) ->
 
 
 @kernel
+def change_side(
+    side: Counts,
+    whole: Counts,
+    models: Models,
+    record: Codes,
+    n_columns: int,
+    rows: int,
+) -> None:
+    """Count ``rows`` more rows of a record (or fewer) on one side of ``whole``.
+
+    Persons who are there with all their rows are counted as well.
+    """
+    change_counts(side, models, record, n_columns, rows)
+    if models.has_units:
+        person = record[n_columns + models.count_offset.size - 1]
+        every = rows_of_person(models, whole, person)
+        after = rows_of_person(models, side, person)
+        is_whole = np.int64(after == every) - np.int64(after - rows == every)
+        side[models.n_counts + 1] += is_whole
+
+
+@kernel
 def add_to_side(
     side: Counts, whole: Counts, models: Models, record: Codes, n_columns: int
 ) -> None:
-    """Count a record on one side of ``whole``; note a person who is there entirely."""
-    add_record(side, models, record, n_columns)
-    if models.has_units:
-        person = record[n_columns + models.count_offset.size - 1]
-        if rows_of_person(models, side, person) == rows_of_person(
-            models, whole, person
-        ):
-            side[models.n_counts + 1] += 1
+    """Count all rows of a record on one side of ``whole``."""
+    rows = np.int64(record[record.size - 2])
+    change_side(side, whole, models, record, n_columns, rows)
+
+
+@kernel
+def admits_sides(
+    models: Models, rows: int, taken: int, whole: Counts, side: Counts, rest: Counts
+) -> bool:
+    """Tell whether every model admits a side with ``taken`` rows, and the rest."""
+    if not rules_admit(models, taken, side):
+        return False
+    count_rest(models, whole, side, rest)
+    return rules_admit(models, rows - taken, rest)
 
 
 @kernel

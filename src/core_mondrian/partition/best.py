@@ -63,6 +63,9 @@ _EFFORTS = {
     "strong": _Effort(blocks=4, neighbours=5, passes=4, sample=8192),
     "max": _Effort(blocks=10, neighbours=10, passes=12, sample=8192),
 }
+# Where a class that fails may have parts that pass, cuts alone get stuck early, and a
+# little regrouping gains more than all else: t = 0.2 on Adult .234 -> .172.
+_FAST_IF_NOT_MONOTONE = _Effort(blocks=10, neighbours=2, passes=1, sample=3072)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +242,8 @@ def open_search(
 ) -> BestSearch:
     """Return the search as the spec asks for it, beta chosen if it is not given."""
     effort = _EFFORTS[policy.effort]
+    if policy.effort == "fast" and not models.is_monotone:
+        effort = _FAST_IF_NOT_MONOTONE
     regroups = effort.neighbours > 0 and not policy.disjoint
     aims = build_aims(table, spec)
     finders = [
