@@ -18,6 +18,7 @@ NAMES = [
     "Suppression",
     "anonymize",
     "load_spec",
+    "p_sensitize",
     "verify",
 ]
 
