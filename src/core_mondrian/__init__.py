@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from core_mondrian.models.k_anonymity import KAnonymity
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
+    from core_mondrian.sensitize import p_sensitize
     from core_mondrian.spec import Spec, load_spec
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ _HOMES = {
     "OriginalPolicy": "policies",
     "PaperPolicy": "policies",
     "Release": "release",
+    "p_sensitize": "sensitize",
     "Spec": "spec",
     "load_spec": "spec",
 }
@@ -68,6 +70,7 @@ __all__ = [
     "Suppression",
     "anonymize",
     "load_spec",
+    "p_sensitize",
     "verify",
 ]
 

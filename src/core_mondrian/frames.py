@@ -207,3 +207,93 @@ def _plain(array: pa.Array) -> pa.Array:
         wide = array.dictionary.cast(pa.large_string())
         array = pa.DictionaryArray.from_arrays(array.indices, wide)
     return array.dictionary_decode()
+
+
+def take_cells(
+    frame: nw.DataFrame[Any], name: str, new: pa.Array, places: NDArray[np.int64]
+) -> Any:  # noqa: ANN401
+    """Return the caller's kind of frame with the cells of one column rearranged.
+
+    Cell ``i`` is what stands at ``places[i]`` of the column followed by ``new``. The
+    column keeps its type, and everything else is the caller's.
+
+    Raises:
+        SpecError: a value of ``new`` does not fit into the column's type.
+    """
+    native = frame.to_native()
+    try:
+        if frame.implementation.is_pandas():
+            return _take_in_pandas(native, name, new, places)
+        if frame.implementation.is_polars():
+            return _take_in_polars(native, name, new, places)
+        if frame.implementation.is_pyarrow():
+            return _take_in_arrow(native, name, new, places)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        raise SpecError(
+            f"new values do not fit into column {name!r}",
+            hint="it may be a categorical that lists its values: add them first",
+        ) from None
+    raise SpecError(
+        f"frames of {frame.implementation} are not supported",
+        hint="pandas, polars and pyarrow tables work",
+    )
+
+
+def _take_in_pandas(
+    table: Any,  # noqa: ANN401
+    name: str,
+    new: pa.Array,
+    places: NDArray[np.int64],
+) -> Any:  # noqa: ANN401
+    import pandas as pd
+
+    column = table[name]
+    if len(new):
+        is_arrow = isinstance(column.dtype, pd.ArrowDtype)
+        more = new.to_pandas(types_mapper=pd.ArrowDtype if is_arrow else None)
+        is_listed = isinstance(column.dtype, pd.CategoricalDtype)
+        if is_listed and not more.isin(column.cat.categories).all():
+            raise ValueError  # pandas would make them missing
+        column = pd.concat([column, more.astype(column.dtype)])
+    whole = table.copy()
+    whole[name] = column.take(places).set_axis(table.index)
+    return whole
+
+
+def _take_in_polars(
+    table: Any,  # noqa: ANN401
+    name: str,
+    new: pa.Array,
+    places: NDArray[np.int64],
+) -> Any:  # noqa: ANN401
+    import polars as pl
+
+    column = table[name]
+    if len(new):
+        more = pl.Series(name, pl.from_arrow(new)).cast(column.dtype, strict=False)
+        if more.has_nulls():
+            raise ValueError
+        column = pl.concat([column, more])
+    return table.with_columns(column.gather(places))
+
+
+def _take_in_arrow(
+    table: pa.Table, name: str, new: pa.Array, places: NDArray[np.int64]
+) -> pa.Table:
+    at = table.column_names.index(name)
+    field = table.schema.field(at)
+    kind = field.type
+    column = pa.chunked_array([*table.column(at).chunks, _as_type(new, kind)], kind)
+    if pa.types.is_dictionary(kind):
+        column = column.unify_dictionaries()
+    elif pa.types.is_string_view(kind):  # which Arrow cannot take from
+        column = column.cast(pa.string())
+    return table.set_column(at, field, column.take(pa.array(places)).cast(kind))
+
+
+def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_dictionary(kind):
+        return array.cast(kind)
+    coded = array.cast(kind.value_type).dictionary_encode()
+    codes = coded.indices.cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(codes, coded.dictionary, ordered=kind.ordered)

@@ -21,6 +21,7 @@ NAMES = [
     "Suppression",
     "anonymize",
     "load_spec",
+    "p_sensitize",
     "verify",
 ]
 

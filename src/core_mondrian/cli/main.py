@@ -19,6 +19,7 @@ from core_mondrian import __version__
 from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.demo import show_demo
 from core_mondrian.cli.inspect import inspect_file
+from core_mondrian.cli.p_sensitize import p_sensitize_file
 from core_mondrian.cli.verify import verify_file
 from core_mondrian.errors import MondrianError
 
@@ -146,6 +147,7 @@ def main(
 
 app.command("anonymize")(_guarded(anonymize_file))
 app.command("verify")(_guarded(verify_file))
+app.command("p-sensitize")(_guarded(p_sensitize_file))
 app.command("inspect")(_guarded(inspect_file))
 app.command("demo")(_guarded(show_demo))
 

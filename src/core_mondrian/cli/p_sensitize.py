@@ -1,0 +1,197 @@
+"""core-mondrian p-sensitize: a release in, the same with some values changed out."""
+
+import json
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core_mondrian.cli.anonymize import (
+    AsJson,
+    NullValues,
+    QuasiIdentifiers,
+    SpecFile,
+    build_spec,
+    manifest_of,
+)
+from core_mondrian.errors import SpecError
+
+if TYPE_CHECKING:
+    from core_mondrian.sensitize import Sensitized
+
+
+def p_sensitize_file(
+    release: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+    *,
+    spec_file: SpecFile = None,
+    quasi_identifiers: QuasiIdentifiers = None,
+    sensitive: Annotated[
+        str,
+        typer.Option("--sensitive", metavar="COLUMN", help="Whose values may change."),
+    ],
+    p: Annotated[
+        int, typer.Option("--p", "-p", metavar="P", help="Values a class needs: 2.")
+    ],
+    k: Annotated[
+        int | None,
+        typer.Option("--k", "-k", metavar="K", help="Rows every class has, such as 5."),
+    ] = None,
+    probabilities: Annotated[
+        Path | None,
+        typer.Option(
+            "--probabilities",
+            metavar="FILE",
+            help="TOML lines 'value = 0.3'. Default: as often as values occur.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Draws other lots. Keep it to yourself.")
+    ] = 0,
+    missing: Annotated[
+        str,
+        typer.Option(
+            "--missing",
+            metavar="value|ignored",
+            help="A missing value is a value, or does not count.",
+        ),
+    ] = "value",
+    null_values: NullValues = None,
+    output: Annotated[
+        Path, typer.Option("--output", help="The changed table: CSV, Parquet, Arrow.")
+    ],
+    manifest: Annotated[
+        Path | None,
+        typer.Option("--manifest", help="What was changed. Default: beside it."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the files if they exist.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Change values of a sensitive column until every class of RELEASE has P of them.
+
+    RELEASE has classes of at least K rows already. The values that are changed are
+    false on purpose, and the manifest says so. No value of the table is ever printed.
+    """
+    flags = {
+        "quasi_identifiers": quasi_identifiers,
+        "k": k,
+        "null_values": null_values,
+    }
+    spec = build_spec(spec_file, flags, None)  # released labels are just values
+    record = manifest if manifest is not None else manifest_of(output)
+    _check_files(release, output, record, overwrite=overwrite)
+    table = _read(release, sensitive, spec.null_values)
+    from core_mondrian.sensitize import p_sensitize
+
+    chances = None
+    if probabilities is not None:
+        chances = _read_probabilities(probabilities, table, sensitive)
+    done = p_sensitize(
+        *(table, spec.quasi_identifiers, sensitive, p),
+        k if k is not None else spec.min_rows,
+        probabilities=chances,
+        seed=seed,
+        missing=missing,  # type: ignore[arg-type]  # checked there
+    )
+    _write(done, table, output, record, overwrite=overwrite)
+    with suppress(KeyboardInterrupt):  # the work is done and stays done
+        if as_json:
+            typer.echo(json.dumps(done.to_json(), ensure_ascii=False))
+        _summarize(done)
+        typer.echo(f"wrote {output} and {record}", err=True)
+
+
+def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -> None:
+    """Refuse what could not be written, and files that would replace each other."""
+    from core_mondrian.files.place import check_place, check_target
+
+    check_target(output, overwrite=overwrite, source=source)
+    if record.resolve() in (output.resolve(), source.resolve()):
+        raise SpecError(
+            f"{record}: the manifest needs a file of its own", hint="take another name"
+        )
+    check_place(record, overwrite=overwrite)
+
+
+def _read(source: Path, sensitive: str, null_values: tuple[str, ...]) -> Any:  # noqa: ANN401
+    """Return the table; cells of a CSV file stay the texts they are."""
+    from core_mondrian.files.read import read_table
+
+    return read_table(source, typed=(sensitive,), null_values=null_values, infer=False)
+
+
+def _read_probabilities(
+    file: Path,
+    table: Any,  # noqa: ANN401  # an Arrow table
+    sensitive: str,
+) -> dict[Any, float]:
+    """Read values and their probabilities, the values as the column has them."""
+    import pyarrow as pa
+
+    from core_mondrian.frames import check_columns, open_frame
+
+    check_columns(open_frame(table), (sensitive,))
+    chances = _read_toml(file)
+    kind = table.schema.field(sensitive).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    try:
+        values = pa.array(list(chances), pa.string()).cast(kind).to_pylist()
+    except pa.ArrowException:  # which quotes the value
+        raise SpecError(
+            f"{file}: some of {len(chances)} values are not {kind}",
+            hint=f"name values that column {sensitive!r} can hold",
+        ) from None
+    if len(set(values)) < len(values):
+        raise SpecError(f"{file}: names a value twice")
+    return dict(zip(values, chances.values(), strict=True))
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    """Read lines 'value = number' without telling a value when they are wrong."""
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"{file}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+        found = {"": {}}
+    if any(isinstance(chance, dict) for chance in found.values()):
+        raise SpecError(
+            f"{file}: not lines 'value = number' of TOML",
+            hint="put values in quotes, and name each once",
+        )
+    return found
+
+
+def _write(
+    done: "Sensitized[Any]",
+    table: Any,  # noqa: ANN401  # an Arrow table
+    output: Path,
+    record: Path,
+    *,
+    overwrite: bool,
+) -> None:
+    from core_mondrian.files.kinds import source_schema
+    from core_mondrian.files.place import write_files
+    from core_mondrian.files.write import table_writer
+
+    text = json.dumps(done.to_json(), ensure_ascii=False, indent=2) + "\n"
+    writer = table_writer(done.data, output, source=source_schema(table))
+    write_files({output: writer, record: text.encode()}, overwrite=overwrite)
+
+
+def _summarize(done: "Sensitized[Any]") -> None:
+    typer.echo(
+        f"classes     {done.n_classes}, the smallest has {done.k} rows, "
+        f"{done.n_classes_changed} were changed",
+        err=True,
+    )
+    typer.echo(
+        f"verified    {done.asked.k}-anonymity (reached {done.k}), "
+        f"{done.asked.p} values a class (reached {done.p})",
+        err=True,
+    )
+    typer.echo(f"drift       {done.drift:.6f} (total variation distance)", err=True)
+    typer.echo(done.summary, err=True)
