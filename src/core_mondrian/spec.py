@@ -172,13 +172,19 @@ class Spec:
 
 
 def _describe(model: PrivacyModel) -> dict[str, Any]:
-    told = {
-        "name": model.name,
-        "sensitive": model.column,
-        "parameters": list(model.parameters),
+    """Return a model's plain fields; what it protects by value is only counted."""
+    fields = {
+        item.name: getattr(model, item.name)
+        for item in dataclasses.fields(model)  # type: ignore[arg-type]
     }
-    if model.column is not None:
-        told["missing"] = "ignored" if model.skips_missing else "value"
+    told: dict[str, Any] = {"name": model.title, "model": type(model).__name__}
+    for name, value in fields.items():
+        if isinstance(value, int | float | str):
+            told[name] = value
+        elif isinstance(value, Hierarchy):
+            told[name] = hierarchy_digest(value)
+        elif isinstance(value, tuple):
+            told[f"n_{name}"] = len(value)
     return told
 
 

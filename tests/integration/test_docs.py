@@ -22,7 +22,7 @@ from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
 from core_mondrian.spec import _KEYS, Thresholds
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 UPDATES = os.environ.get("CORE_MONDRIAN_UPDATE_DOCS") == "1"

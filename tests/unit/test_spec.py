@@ -233,9 +233,7 @@ def test_json_form_is_plain_and_complete() -> None:
 
     plain = spec.to_json()
 
-    assert plain["models"] == [
-        {"name": "2-anonymity", "sensitive": None, "parameters": [2.0]}
-    ]
+    assert plain["models"] == [{"name": "2-anonymity", "model": "KAnonymity", "k": 2}]
     assert plain["suppress"] == "3"
     assert plain["policy"]["name"] == "paper"
     assert plain["thresholds"]["nmi"] is None

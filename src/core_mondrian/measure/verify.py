@@ -172,13 +172,13 @@ def _check(model: PrivacyModel, classes: ClassCounts) -> ModelResult:
     if passes.all():
         if not model.holds(classes):
             raise PrivacyViolation(
-                f"{model.name} fails: the table reaches {reached:.6g}",
+                f"{model.title} fails: the table reaches {reached:.6g}",
                 hint="do not give this table away",
             )
-        return ModelResult(model.name, reached)
+        return ModelResult(model.title, reached)
     failing = rows[~passes]
     raise PrivacyViolation(
-        f"{model.name} fails for {failing.size} of {rows.size} classes with "
+        f"{model.title} fails for {failing.size} of {rows.size} classes with "
         f"{int(failing.sum())} of {int(rows.sum())} rows; "
         f"the smallest of them has {int(failing.min())}",
         hint="do not give this table away",

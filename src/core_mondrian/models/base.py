@@ -84,7 +84,7 @@ class PrivacyModel:
 
     __slots__ = ()
 
-    measure: ClassVar[Measure | None] = None
+    measure: ClassVar[Callable[..., float] | None] = None
     """What is measured of each class; None: its size is all that counts."""
     is_monotone: ClassVar[bool] = False
     """Whether a class that fails has no part that passes; the engine prunes by it."""
@@ -99,6 +99,11 @@ class PrivacyModel:
         ]
         of = "" if self.column is None else f" of {self.column}"
         return f"{type(self).__name__} {', '.join(shown)}".rstrip() + of
+
+    @property
+    def title(self) -> str:
+        """The name, and what makes it weaker than it sounds."""
+        return f"{self.name}, missing ignored" if self.skips_missing else self.name
 
     @property
     def column(self) -> str | None:
@@ -191,23 +196,23 @@ class PrivacyModel:
         That is the field which is the limit; None if there is none, or no value of it
         is allowed.
         """
-        limits = self.limits()
-        limit = next((x for x in limits if math.isfinite(x)), math.nan)
-        wanted, is_small = limit, bool(classes.sizes.min() < self.min_rows)
-        if is_small:
-            wanted = float(self.min_rows)
+        if bool((classes.sizes < self.min_rows).any()):
+            wanted, near = float(self.min_rows), float(classes.sizes.min())
+            kinds: tuple[type, ...] = (int,)
+        else:
+            limits = self.limits()
+            wanted = next((x for x in limits if math.isfinite(x)), math.nan)
+            near, kinds = self.reached(classes), (int, float)
+            if not math.isfinite(near):
+                return None
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if type(value) not in kinds or float(value) != wanted:
                 continue
-            if float(value) != wanted:
-                continue
-            is_whole = isinstance(value, int)
-            near = float(classes.sizes.min())
-            if not is_small:
-                near = _rounded(self.reached(classes), limits, is_whole=is_whole)
-            if self._allows(item.name, int(near) if is_whole else near):
-                return item.name, near
+            for rounded in _rounded(near, self.limits()):
+                is_whole = type(value) is int and rounded.is_integer()
+                if self._allows(item.name, int(rounded) if is_whole else rounded):
+                    return item.name, rounded
         return None
 
     def _allows(self, field: str, value: float) -> bool:
@@ -226,17 +231,15 @@ class PrivacyModel:
         return not math.isfinite(value) or low <= value <= high
 
 
-def _rounded(reached: float, limits: Limits, *, is_whole: bool) -> float:
-    """Return a limit that ``reached`` meets, in few digits."""
+def _rounded(reached: float, limits: Limits) -> tuple[float, float]:
+    """Return limits that ``reached`` meets: a whole number, and one of few digits."""
     if limits.at_least > -math.inf:
-        return float(
-            math.floor(reached if is_whole else reached * 1e4)
-            / (1 if is_whole else 1e4)
-        )
+        return float(math.floor(reached)), math.floor(reached * 1e4) / 1e4
     margin = 1.0 if math.isfinite(limits.below) else 0.0
-    if is_whole:
-        return float(math.ceil(reached + margin))
-    return float((math.ceil(reached * 1e4) + margin) / 1e4)
+    return (
+        (math.ceil(reached * 1e4) + margin) / 1e4,
+        float(math.ceil(reached + margin)),
+    )
 
 
 def _distinct(rows: Counts) -> tuple[Counts, Counts]:

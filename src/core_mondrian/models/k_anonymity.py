@@ -1,9 +1,10 @@
 """k-anonymity: nobody stands in a group smaller than k."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from core_mondrian.errors import SpecError
 from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
+from core_mondrian.models.checks import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,16 +12,12 @@ class KAnonymity(PrivacyModel):
     """Every class holds at least ``k`` rows (Samarati and Sweeney 1998)."""
 
     k: int
-    is_monotone = True
+
+    is_monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int):
-            raise SpecError(f"k must be a whole number, got {type(self.k).__name__}")
-        if self.k < 2:
-            raise SpecError(
-                f"k-anonymity needs k >= 2, got k={self.k}",
-                hint="with k = 1 every row may stand alone: nothing is protected",
-            )
+        hint = "with k = 1 every row may stand alone: nothing is protected"
+        whole_number("k-anonymity", "k", self.k, 2, hint)
 
     @property
     def name(self) -> str:

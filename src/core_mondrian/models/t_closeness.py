@@ -1,0 +1,236 @@
+"""t-closeness: the sensitive values of a class are distributed as in the table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from core_mondrian.errors import SpecError
+from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.models.base import (
+    Counts,
+    Floats,
+    Limits,
+    MissingValues,
+    PrivacyModel,
+)
+from core_mondrian.models.checks import Interval, choice, number, sensitive_column
+
+Distance = Literal["equal", "ordered", "hierarchical"]
+
+_EQUAL = 0.0
+_ORDERED = 1.0
+_HIERARCHICAL = 2.0
+_END_OF_CHILD = -2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TCloseness(PrivacyModel):
+    """The distribution of every class is within ``t`` of that of the whole table.
+
+    How far is the earth mover's distance: how much of the distribution has to be moved,
+    times how far, where the farthest two values are 1 apart (Li, Li and
+    Venkatasubramanian, t-Closeness, 2007). With q the shares in the class, p in the
+    table, the ``distance`` is
+
+    - equal: any two values are 1 apart; ½ Σ |q(s) - p(s)|.
+    - ordered: neighbours among the m values of the table are 1 / (m - 1) apart;
+      Σ |(q(1) - p(1)) + … + (q(i) - p(i))| / (m - 1) over all i.
+    - hierarchical: two values are height(N) / H apart, where N is the lowest node of
+      ``hierarchy`` over both, its height the longest way down to a leaf, and H that of
+      the root; Σ height(N) / H · min(surplus, lack) over all inner nodes N, where the
+      surplus of N adds up q - p of those children that have more of the class than of
+      the table, and the lack p - q of the others.
+
+    Values rank as they are, texts that are all numbers as numbers; a missing value
+    ranks after all others, and hangs under the root of the hierarchy.
+    """
+
+    t: float
+    sensitive: str
+    distance: Distance = "equal"
+    hierarchy: Hierarchy | None = field(default=None, repr=False)
+    missing: MissingValues = "value"
+
+    def __post_init__(self) -> None:
+        hint = "no distance is above 1, and with t = 0 all classes are like the table"
+        number("t-closeness", "t", self.t, Interval(high=1.0, has_low=True), hint)
+        sensitive_column("t-closeness", self.sensitive, self.missing)
+        choice("distance", self.distance, ("equal", "ordered", "hierarchical"))
+        if self.distance != "hierarchical" and self.hierarchy is not None:
+            raise SpecError(
+                f"distance {self.distance!r} has no use for a hierarchy",
+                hint="with a hierarchy, the distance is 'hierarchical'",
+            )
+        if self.distance == "hierarchical" and not isinstance(
+            self.hierarchy, Hierarchy
+        ):
+            found = type(self.hierarchy).__name__
+            raise SpecError(
+                f"hierarchical distance needs a hierarchy, got {found}",
+                hint=f"give the hierarchy of {self.sensitive!r}",
+            )
+
+    def __eq__(self, other: object) -> bool:
+        # Hierarchies hold arrays, which do not compare as the fields of a value do.
+        return isinstance(other, TCloseness) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._key.__hash__()
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        tree = self.hierarchy
+        shape = () if tree is None else (tree.labels, *tree.n_children.tolist())
+        return (self.t, self.sensitive, self.distance, self.missing, shape)
+
+    # One function for all three: the compiler takes no helper from outside, and the
+    # counts times rows are whole numbers, exact below 2**31 rows.
+    @staticmethod
+    def measure(  # noqa: C901, PLR0912, PLR0915
+        rows: int, counts: Counts, table: Counts, parameters: Floats
+    ) -> float:
+        """Return the earth mover's distance; parameters say which, and the tree."""
+        total = 0
+        for i in range(table.size):
+            total += table[i]
+        scale = float(rows) * float(total)
+        if parameters[0] == _EQUAL:
+            gained = 0
+            for i in range(counts.size):
+                difference = counts[i] * total - table[i] * rows
+                if difference > 0:
+                    gained += difference
+            return float(gained / scale)
+        moved = 0.0
+        if parameters[0] == _ORDERED:
+            n_steps = -1
+            carried = 0
+            for j in range(1, parameters.size):
+                i = int(parameters[j])
+                if table[i] > 0:
+                    carried += counts[i] * total - table[i] * rows
+                    moved += abs(carried)
+                    n_steps += 1
+            return float(moved / (scale * max(1, n_steps)))
+        extra = 0
+        surplus = 0
+        lack = 0
+        for j in range(1, parameters.size):
+            item = parameters[j]
+            if item >= 0.0:
+                i = int(item)
+                extra += counts[i] * total - table[i] * rows
+            elif item == _END_OF_CHILD:
+                surplus += max(0, extra)
+                lack += max(0, -extra)
+                extra = 0
+            else:
+                moved -= item * min(surplus, lack)
+                surplus = 0
+                lack = 0
+        return float(moved / scale)
+
+    @property
+    def name(self) -> str:
+        return f"{self.t}-closeness of {self.sensitive} ({self.distance})"
+
+    def limits(self) -> Limits:
+        return Limits(at_most=self.t)
+
+    def bind(self, labels: Sequence[object]) -> Sequence[float]:
+        """Return which distance it is; then the order of values, or all nodes.
+
+        Of each node with at least two children that cover values of the column: for
+        each of these children the values it covers, and an end; then -height / H.
+
+        Raises:
+            SpecError: the hierarchy lacks a value of the column.
+        """
+        if self.distance == "ordered":
+            last = [] if self.skips_missing else [len(labels)]
+            return (_ORDERED, *_ascending(labels), *last)
+        if self.hierarchy is None:
+            return (_EQUAL,)
+        values = self._values_by_leaf(labels, self.hierarchy)
+        children = _children_with_values(self.hierarchy, values)
+        if not self.skips_missing:
+            children[0].append([len(labels)])
+        heights = _heights(self.hierarchy)
+        flat = [_HIERARCHICAL]
+        for node, below in enumerate(children):
+            if len(below) > 1:
+                flat += [x for child in below for x in (*child, _END_OF_CHILD)]
+                flat.append(-heights[node] / heights[0])
+        return flat
+
+    def _values_by_leaf(
+        self, labels: Sequence[object], hierarchy: Hierarchy
+    ) -> Mapping[int, list[int]]:
+        """Return which values stand at each leaf that has any."""
+        leaf_of = {label: leaf for leaf, label in enumerate(hierarchy.leaves)}
+        leaves = [leaf_of.get(_as_text(label)) for label in labels]
+        if n_unknown := leaves.count(None):
+            raise SpecError(
+                f"the hierarchy of {self.sensitive!r} does not cover {n_unknown} of"
+                f" {len(labels)} values in the data",
+                hint="add a line for each of them",
+            )
+        values: dict[int, list[int]] = {}
+        for value, leaf in enumerate(leaves):
+            if leaf is not None:
+                values.setdefault(leaf, []).append(value)
+        return values
+
+
+def _ascending(labels: Sequence[object]) -> list[int]:
+    """Return the order of the values; texts that are all numbers rank as numbers.
+
+    A CSV file has no types, and a column that is not generalized stays as it is.
+    """
+    places = list(range(len(labels)))
+    try:
+        numbers = [float(label) for label in labels if isinstance(label, str)]
+    except ValueError:
+        return places
+    if len(numbers) < len(labels):
+        return places
+    return sorted(places, key=lambda place: numbers[place])
+
+
+def _as_text(label: object) -> str:
+    """Write a value as the hierarchies of quasi-identifiers have it."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def _children_with_values(
+    hierarchy: Hierarchy, values: Mapping[int, Iterable[int]]
+) -> list[list[list[int]]]:
+    """Return, for each node, the values below each of its children that has any."""
+    below = [
+        [value for leaf in range(low, high + 1) for value in values.get(leaf, ())]
+        for low, high in zip(
+            hierarchy.low.tolist(), hierarchy.high.tolist(), strict=True
+        )
+    ]
+    return [
+        [below[child] for child in _children(hierarchy, node) if below[child]]
+        for node in range(len(below))
+    ]
+
+
+def _heights(hierarchy: Hierarchy) -> list[int]:
+    """Return the longest way from each node down to a leaf."""
+    heights = [0] * len(hierarchy.labels)
+    for node in range(len(heights) - 1, -1, -1):  # children come after their parents
+        below = [heights[child] + 1 for child in _children(hierarchy, node)]
+        heights[node] = max(below, default=0)
+    return heights
+
+
+def _children(hierarchy: Hierarchy, node: int) -> range:
+    first = int(hierarchy.first_child[node])
+    return range(first, first + int(hierarchy.n_children[node]))
