@@ -7,7 +7,13 @@ from typing import Any, TypeVar
 
 import narwhals as nw
 
-from core_mondrian.encode.encoder import Encoded, collapse, divide, encode
+from core_mondrian.encode.encoder import (
+    Encoded,
+    collapse,
+    divide,
+    encode,
+    without_population,
+)
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.frames import (
     blank_cells,
@@ -79,7 +85,7 @@ def anonymize(
     )
     stages.end("partition")
     stages.report("recode")
-    divided = _divide_rows(frame, encoded, grown, spec)
+    divided = without_population(_divide_rows(frame, encoded, grown, spec))
     recoded = recode(divided, grown, spec)
     released = _release_rows(frame, recoded, spec)
     stages.end("recode")

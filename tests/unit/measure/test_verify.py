@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
-from core_mondrian.measure.verify import code_column, verify
+from core_mondrian.measure.counting import code_column
+from core_mondrian.measure.verify import verify
 from core_mondrian.models.base import Limits, PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.spec import Spec
