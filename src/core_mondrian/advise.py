@@ -15,10 +15,15 @@ from core_mondrian.api import Progress, Stages, check_threads, take_in
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.encoder import Encoded
 from core_mondrian.encode.table import EncodedTable
-from core_mondrian.errors import InfeasibleError, MondrianError, SpecError
+from core_mondrian.errors import (
+    InfeasibleError,
+    MondrianError,
+    PrivacyViolation,
+    SpecError,
+)
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import ModelResult
-from core_mondrian.models.base import ClassCounts, PrivacyModel
+from core_mondrian.models.base import ClassCounts, PrivacyModel, admits
 from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.partition.scheduler import run_tasks, useful_threads
 from core_mondrian.recode import recode_classes, release_digest
@@ -72,7 +77,7 @@ class Problem:
     message: str
     hint: str | None
     is_infeasible: bool
-    """Whether no release satisfies the models; else the models refuse the value."""
+    """Whether no release satisfies the models; else they refuse the value itself."""
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
@@ -162,9 +167,10 @@ class Sweep:
             raise SpecError(problems[0].message, hint=problems[0].hint)
         limits = ", ".join(f"{name} {value:g}" for name, value in self.limits.items())
         raise InfeasibleError(
-            f"none of {len(self.points)} combinations is feasible: "
-            f"{infeasible[0].message}",
-            hint=f"all rows as one class reach {limits}; no release reaches more",
+            f"none of {len(self.points)} points is feasible: {infeasible[0].message}",
+            hint=f"all rows as one class reach {limits}; no release reaches more"
+            if limits
+            else infeasible[0].hint,
         )
 
 
@@ -259,13 +265,13 @@ def _try_point(encoded: Encoded, spec: Spec, task: _Task) -> Point:
     try:
         asked = _with_parameters(spec, task.parameters)
         figures = _find_figures(encoded, asked, task)
-    except (InfeasibleError, SpecError) as error:
+    except (InfeasibleError, PrivacyViolation, SpecError) as error:
         return Point(task.parameters, asked, None, _problem(error))
     return Point(task.parameters, asked, figures, None)
 
 
 def _problem(error: MondrianError) -> Problem:
-    return Problem(error.message, error.hint, isinstance(error, InfeasibleError))
+    return Problem(error.message, error.hint, not isinstance(error, SpecError))
 
 
 def _with_parameters(spec: Spec, parameters: Mapping[str, float]) -> Spec:
@@ -312,16 +318,38 @@ def _highest_risk(found: Measures) -> float | None:
 def _reached(
     spec: Spec, table: EncodedTable, classes: ReleasedClasses
 ) -> tuple[ModelResult, ...]:
-    """Return what each model finds in the classes, as the verifier will."""
-    places = {column.name: i for i, column in enumerate(table.sensitive)}
+    """Return what each model finds in the classes, as the verifier will.
+
+    Raises:
+        PrivacyViolation: a class fails; `anonymize` would not give such a release.
+    """
     results = []
     for model in spec.models:
-        by_value = np.zeros((classes.n_classes, 0), dtype=np.int64)
-        if model.sensitive is not None:
-            by_value = _by_value(table, classes, places[model.sensitive])
-        reached = model.reached(ClassCounts(classes.rows, by_value))
-        results.append(ModelResult(model.name, float(reached)))
+        counts = _counts(model, table, classes)
+        if not _passes(model, counts):
+            raise PrivacyViolation(
+                f"{model.name} fails for what would be released", hint="ask for less"
+            )
+        results.append(ModelResult(model.name, float(model.reached(counts))))
     return tuple(results)
+
+
+def _passes(model: PrivacyModel, classes: ClassCounts) -> bool:
+    """Tell whether every class passes."""
+    counts = zip(classes.rows.tolist(), classes.by_value, strict=True)
+    table = classes.table
+    return all(admits(model, n, values, table) for n, values in counts)
+
+
+def _counts(
+    model: PrivacyModel, table: EncodedTable, classes: ReleasedClasses
+) -> ClassCounts:
+    """Return the classes as the model sees them."""
+    places = {column.name: i for i, column in enumerate(table.sensitive)}
+    by_value = np.zeros((classes.n_classes, 0), dtype=np.int64)
+    if model.sensitive is not None:
+        by_value = _by_value(table, classes, places[model.sensitive])
+    return ClassCounts(classes.rows, by_value)
 
 
 def _by_value(
@@ -345,15 +373,18 @@ def _by_value(
 def _limits(
     table: EncodedTable, spec: Spec, vary: Mapping[str, Sequence[float]]
 ) -> dict[str, float]:
-    """Return, per parameter, what the whole table reaches as one class."""
+    """Return, per parameter, what the whole table reaches as one class.
+
+    What a model with several parameters reaches may be any of them: it has no limit.
+    """
     of_tuple = np.zeros(table.n_tuples, dtype=np.int32)
     everyone = ReleasedClasses(of_tuple, np.array([table.n_rows]), (), ())
-    reached = _reached(spec, table, everyone)
     limits: dict[str, float] = {}
-    for model, result in zip(spec.models, reached, strict=True):
-        for name in parameters_of(model):
-            if name in vary:
-                limits.setdefault(name, result.reached)
+    for model in spec.models:
+        names = parameters_of(model)
+        if len(names) == 1 and names[0] in vary:
+            reached = model.reached(_counts(model, table, everyone))
+            limits.setdefault(names[0], float(reached))
     return limits
 
 
