@@ -218,6 +218,7 @@ class _Loads(HTMLParser):
     ("arguments", "code", "message"),
     [
         pytest.param(["--k", "5,x"], 2, "values of 'k' are numbers", id="no number"),
+        pytest.param(["--k", "nan"], 2, "values of 'k' are numbers", id="not finite"),
         pytest.param(["--k", ""], 2, "values of 'k' are numbers", id="empty"),
         pytest.param(["--k", "0,1"], 2, "k >= 2", id="no k at all"),
         pytest.param(["--vary", "l=2,3"], 2, "no model has a parameter 'l'", id="l"),

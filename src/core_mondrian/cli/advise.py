@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -130,12 +131,15 @@ def _read_vary(k: str | None, vary: list[str]) -> dict[str, list[float]]:
 
 def _number(text: str, name: str) -> float:
     try:
-        return int(text) if text.strip().lstrip("+-").isdigit() else float(text)
+        value = int(text) if text.strip().lstrip("+-").isdigit() else float(text)
     except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
         raise SpecError(
             f"the values of {name!r} are numbers with commas between",
             hint=f"such as {name}=2,5,10",
-        ) from None
+        )
+    return value
 
 
 def _base_spec(options: Mapping[str, Any]) -> "Spec":
