@@ -84,8 +84,13 @@ def verify(
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
-    unit = () if spec.unit is None else (spec.unit,)
-    frame = _frame(data, (*spec.quasi_identifiers, *spec.sensitive, *unit))
+    frame = _frame(data, (*spec.quasi_identifiers, *spec.sensitive))
+    if spec.unit is not None and spec.unit not in frame.columns:
+        raise SpecError(
+            f"without {spec.unit!r} the persons of a class cannot be counted",
+            hint="a release leaves it out: join it back on to recount, or verify "
+            "without a unit, which counts rows",
+        )
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
     n_rows = len(frame)
