@@ -186,7 +186,7 @@ def _sweep(
     # Of the default, at least one value stays, to say why it is not feasible.
     default = [k for k in _DEFAULT_K if k <= table.num_rows] or [_DEFAULT_K[0]]
     vary = {name: values or default for name, values in asked.items()}
-    tell_compiling()
+    tell_compiling(spec)
     with show_progress() as progress:
         return sweep(table, spec, vary, threads=threads, progress=progress)
 

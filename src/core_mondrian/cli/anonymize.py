@@ -305,20 +305,24 @@ def _anonymize(
     )
     from core_mondrian.api import anonymize
 
-    tell_compiling()
+    tell_compiling(spec)
     with show_progress() as progress:
         release = anonymize(table, spec, threads=threads, progress=progress)
     return release, source_schema(table)
 
 
-def tell_compiling() -> None:
+def tell_compiling(spec: "Spec | None" = None) -> None:
     """Say on stderr why the first run on a machine takes longer."""
     from core_mondrian.kernels.exact import find_exact_cuts
     from core_mondrian.kernels.grow import grow_below
     from core_mondrian.kernels.jit import is_ready
+    from core_mondrian.kernels.regroup import regroup_classes
+    from core_mondrian.partition.best import does_regroup
 
     if not (is_ready(find_exact_cuts) and is_ready(grow_below)):
         typer.echo("compiling the engine, once: about a minute", err=True)
+    elif spec is not None and does_regroup(spec) and not is_ready(regroup_classes):
+        typer.echo("compiling more of the engine, once: some 20 seconds", err=True)
 
 
 def _write(
