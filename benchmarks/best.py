@@ -214,7 +214,7 @@ class Bench:
 
     def _spec(self, case: Case) -> "Spec":
         from core_mondrian import KAnonymity, Spec
-        from core_mondrian.hierarchy import read_hierarchy
+        from core_mondrian.hierarchies.read import read_hierarchy
         from core_mondrian.policies import POLICIES, BestPolicy
 
         policy = POLICIES[case.policy]()

@@ -83,7 +83,7 @@ def anonymize(
     released = _release_rows(frame, recoded, spec)
     stages.end("recode")
     stages.report("verify")
-    verification = verify(released, spec, budget=grown.budget)
+    verification = verify(released, built(spec, encoded), budget=grown.budget)
     if spec.unit is not None:
         released = drop_column(released, spec.unit)
     n_suppressed = grown.tree.n_suppressed
@@ -99,7 +99,7 @@ def anonymize(
         verification=verification,
         n_rows=encoded.table.n_rows,
         n_suppressed=n_suppressed,
-        n_blanked=grown.n_blanked,
+        n_blanked=encoded.n_blanked + grown.n_blanked,
         budget=grown.budget,
         seconds=stages.seconds,
         beta=grown.beta,
@@ -128,6 +128,13 @@ def take_in(
     encoded = collapse(coded)
     stages.end("collapse")
     return frame, encoded
+
+
+def built(spec: Spec, encoded: Encoded) -> Spec:
+    """Return the spec with the hierarchies that the table was encoded with."""
+    trees = {column.name: column.hierarchy for column in encoded.table.columns}
+    found = {name: tree for name in spec.hierarchies if (tree := trees[name])}
+    return replace(spec, hierarchies=found)
 
 
 def _divide_rows(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from core_mondrian import __version__
 from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.encode.table import EncodedTable
+from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.quality import Shortfall, check, score
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
@@ -34,7 +35,8 @@ class Release(Generic[FrameT]):
     n_rows: int
     n_suppressed: int
     n_blanked: int
-    """Cells blanked to repair missing patterns too small for a class."""
+    """Cells blanked: those that a hierarchy does not cover, if the spec says so, and
+    those that repair missing patterns too small for a class."""
     budget: int
     """Rows that might have been suppressed."""
     seconds: dict[str, float]
@@ -60,6 +62,12 @@ class Release(Generic[FrameT]):
     def input_digest(self) -> str:
         """SHA-256 of the quasi-identifiers and sensitive values that came in."""
         return input_digest(self._encoded)
+
+    @property
+    def hierarchies(self) -> dict[str, Hierarchy]:
+        """The trees that were released with, those of builders as they came out."""
+        trees = {c.name: c.hierarchy for c in self._encoded.table.columns}
+        return {name: tree for name in self.spec.hierarchies if (tree := trees[name])}
 
     @cached_property
     def _measures(self) -> Measures:
