@@ -35,8 +35,8 @@ class Hierarchy:
 
     @cached_property
     def leaf_nodes(self) -> NDArray[np.intp]:
-        """The node of each leaf number."""
-        nodes = np.flatnonzero(self.n_children == 0)
+        """The node of each leaf number; a root alone is none."""
+        nodes = np.flatnonzero(self.n_children == 0)[: self.n_leaves]
         return nodes[np.argsort(self.low[nodes], kind="stable")]
 
     @cached_property

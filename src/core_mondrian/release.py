@@ -13,6 +13,7 @@ from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.quality import Shortfall, check, score
+from core_mondrian.measure.savings import Saving, find_savings
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
 from core_mondrian.partition.funnel import Funnel
@@ -76,6 +77,13 @@ class Release(Generic[FrameT]):
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""
         return self._measures
+
+    def savings(self) -> tuple[Saving, ...]:
+        """Return what hierarchies would have saved in the same classes."""
+        encoded, classes = self._encoded, self._recoded.classes
+        return find_savings(
+            *(self._pieces, encoded.values, classes, self.spec, self.measures())
+        )
 
     def tree_table(self) -> pa.Table:
         """Return the partition tree as an Arrow table, one row per node."""

@@ -1,6 +1,7 @@
 """The hierarchy of a column, built from its values if the spec says how."""
 
 from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,8 @@ from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.learned import MOST_CODES, Learned
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.spec import Spec
+
+Codes: TypeAlias = NDArray[np.integer[Any]]
 
 
 def build_tree(
@@ -37,7 +40,11 @@ def texts_of(ranked: Ranked) -> list[str]:
 
 
 def learn_tree(builder: Learned, name: str, columns: Mapping[str, Ranked]) -> Hierarchy:
-    """Return a hierarchy learned from the other ``columns``, or those it names."""
+    """Return a hierarchy learned from the other ``columns``, or those it names.
+
+    Raises:
+        SpecError: it is to be learned from a column that is not there.
+    """
     others = builder.columns or tuple(other for other in columns if other != name)
     if absent := sorted(set(others) - set(columns) | set(others) & {name}):
         raise SpecError(
@@ -45,36 +52,50 @@ def learn_tree(builder: Learned, name: str, columns: Mapping[str, Ranked]) -> Hi
             hint=f"other columns here: {[other for other in columns if other != name]}",
         )
     own = columns[name]
-    profiles = [_count(own, columns[other]) for other in others]
+    profiles = [
+        count_profile(
+            own.codes,
+            len(own.values),
+            few_codes(
+                other.codes, len(other.values), is_number=is_ordered(other.values.type)
+            ),
+        )
+        for other in (columns[other] for other in others)
+    ]
     return builder.build(texts_of(own), profiles)
 
 
-def _count(own: Ranked, other: Ranked) -> NDArray[np.int64]:
-    """Count rows by value (axis 0) and by what the other column has (axis 1)."""
-    n = len(own.values)
-    groups = _few(other)
-    width = int(groups.max(initial=0)) + 1
-    pairs = own.codes.astype(np.int64) * width + groups[other.codes]
-    counts = np.bincount(pairs, minlength=(n + 1) * width)
+def count_profile(
+    own: Codes, n: int, other: Codes, rows: Codes | None = None
+) -> NDArray[np.int64]:
+    """Count rows by value (axis 0) and by what the other column has (axis 1).
+
+    ``rows``: how many each pair of codes stands for; None: one.
+    """
+    width = int(other.max(initial=0)) + 1
+    pairs = own.astype(np.int64) * width + other
+    counts = np.bincount(pairs, rows, minlength=(n + 1) * width).astype(np.int64)
     return counts.reshape(n + 1, width)[:n]
 
 
-def _few(ranked: Ranked) -> NDArray[np.int64]:
-    """Return a number below `MOST_CODES` for each code; missing has its own.
+def few_codes(
+    codes: Codes, n: int, rows: Codes | None = None, *, is_number: bool
+) -> NDArray[np.int64]:
+    """Return a column as numbers below `MOST_CODES`; code ``n``, missing, has its own.
 
     Numbers are grouped by how many rows are below, labels by frequency: the most
     frequent ones are told apart.
     """
-    n = len(ranked.values)
     if n < MOST_CODES:
-        return np.arange(n + 1)
-    rows = np.bincount(ranked.codes, minlength=n + 1)[:n]
+        return codes.astype(np.int64)
+    counts = np.bincount(codes, rows, minlength=n + 1).astype(np.int64)[:n]
     most = MOST_CODES - 1
-    if is_ordered(ranked.values.type):
-        below = np.cumsum(rows) - rows
-        groups = below * most // max(int(rows.sum()), 1)
+    if is_number:
+        below = np.cumsum(counts) - counts
+        groups = below * most // max(int(counts.sum()), 1)
     else:
         groups = np.full(n, most - 1)
-        order = np.argsort(-rows, kind="stable")[: most - 1]
+        order = np.argsort(-counts, kind="stable")[: most - 1]
         groups[order] = np.arange(order.size)
-    return np.append(groups, most)
+    number: NDArray[np.int64] = np.append(groups, most)[codes]
+    return number

@@ -25,7 +25,7 @@ class Ranges(Builder):
     """Numbers in intervals that hold their lower end, not their upper: [20, 25).
 
     >>> Ranges(widths=(5, 10)).build([21, 22, 26]).labels
-    ('*', '[20, 25)', '[25, 30)', '21', '22', '26')
+    ('*', '[20, 30)', '[20, 25)', '[25, 30)', '21', '22', '26')
     >>> Ranges(widths=(10,), above=30).build([21, 31, 99]).labels
     ('*', '[20, 30)', '≥ 30', '21', '31', '99')
     """

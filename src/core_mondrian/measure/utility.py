@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -180,6 +181,13 @@ def measure(table: EncodedTable, classes: ReleasedClasses, spec: Spec) -> Measur
         ncp_set=_mean([column.ncp_set for column in columns]),
         columns=columns,
     )
+
+
+def tree_loss(table: EncodedTable, classes: ReleasedClasses, q: int) -> float | None:
+    """Return what category ``q`` of the classes loses by the column's hierarchy."""
+    grouping = _group(table, classes)
+    cells = next(islice(_cells(table, classes, grouping), q, None))
+    return _charge(_category_ncp(cells, grouping)[1], grouping)
 
 
 def scale_nmi(share: float, entropy: float) -> float | None:
