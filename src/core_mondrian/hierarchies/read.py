@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -246,15 +245,13 @@ def _places_of_nodes(found: object, where: str) -> dict[str, str]:
 
 def _with_default_sizes(nodes: _Nodes, sizes: list[Any], where: str) -> Hierarchy:
     """Refuse sizes that are not the default: RILM is measured with it."""
-    tree = nodes.tree()
-    ours: dict[str, list[float]] = {}
-    for label, size in zip(tree.labels, tree.sizes.tolist(), strict=True):
-        ours.setdefault(label, []).append(size)
-    for place, label, size in zip(nodes.places, nodes.labels, sizes, strict=True):
-        is_given = isinstance(size, int | float) and not math.isnan(size)
-        if is_given and not any(math.isclose(size, own) for own in ours[label]):
-            raise DataError(
-                f"{where}, {place}: a size that is not 10**level - 1",
-                hint="sizes of one's own are not supported; leave them out (null)",
-            )
+    tree = nodes.tree()  # level by level, as the nodes were met
+    numbers = [x if isinstance(x, int | float) else np.nan for x in sizes]
+    given = np.array(numbers, dtype=np.float64)
+    wrong = np.flatnonzero(np.isfinite(given) & ~np.isclose(given, tree.sizes))
+    if wrong.size:
+        raise DataError(
+            f"{where}, {nodes.places[wrong[0]]}: a size that is not 10**level - 1",
+            hint="sizes of one's own are not supported; leave them out (null)",
+        )
     return tree
