@@ -515,6 +515,7 @@ def test_a_bug_is_told_without_the_message_of_the_error(
 INTERRUPTED = """
 import os, signal, sys
 import core_mondrian.files.write as files
+from core_mondrian.cli.main import run
 write = files._write_parquet
 def interrupt(*arguments):
     write(*arguments)
