@@ -152,11 +152,7 @@ class PrivacyModel:
         counts, where = _distinct(classes.by_value)
         parameters = np.array(self.bind(classes.labels), dtype=np.float64)
         table = classes.table
-        if not classes.by_value.shape[1]:
-            counts, where = classes.by_value, np.arange(classes.rows.size)
-            rows = classes.rows
-        else:
-            rows = counts.sum(axis=1)
+        rows = counts.sum(axis=1) if counts.shape[1] else classes.rows
         if self.skips_missing:
             counts, table, rows = counts[:, :-1], table[:-1], rows - counts[:, -1]
         found = np.full(rows.size, np.nan)
