@@ -1,6 +1,7 @@
 """Recount a released table, by means that share nothing with the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -101,13 +102,25 @@ def verify(
     Rows with the same quasi-identifiers are a class; a missing value is a value. Where
     the spec names a unit, the table has to have it, and persons are counted. If the
     spec blanks suppressed rows, all-blank rows are no class as long as there are
-    at most ``budget`` of them (None: what the spec allows for a table of this size).
+    at most ``budget`` of them (None: what the spec allows for a table of this size);
+    or they are one, if the table passes only then.
 
     Raises:
         PrivacyViolation: a class fails, or an identifier was not removed.
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
+    try:
+        return _recount(data, spec, budget)
+    except PrivacyViolation:
+        if spec.suppressed == "blank":
+            # A class of rows without any value looks as if it were suppressed.
+            with suppress(PrivacyViolation):
+                return _recount(data, replace(spec, suppressed="drop"), budget)
+        raise
+
+
+def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verification:
     unit = () if spec.unit is None else (spec.unit,)
     frame = _frame(data, (*spec.quasi_identifiers, *spec.sensitive, *unit))
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
@@ -319,7 +332,19 @@ def _code_objects(values: Sequence[object]) -> Coded:
         key = _hashable(value)
         codes[i] = -1 if key is None else numbers.setdefault(key, len(numbers))
     codes[codes < 0] = len(numbers)
-    return Coded(codes, len(numbers) + 1, list(numbers))
+    labels = _ascending(numbers)
+    ranks = np.empty(len(numbers) + 1, dtype=np.int64)
+    ranks[[numbers[label] for label in labels]] = np.arange(len(labels))
+    ranks[-1] = len(labels)
+    return Coded(ranks[codes], len(labels) + 1, labels)
+
+
+def _ascending(values: Iterable[Any]) -> list[object]:
+    """Return values as they rank; by kind and spelling if they have no order."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
 def _hashable(value: object) -> object:
