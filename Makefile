@@ -14,7 +14,7 @@ help:
 	@echo "make bench-reference  the same table through the paper's own code (minutes)"
 	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
-	@echo "make pictures         the paintings of docs/best.md"
+	@echo "make pictures         the pictures of the docs"
 	@echo "make clean            remove what make made"
 
 # The stamp is newer than pyproject.toml when the environment is as it asks.

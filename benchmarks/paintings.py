@@ -1,8 +1,10 @@
-"""Paint one table as several policies cut it, into docs/pictures/.
+"""Draw the pictures of the docs, into docs/pictures/.
+
+One table is painted as several policies cut it, and the command `advise` is drawn.
 
     python -m benchmarks.paintings [--check]
 
-The table is made up (`census`), so the pictures are the same wherever they are made;
+The tables are made up (`census`), so the pictures are the same wherever they are made;
 --check writes nothing and leaves with 1 if a picture is not what stands there.
 """
 
@@ -15,6 +17,10 @@ FOLDER = ROOT / "docs" / "pictures"
 ROWS = 3_000
 K = 40
 COLUMNS = ("age", "hours_per_week")
+# The example of docs/choosing-k.md.
+ADVISED_ROWS = 5_000
+ADVISED_COLUMNS = ("age", "sex", "occupation", "native_country")
+ADVISED_K = (2, 5, 10, 20, 50, 100)
 
 
 def main() -> None:
@@ -22,7 +28,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
     outdated = []
-    for name, picture in paintings().items():
+    for name, picture in {**paintings(), "advise": trade_off()}.items():
         path = FOLDER / f"{name}.svg"
         if asked.check:
             if not path.exists() or path.read_text(encoding="utf-8") != picture:
@@ -72,6 +78,18 @@ def paintings() -> dict[str, str]:
             }
         )
     return pictures
+
+
+def trade_off() -> str:
+    """Return what `core-mondrian advise` draws."""
+    from core_mondrian import KAnonymity, Spec
+    from core_mondrian.advise import sweep
+    from core_mondrian.charts import draw_trade_off, render
+    from core_mondrian.datasets import census
+
+    spec = Spec(ADVISED_COLUMNS, models=(KAnonymity(ADVISED_K[0]),))
+    found = sweep(census(ADVISED_ROWS), spec, {"k": ADVISED_K})
+    return render(draw_trade_off(found), ".svg").decode()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,13 @@ from typing import Any, TypeVar
 
 import narwhals as nw
 
-from core_mondrian.encode.encoder import Encoded, collapse, divide, encode
+from core_mondrian.encode.encoder import (
+    Encoded,
+    collapse,
+    divide,
+    encode,
+    without_population,
+)
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.frames import (
     blank_cells,
@@ -28,7 +34,7 @@ Progress = Callable[[str, float], None]
 """``progress(stage, done)``: how much of a stage is done, from 0 to 1."""
 
 
-class _Stages:
+class Stages:
     """Reports progress and keeps the CPU seconds of each stage."""
 
     def __init__(self, progress: Progress | None) -> None:
@@ -64,22 +70,15 @@ def anonymize(
         InfeasibleError: no release satisfies the models within the budget.
         PrivacyViolation: the finished release failed its own verification.
     """
-    if threads is not None and threads < 1:
-        raise SpecError(f"threads is at least 1, got {threads}")
-    stages = _Stages(progress)
-    frame = open_frame(data)
-    check_columns(frame, spec.columns)
-    coded = encode(frame, spec, stages.report("encode"))
-    stages.end("encode")
-    stages.report("collapse")
-    encoded = collapse(coded)
-    stages.end("collapse")
+    check_threads(threads)
+    stages = Stages(progress)
+    frame, encoded = take_in(data, spec, stages)
     grown = grow(
         encoded.table, spec, threads=threads, report=stages.report("partition")
     )
     stages.end("partition")
     stages.report("recode")
-    divided = _divide_rows(frame, encoded, grown, spec)
+    divided = without_population(_divide_rows(frame, encoded, grown, spec))
     recoded = recode(divided, grown, spec)
     released = _release_rows(frame, recoded, spec)
     stages.end("recode")
@@ -109,6 +108,26 @@ def anonymize(
         _pieces=divided.table,
         _recoded=replace(recoded, columns={}, suppressed=recoded.suppressed[:0].copy()),
     )
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse to work on no thread."""
+    if threads is not None and threads < 1:
+        raise SpecError(f"threads is at least 1, got {threads}")
+
+
+def take_in(
+    data: object, spec: Spec, stages: Stages
+) -> tuple[nw.DataFrame[Any], Encoded]:
+    """Return the caller's frame, and the columns the spec names as counted tuples."""
+    frame = open_frame(data)
+    check_columns(frame, spec.columns)
+    coded = encode(frame, spec, stages.report("encode"))
+    stages.end("encode")
+    stages.report("collapse")
+    encoded = collapse(coded)
+    stages.end("collapse")
+    return frame, encoded
 
 
 def _divide_rows(

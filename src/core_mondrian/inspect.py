@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.measure.verify import (
+from core_mondrian.measure.counting import (
     Coded,
     class_sizes,
     code_column,

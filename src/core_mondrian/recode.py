@@ -1,7 +1,7 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,20 +50,24 @@ class Recoded:
 
 def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
     """Give every row the label of its class in every quasi-identifier."""
-    labels = _label_columns(encoded, grown, spec)
-    leaf_of_tuple = _number_leaves(grown)
-    class_of_leaf = _number_classes(labels)
-    classes = _describe(encoded, leaf_of_tuple, class_of_leaf, labels)
-    leaf_of_row = leaf_of_tuple[encoded.row_tuple]
+    recoded = recode_classes(encoded, grown, spec)
+    leaf_of_row = _number_leaves(grown)[encoded.row_tuple]
     suppressed = leaf_of_row < 0
     if spec.suppressed == "drop":
         leaf_of_row = leaf_of_row[~suppressed]
     columns = {
-        column.name: _spread(item, leaf_of_row)
-        for column, item in zip(encoded.table.columns, labels, strict=True)
+        name: _spread(labels, leaf_of_row) for name, labels in recoded.labels.items()
     }
+    return replace(recoded, columns=columns, suppressed=suppressed)
+
+
+def recode_classes(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
+    """Say what every class shows, without any row."""
+    labels = _label_columns(encoded, grown, spec)
+    class_of_leaf = _number_classes(labels)
+    classes = _describe(encoded, _number_leaves(grown), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
-    return Recoded(columns, suppressed, classes, by_name, class_of_leaf)
+    return Recoded({}, np.zeros(0, dtype=np.bool_), classes, by_name, class_of_leaf)
 
 
 def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:

@@ -1,5 +1,7 @@
 """p_sensitize(): change sensitive values until every class has p different ones."""
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -50,13 +52,15 @@ class Request:
     p: int
     k: int
     probabilities: Mapping[Any, float] | None = field(default=None, repr=False)
-    seed: int = 0
+    seed: int | None = field(default=None, repr=False)
     missing: MissingRule = "value"
 
     def __post_init__(self) -> None:
         _check_names(self)
         for key in ("p", "k", "seed"):
             value = getattr(self, key)
+            if key == "seed" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int):
                 raise SpecError(
                     f"{key} must be a whole number, got {type(value).__name__}"
@@ -82,6 +86,7 @@ class Request:
             "k": self.k,
             "probabilities": "given" if self.probabilities else "frequencies",
             "missing": self.missing,
+            "seed": "the table" if self.seed is None else "given",
         }
 
 
@@ -104,11 +109,6 @@ class Sensitized(Generic[FrameT]):
     """Total variation distance of the column's values before and after: 0 to 1."""
 
     @property
-    def seed(self) -> int:
-        """What the lots were drawn with. Whoever knows it may guess what changed."""
-        return self.asked.seed
-
-    @property
     def summary(self) -> str:
         """One sentence that has to go wherever the table goes."""
         name = repr(self.asked.sensitive)
@@ -128,7 +128,6 @@ class Sensitized(Generic[FrameT]):
             "values_changed": self.n_changed > 0,
             "summary": self.summary,
             "asked": self.asked.to_json(),
-            "seed": self.seed,
             "rows": {"in": self.n_rows, "changed": self.n_changed},
             "classes": {"in": self.n_classes, "changed": self.n_classes_changed},
             "reached": {"p": self.p, "k": self.k},
@@ -144,7 +143,7 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     k: int,
     *,
     probabilities: Mapping[Any, float] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     missing: MissingRule = "value",
 ) -> Sensitized[FrameT]:
     """Return ``data`` with sensitive values changed, so that no class lacks variety.
@@ -161,7 +160,9 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
         p: Different values each class needs.
         k: Rows each class has already.
         probabilities: How likely each value is drawn. None: as often as it occurs.
-        seed: Decides by which lots rows and values are drawn. Keep it to yourself.
+        seed: Decides by which lots rows and values are drawn. Whoever knows it can
+            find out what was changed. None: a digest of the table as it came in, which
+            is the same for the same table, and which nobody has who has not the table.
         missing: Whether a missing sensitive value counts as a different value, or is
             ignored and left alone. It is never drawn.
 
@@ -185,9 +186,10 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     found = survey(cells)
     _check_reach(found, asked, values)
     first = np.unique(classes, return_index=True)[1]
+    seed = _digest(keys, _rank(frame, sensitive)) if seed is None else seed
     changes = plan(
         *(cells, found, asked.p),
-        lambda short: _seeds(asked, keys, first[short]),
+        lambda short: _seeds(seed, sensitive, keys, first[short]),
         lambda rows: row_keys(frame, _others(frame, asked), rows),
     )
     changed = _change(frame, asked, values, changes)
@@ -300,14 +302,31 @@ def _check_reach(found: Survey, asked: Request, values: Drawable) -> None:
     )
 
 
-def _seeds(asked: Request, keys: Mapping[str, Ranked], rows: Codes) -> Words:
+def _digest(keys: Mapping[str, Ranked], values: Ranked) -> int:
+    """Return a number that only this table has, in whatever order its rows are."""
+    names = sorted(keys)
+    columns = [*(keys[name] for name in names), values]
+    digest = hashlib.blake2b(json.dumps(names).encode(), digest_size=16)
+    for column in columns:
+        first = np.unique(column.codes, return_index=True)[1]
+        digest.update(json.dumps(_plain(column, first)).encode())
+    rows = _number_classes(columns, values.codes.size)
+    digest.update(np.bincount(rows).astype("<i8").tobytes())
+    # Which combinations there are, not only how many rows each has.
+    one = np.unique(rows, return_index=True)[1]
+    for column in columns:
+        digest.update(column.codes[one].astype("<i4").tobytes())
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _seeds(seed: int, sensitive: str, keys: Mapping[str, Ranked], rows: Codes) -> Words:
     """Return two numbers for the class of each row, by its released values alone."""
     names = sorted(keys)
     columns = [_plain(keys[name], rows) for name in names]
     released = [
         list(zip(names, key, strict=True)) for key in zip(*columns, strict=True)
     ]
-    return class_seeds(asked.seed, asked.sensitive, released)
+    return class_seeds(seed, sensitive, released)
 
 
 def _plain(ranked: Ranked, rows: Codes) -> list[Plain]:

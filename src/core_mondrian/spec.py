@@ -37,6 +37,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "suppressed": ("drop", "blank"),
 }
 _FORMATS = ("numbers", "categories")
+_NO_SUPPRESSION = (Suppression(), Suppression(rows=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class Spec:
         _check_models(self)
         _check_columns(self)
         _check_options(self)
+        _check_population(self)
 
     @property
     def min_rows(self) -> int:
@@ -119,8 +121,16 @@ class Spec:
         """Columns that are not in the release: identifiers and the unit."""
         return (*self.identifiers, *(() if self.unit is None else (self.unit,)))
 
+    @property
+    def population(self) -> Any:  # noqa: ANN401
+        """The table's population, if a model has one: a frame or a path."""
+        found = (getattr(model, "population", None) for model in self.models)
+        return next((table for table in found if table is not None), None)
+
     def budget(self, n_rows: int) -> int:
         """Return the rows that may be suppressed out of ``n_rows``."""
+        if self.population is not None:
+            return 0
         if self.suppress is not None:
             return self.suppress.whole_rows(n_rows)
         kept = self.thresholds.pct_non_suppressed
@@ -134,7 +144,8 @@ class Spec:
         """How missing values are treated: as asked, or as the policy's default says."""
         if self.missing is not None:
             return self.missing
-        return "value" if isinstance(self.policy, BestPolicy) else "pattern"
+        is_value = isinstance(self.policy, BestPolicy) or self.population is not None
+        return "value" if is_value else "pattern"
 
     def format_of(self, column: str) -> Numbers:
         """Return how numbers of ``column`` are released."""
@@ -226,6 +237,27 @@ def _check_models(spec: Spec) -> None:
             raise SpecError(f"{type(model).__name__} is not a privacy model")
 
 
+def _check_population(spec: Spec) -> None:
+    """Refuse what cannot be said of a population that is not released."""
+    if spec.population is None:
+        return
+    tables = [getattr(model, "population", None) for model in spec.models]
+    wrong = {
+        "two populations": any(x not in (None, spec.population) for x in tables)
+        if isinstance(spec.population, Path)
+        else any(x is not None and x is not spec.population for x in tables),
+        "a unit": spec.unit is not None,
+        "a suppression budget": spec.suppress not in (None, *_NO_SUPPRESSION),
+        "missing = 'pattern'": spec.missing == "pattern",
+        "numbers as mean or median": any(
+            spec.format_of(name) != "interval" for name in spec.quasi_identifiers
+        ),
+    }
+    for what, is_wrong in wrong.items():
+        if is_wrong:
+            raise SpecError(f"a model with a population does not go with {what}")
+
+
 def _check_options(spec: Spec) -> None:
     for key, allowed in _CHOICES.items():
         asked = spec.missing_rule if key == "missing" else getattr(spec, key)
@@ -239,8 +271,7 @@ def _check_options(spec: Spec) -> None:
         raise SpecError("inline_below is a number of rows >= 0")
     if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
         None,
-        Suppression(),
-        Suppression(rows=0),
+        *_NO_SUPPRESSION,
     ):
         raise SpecError(
             "policy 'original' suppresses nothing, but a budget is given",

@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "pandas", "polars", "pyarrow", "narwhals", "rich", "typer")
+HEAVY = (
+    *("numba", "pandas", "polars", "pyarrow", "narwhals", "rich", "typer"),
+    *("altair", "vl_convert"),
+)
 CPU = "import time; {}; print(time.process_time())"
 
 

@@ -101,5 +101,5 @@ def test_too_few_rows_are_refused_without_a_traceback() -> None:
     done = demo("--rows", "3")
 
     assert done.returncode == 4
-    assert "error: 3 rows, but one class needs 5" in done.stderr
+    assert "the table has 3 rows, but one class needs 5" in done.stderr
     assert "Traceback" not in done.stderr

@@ -188,25 +188,7 @@ def anonymize_file(
     the spec. No value of the table is ever printed.
     """
     started = time.perf_counter()
-    best = {"effort": effort, "disjoint": disjoint or None}
-    flags = {
-        "quasi_identifiers": quasi_identifiers,
-        "k": k,
-        "models": model_tables(models, sensitive),
-        "unit": unit,
-        "suppress": suppress_rows,
-        "policy": policy,
-        "best": {key: value for key, value in best.items() if value is not None},
-        "missing": missing,
-        "numbers": numbers,
-        "categories": categories,
-        "suppressed": suppressed,
-        "identifiers": identifiers,
-        "weights": dict(_split_weight(text) for text in weights or []),
-        "inline_below": inline_below,
-        "null_values": null_values,
-    }
-    spec = build_spec(spec_file, flags, hierarchies or [])
+    spec = spec_of(locals())
     manifest_file = manifest_of(target)
     release, schema = _anonymize(source, target, spec, threads, overwrite=overwrite)
     found = release.measures() if measures else None
@@ -240,6 +222,23 @@ def model_tables(
         if sensitive is not None and has_field(table["name"], "sensitive"):
             table.setdefault("sensitive", sensitive)
     return tables
+
+
+def spec_of(options: Mapping[str, Any]) -> "Spec":
+    """Return what the options of a command ask for, by their names above."""
+    best = {"effort": options["effort"], "disjoint": options["disjoint"] or None}
+    weights = (_split_weight(text) for text in options["weights"] or [])
+    same = (
+        *("quasi_identifiers", "identifiers", "unit", "k", "policy", "missing"),
+        *("numbers", "categories", "suppressed", "inline_below", "null_values"),
+    )
+    flags = {name: options[name] for name in same} | {
+        "models": model_tables(options["models"], options["sensitive"]),
+        "suppress": options["suppress_rows"],
+        "best": {key: value for key, value in best.items() if value is not None},
+        "weights": dict(weights),
+    }
+    return build_spec(options["spec_file"], flags, options["hierarchies"] or [])
 
 
 def build_spec(
@@ -306,20 +305,24 @@ def _anonymize(
     )
     from core_mondrian.api import anonymize
 
-    tell_compiling()
-    with _progress() as progress:
+    tell_compiling(spec)
+    with show_progress() as progress:
         release = anonymize(table, spec, threads=threads, progress=progress)
     return release, source_schema(table)
 
 
-def tell_compiling() -> None:
+def tell_compiling(spec: "Spec | None" = None) -> None:
     """Say on stderr why the first run on a machine takes longer."""
     from core_mondrian.kernels.exact import find_exact_cuts
     from core_mondrian.kernels.grow import grow_below
     from core_mondrian.kernels.jit import is_ready
+    from core_mondrian.kernels.regroup import regroup_classes
+    from core_mondrian.partition.best import does_regroup
 
     if not (is_ready(find_exact_cuts) and is_ready(grow_below)):
         typer.echo("compiling the engine, once: about a minute", err=True)
+    elif spec is not None and does_regroup(spec) and not is_ready(regroup_classes):
+        typer.echo("compiling more of the engine, once: some 20 seconds", err=True)
 
 
 def _write(
@@ -355,7 +358,7 @@ def _finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
 
 
 @contextmanager
-def _progress() -> Iterator[Progress | None]:
+def show_progress() -> Iterator[Progress | None]:
     """Show a bar per stage, if a person is watching."""
     if not sys.stderr.isatty():
         yield None

@@ -134,7 +134,7 @@ def _rows_alike(table: Any, columns: tuple[str, ...]) -> "NDArray[np.int64]":  #
     """Return for each row how many rows have the same values in ``columns``."""
     import numpy as np
 
-    from core_mondrian.measure.verify import code_column, combine, compress
+    from core_mondrian.measure.counting import code_column, combine, compress
 
     keys = compress(combine([code_column(table[name]) for name in columns]))
     sizes: NDArray[np.int64] = np.bincount(keys.codes, minlength=keys.n_codes)

@@ -16,6 +16,7 @@ from typing import Annotated, NoReturn, ParamSpec
 import typer
 
 from core_mondrian import __version__
+from core_mondrian.cli.advise import advise_file
 from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.demo import show_demo
 from core_mondrian.cli.inspect import inspect_file
@@ -148,6 +149,7 @@ def main(
 app.command("anonymize")(_guarded(anonymize_file))
 app.command("verify")(_guarded(verify_file))
 app.command("p-sensitize")(_guarded(p_sensitize_file))
+app.command("advise")(_guarded(advise_file))
 app.command("inspect")(_guarded(inspect_file))
 app.command("demo")(_guarded(show_demo))
 

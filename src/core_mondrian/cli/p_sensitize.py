@@ -47,8 +47,12 @@ def p_sensitize_file(
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", help="Draws other lots. Keep it to yourself.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            "--seed",
+            help="Draws other lots. Keep it to yourself. Default: from the table.",
+        ),
+    ] = None,
     missing: Annotated[
         str,
         typer.Option(

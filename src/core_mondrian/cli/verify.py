@@ -56,6 +56,8 @@ def verify_file(
         "null_values": null_values,
     }
     spec = build_spec(spec_file, flags, None)  # released labels are just values
+    if spec.population is not None:
+        spec = build_spec(spec_file, flags, [])  # whom of it do they cover?
     data = read_table(
         table,
         typed=spec.quasi_identifiers,  # the others are as they came

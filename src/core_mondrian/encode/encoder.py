@@ -17,6 +17,7 @@ from core_mondrian.encode.columns import (
     encode_sensitive,
     rank_column,
 )
+from core_mondrian.encode.population import add_population, join_columns
 from core_mondrian.encode.table import (
     EncodedColumn,
     EncodedTable,
@@ -24,6 +25,7 @@ from core_mondrian.encode.table import (
 )
 from core_mondrian.errors import DataError
 from core_mondrian.frames import arrow_column, scatter
+from core_mondrian.population import open_population
 from core_mondrian.spec import Spec
 
 
@@ -49,6 +51,8 @@ class Coded:
     n_rows: int
     n_units: int | None
     """Persons, if the spec names the column that tells them apart."""
+    population: NDArray[np.int32] | None = None
+    """The quasi-identifiers' codes of the population, one row a person."""
 
 
 def encode(
@@ -64,13 +68,23 @@ def encode(
     n_rows = len(frame)
     if n_rows >= 2**31:
         raise DataError(f"{n_rows} rows; at most {2**31 - 1} fit in one table")
+    others = None
+    if spec.population is not None:
+        others = open_population(
+            spec.population, spec.quasi_identifiers, spec.null_values
+        )
     coded: list[CodedColumn] = []
     for done, name in enumerate(spec.quasi_identifiers):
         array = arrow_column(frame, name)
+        if others is not None:
+            array = join_columns(name, array, arrow_column(others, name))
         coded.append(encode_column(array, name, spec.hierarchies.get(name)))
         report((done + 1) / len(spec.quasi_identifiers))
     ranked = [encode_sensitive(arrow_column(frame, n), n) for n in spec.sensitive]
-    codes = [item.codes for item in coded] + [codes for codes, _ in ranked]
+    codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in ranked]
+    population = None
+    if others is not None:
+        population = np.stack([item.codes[n_rows:] for item in coded], axis=1)
     n_units = None
     if spec.unit is not None:
         units = rank_column(arrow_column(frame, spec.unit), spec.unit)
@@ -83,6 +97,7 @@ def encode(
         tuple(item.values for item in coded),
         n_rows,
         n_units,
+        population,
     )
 
 
@@ -99,7 +114,10 @@ def collapse(coded: Coded) -> Encoded:
         *(coded.columns, coded.sensitive, tuples.codes, tuples.counts),
         *(coded.n_rows, coded.n_units),
     )
-    return Encoded(table, coded.values, tuples.row_tuple)
+    row_tuple = tuples.row_tuple
+    if coded.population is not None:
+        table, row_tuple = add_population(table, row_tuple, coded.population)
+    return Encoded(table, coded.values, row_tuple)
 
 
 def divide(
@@ -120,10 +138,19 @@ def divide(
     row_piece = first[encoded.row_tuple].astype(np.int32)
     divided = np.flatnonzero(n_pieces[encoded.row_tuple] > 1)
     order = _deal(encoded.row_tuple[divided], keys_of(divided))
-    pieces = np.flatnonzero(n_pieces[tuple_of] > 1)
+    pieces = np.flatnonzero((n_pieces[tuple_of] > 1) & table.inside[tuple_of])
     row_piece[divided[order]] = np.repeat(pieces, rows[pieces])
     pieced = replace(table, codes=table.codes[tuple_of], counts=rows)
     return replace(encoded, table=pieced, row_tuple=row_piece)
+
+
+def without_population(encoded: Encoded) -> Encoded:
+    """Return the same tuples with no rows where they are of the population only."""
+    table = encoded.table
+    if table.present is None:
+        return encoded
+    counts = np.where(table.inside, table.counts, 0)
+    return replace(encoded, table=replace(table, counts=counts))
 
 
 def _deal(tuples: NDArray[np.int32], keys: NDArray[np.uint64]) -> NDArray[np.intp]:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from core_mondrian.hierarchy import Hierarchy
 
+OUTSIDE, INSIDE = range(2)
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
@@ -56,7 +58,20 @@ class EncodedTable:
     n_rows: int
     n_units: int | None = None
     """Persons, where rows belong to persons; None: a row is a person."""
+    present: int | None = None
+    """Which sensitive column says whether a tuple is of the table itself or of the
+    rest of its population; None: there is no population."""
 
     @property
     def n_tuples(self) -> int:
         return int(self.counts.size)
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which tuples are of the table itself."""
+        if self.present is None:
+            return np.ones(self.n_tuples, dtype=np.bool_)
+        flags: NDArray[np.bool_] = (
+            self.codes[:, len(self.columns) + self.present] == INSIDE
+        )
+        return flags

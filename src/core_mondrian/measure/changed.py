@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from core_mondrian.errors import DataError, InternalError
 from core_mondrian.frames import arrow_column
-from core_mondrian.measure.verify import (
+from core_mondrian.measure.counting import (
     Coded,
     Codes,
     class_sizes,

@@ -479,8 +479,10 @@ def _pairs(cells: _Cells, grouping: _Grouping) -> _Pairs | None:
     order = np.argsort(keys)  # ties are added up as whole numbers: any order will do
     ordered = keys[order]
     starts = _run_starts(ordered)
-    x, y = np.divmod(ordered[starts], shown.size)
     joint = np.add.reduceat(counts[order], starts).astype(float)
+    # Tuples of a population have no rows; they are in the class, but not released.
+    starts, joint = starts[joint > 0], joint[joint > 0]
+    x, y = np.divmod(ordered[starts], shown.size)
     return _Pairs(x, y, _values(cells.column)[x], shown[y], joint)
 
 

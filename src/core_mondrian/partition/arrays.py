@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encode.table import EncodedColumn, EncodedTable
+from core_mondrian.encode.table import INSIDE, EncodedColumn, EncodedTable
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.kernels.layout import (
     AS_PUBLISHED,
@@ -33,7 +33,7 @@ from core_mondrian.kernels.layout import (
 )
 from core_mondrian.kernels.rules import N_PERSON_COUNTS, measure_address
 from core_mondrian.kernels.tables import fill_records
-from core_mondrian.partition.standard import Standard
+from core_mondrian.partition.standard import Standard, column_of
 from core_mondrian.policies import OriginalPolicy, PaperPolicy
 from core_mondrian.policies import Policy as AnyPolicy
 from core_mondrian.spec import Spec, Thresholds
@@ -127,17 +127,19 @@ def _percentile_domains(
 
 def build_models(table: EncodedTable, spec: Spec, standard: Standard) -> Models:
     """Return the privacy models with their measures compiled."""
-    names = [column.name for column in table.sensitive]
-    offsets = _offsets([column.n_values for column in table.sensitive])
+    # Rows outside the table have no sensitive value, and one more place for it.
+    n_extra = 0 if table.present is None else 1
+    offsets = _offsets([column.n_values + n_extra for column in table.sensitive])
     ruled = [(m, f) for m in spec.models if (f := type(m).measure) is not None]
     rules = fields(len(ruled), RULE)
     parameters = []
     for i, (model, measure) in enumerate(ruled):
         labels: Sequence[object] = ()
-        if model.column is not None:
-            at = names.index(model.column)
+        at = column_of(model, table)
+        if at is not None:
             labels = table.sensitive[at].labels
-            rules.first_count[i], rules.last_count[i] = offsets[at], offsets[at + 1]
+            rules.first_count[i] = offsets[at]
+            rules.last_count[i] = offsets[at + 1] - n_extra
         rules.address[i] = measure_address(measure)
         rules.least[i], rules.most[i] = model.limits().edges
         rules.skips_missing[i] = model.skips_missing
@@ -150,18 +152,21 @@ def build_models(table: EncodedTable, spec: Spec, standard: Standard) -> Models:
         is_monotone=all(model.is_monotone for model in spec.models),
         has_rules=len(ruled) > 0 or has_units,
         has_units=has_units,
-        present=-1,
+        present=-1 if table.present is None else int(offsets[table.present]) + INSIDE,
         n_counts=int(offsets[-1]),
         rules=rules,
         parameters=np.concatenate([*parameters, np.zeros(1)]),
-        table_counts=np.concatenate([*standard.table, np.zeros(1, dtype=np.int64)]),
+        table_counts=np.concatenate(
+            [*(np.pad(x, (0, n_extra)) for x in standard.table), np.zeros(1, np.int64)]
+        ),
         count_offset=offsets,
     )
 
 
 def counts_size(table: EncodedTable) -> int:
     """Return how long an array of counts is; see ``kernels/rules``."""
-    n_counts = sum(column.n_values for column in table.sensitive)
+    n_extra = 0 if table.present is None else 1
+    n_counts = sum(column.n_values + n_extra for column in table.sensitive)
     n_units = table.n_units
     return n_counts + (0 if n_units is None else N_PERSON_COUNTS + n_units)
 

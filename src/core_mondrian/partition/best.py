@@ -232,6 +232,21 @@ def _chunks(spans: NDArray[np.int64], n_threads: int) -> list[NDArray[np.int64]]
     return [chunk for chunk in np.split(spans, np.unique(edges)) if len(chunk)]
 
 
+def _effort(policy: BestPolicy, *, is_monotone: bool) -> _Effort:
+    if policy.effort == "fast" and not is_monotone:
+        return _FAST_IF_NOT_MONOTONE
+    return _EFFORTS[policy.effort]
+
+
+def does_regroup(spec: Spec) -> bool:
+    """Tell whether classes will be regrouped, which has to be compiled, too."""
+    policy = spec.policy
+    if not isinstance(policy, BestPolicy) or policy.disjoint:
+        return False
+    is_monotone = all(model.is_monotone for model in spec.models)
+    return _effort(policy, is_monotone=is_monotone).neighbours > 0
+
+
 def open_search(
     table: EncodedTable,
     spec: Spec,
@@ -241,9 +256,7 @@ def open_search(
     n_threads: int,
 ) -> BestSearch:
     """Return the search as the spec asks for it, beta chosen if it is not given."""
-    effort = _EFFORTS[policy.effort]
-    if policy.effort == "fast" and not models.is_monotone:
-        effort = _FAST_IF_NOT_MONOTONE
+    effort = _effort(policy, is_monotone=models.is_monotone)
     regroups = effort.neighbours > 0 and not policy.disjoint
     aims = build_aims(table, spec)
     finders = [

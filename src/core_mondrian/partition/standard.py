@@ -38,7 +38,7 @@ def table_counts(table: EncodedTable, sensitive: int) -> Counts:
     codes = table.codes[:, len(table.columns) + sensitive]
     n_values = table.sensitive[sensitive].n_values
     counts = np.bincount(codes, weights=table.counts, minlength=n_values)
-    return counts.astype(np.int64)
+    return counts[:n_values].astype(np.int64)  # without those outside the table
 
 
 def first_standard(table: EncodedTable, spec: Spec) -> Standard:
@@ -49,14 +49,16 @@ def first_standard(table: EncodedTable, spec: Spec) -> Standard:
 
 def tally(table: EncodedTable, group: NDArray[np.int64], n_groups: int) -> Tally:
     """Count tuples by group, from 0 on; those of group -1 are in none."""
-    kept = group >= 0
+    kept = (group >= 0) & table.inside
     numbers, rows = group[kept], table.counts[kept]
     n_columns = len(table.columns)
     by_value = []
     for i, column in enumerate(table.sensitive):
-        codes = table.codes[kept, n_columns + i].astype(np.int64)
-        cells = numbers * column.n_values + codes
-        found = np.bincount(cells, weights=rows, minlength=n_groups * column.n_values)
+        of = group >= 0 if i == table.present else kept
+        codes = table.codes[of, n_columns + i].astype(np.int64)
+        cells = group[of] * column.n_values + codes
+        size = n_groups * column.n_values
+        found = np.bincount(cells, weights=table.counts[of], minlength=size)
         by_value.append(found.astype(np.int64).reshape(n_groups, column.n_values))
     persons = None
     if table.n_units is not None:
@@ -66,14 +68,23 @@ def tally(table: EncodedTable, group: NDArray[np.int64], n_groups: int) -> Tally
     return Tally(counts.astype(np.int64), tuple(by_value), persons)
 
 
+def column_of(model: PrivacyModel, table: EncodedTable) -> int | None:
+    """Return which of the sensitive columns a model looks at."""
+    if getattr(model, "population", None) is not None:
+        return table.present
+    if model.column is None:
+        return None
+    return [column.name for column in table.sensitive].index(model.column)
+
+
 def seen_by(
     model: PrivacyModel, table: EncodedTable, counted: Tally, standard: Standard
 ) -> ClassCounts:
     """Return what one model sees of the sets."""
-    if model.column is None:
+    at = column_of(model, table)
+    if at is None:
         none = np.zeros((counted.rows.size, 0), dtype=np.int64)
         return ClassCounts(counted.rows, none, persons=counted.persons)
-    at = [column.name for column in table.sensitive].index(model.column)
     labels = table.sensitive[at].labels
     by_value, whole = counted.by_value[at], standard.table[at]
     return ClassCounts(counted.rows, by_value, labels, counted.persons, whole)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
-from core_mondrian.measure.verify import code_column, verify
+from core_mondrian.measure.counting import code_column
+from core_mondrian.measure.verify import verify
 from core_mondrian.models.base import Limits, PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.spec import Spec
@@ -336,3 +337,13 @@ def test_the_verifier_agrees_with_a_plain_recount(
             verify(pa.table(columns), k_spec(names, k))
     else:
         assert verify(pa.table(columns), k_spec(names, k)).smallest_class == expected
+
+
+def test_persons_cannot_be_counted_without_their_column() -> None:
+    spec = Spec(("a",), (KAnonymity(2),), unit="who")
+
+    with pytest.raises(SpecError, match="persons of a class cannot be counted"):
+        verify(pa.table({"a": [1, 1]}), spec)
+    assert verify(pa.table({"a": [1, 1], "who": ["x", "y"]}), spec).n_classes == 1
+    with pytest.raises(PrivacyViolation, match="2-anonymity fails"):
+        verify(pa.table({"a": [1, 1], "who": ["x", "x"]}), spec)

@@ -1,0 +1,180 @@
+"""Count rows and classes of a table as it stands, by means of Arrow and NumPy alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Codes: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+Array: TypeAlias = Any
+"""An Arrow array, chunked or not; Arrow itself has no types to check."""
+
+_LARGEST_KEY: Final = 2**62
+_ARROW_REFUSES: Final = (
+    pa.ArrowNotImplementedError,
+    pa.ArrowInvalid,
+    pa.ArrowTypeError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Rows as codes below ``n_codes``; of a column, the last code means missing."""
+
+    codes: Codes
+    n_codes: int
+    labels: Sequence[object] = ()
+    """What the codes of a column stand for, where they rank."""
+
+    @property
+    def missing(self) -> Flags:
+        """Rows without a value."""
+        flags: Flags = self.codes == self.n_codes - 1
+        return flags
+
+    def select(self, kept: Flags | slice) -> "Coded":
+        """Return these rows only."""
+        return Coded(self.codes[kept], self.n_codes, self.labels)
+
+
+def combine(columns: Sequence[Coded]) -> Coded:
+    """Return one code per row that is equal where all columns are equal."""
+    keys, n_codes = columns[0].codes.copy(), columns[0].n_codes
+    for column in columns[1:]:
+        if n_codes * column.n_codes > _LARGEST_KEY:
+            packed = compress(Coded(keys, n_codes))
+            keys, n_codes = packed.codes, packed.n_codes
+        keys *= column.n_codes
+        keys += column.codes
+        n_codes *= column.n_codes
+    return Coded(keys, n_codes)
+
+
+def compress(keys: Coded) -> Coded:
+    """Number the codes that occur from 0 on, in the order they rank."""
+    if keys.n_codes <= 4 * keys.codes.size:
+        used = np.bincount(keys.codes, minlength=keys.n_codes) > 0
+        numbers = np.cumsum(used) - 1
+        return Coded(numbers[keys.codes], int(np.count_nonzero(used)))
+    encoded = pa.array(keys.codes).dictionary_encode()
+    values = encoded.dictionary.to_numpy()
+    numbers = np.empty(values.size, dtype=np.int64)
+    numbers[np.argsort(values)] = np.arange(values.size)
+    return Coded(numbers[encoded.indices.to_numpy()], int(values.size))
+
+
+def first_rows(keys: Coded) -> Codes:
+    """Return the place of the first row of each code that occurs, by rising code."""
+    packed = compress(keys)
+    first = np.zeros(packed.n_codes, dtype=np.int64)
+    first[packed.codes[::-1]] = np.arange(packed.codes.size)[::-1]
+    return first
+
+
+def class_sizes(keys: Coded) -> Codes:
+    """Count the rows of each code that occurs, in the order the codes rank."""
+    if keys.n_codes <= 4 * keys.codes.size:
+        counts = np.bincount(keys.codes, minlength=keys.n_codes)
+        return counts[counts > 0].astype(np.int64)
+    found = pc.value_counts(pa.array(keys.codes))
+    order = np.argsort(found.field(0).to_numpy())
+    sizes: Codes = found.field(1).to_numpy()[order]
+    return sizes
+
+
+def code_series(series: nw.Series[Any], *, ordered: bool = False) -> Coded:
+    """Number the distinct values of a frame's column; see `code_column`."""
+    native = series.to_native()
+    if isinstance(native, pa.ChunkedArray):
+        return code_column(native, ordered=ordered)
+    try:
+        column = series.to_arrow()
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return _code_objects(series.to_list())  # mixed kinds in a pandas column
+    return code_column(pa.chunked_array([column]), ordered=ordered)
+
+
+def code_column(column: Array, *, ordered: bool = False) -> Coded:
+    """Number the distinct values of a column; null and NaN are the last number.
+
+    Dictionaries may differ between chunks and hold duplicates, nulls and values that
+    no row has. With ``ordered``, greater values have greater numbers.
+    """
+    try:
+        chunks, values = _dictionaries(column)
+        distinct = _without_nan(values).dictionary_encode()
+        order = pc.rank(distinct.dictionary, tiebreaker="dense") if ordered else None
+    except _ARROW_REFUSES:
+        return _code_objects(column.to_pylist())
+    n_values = len(distinct.dictionary)
+    labels: list[object] = []
+    numbers = np.asarray(distinct.indices.fill_null(n_values)).astype(np.int64)
+    if order is not None:
+        ranks = np.append(order.to_numpy().astype(np.int64) - 1, n_values)
+        numbers = ranks[numbers]
+        labels = distinct.dictionary.take(np.argsort(ranks[:-1])).to_pylist()
+    look_up = pa.array(numbers)
+    codes = [look_up[start:].take(chunk.indices) for start, chunk in chunks]
+    joined: Array = pa.chunked_array(codes, pa.int64())
+    return Coded(joined.fill_null(n_values).to_numpy(), n_values + 1, labels)
+
+
+def _dictionaries(
+    column: Array,
+) -> tuple[list[tuple[int, Array]], Array]:
+    """Return dictionary chunks, each with where its values start among all values."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        kind: Any = column.type.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    kept: list[Array] = []
+    starts: list[tuple[int, Array]] = []
+    start = end = 0
+    for chunk in column.chunks:
+        if not kept or not chunk.dictionary.equals(kept[-1]):
+            kept.append(chunk.dictionary)
+            start, end = end, end + len(chunk.dictionary)
+        starts.append((start, chunk))
+    empty = pa.array([], column.type.value_type)
+    return starts, pa.concat_arrays(kept) if kept else empty
+
+
+def _without_nan(values: Array) -> Array:
+    if not pa.types.is_floating(values.type):
+        return values
+    numbers = values.cast(pa.float64())
+    # Adding zero makes -0.0 and 0.0 the same bits.
+    return pc.if_else(pc.is_nan(numbers), None, pc.add(numbers, 0.0))
+
+
+def _code_objects(values: Sequence[object]) -> Coded:
+    """Number any Python values; slow, for what Arrow cannot compare."""
+    numbers: dict[object, int] = {}
+    codes = np.empty(len(values), dtype=np.int64)
+    for i, value in enumerate(values):
+        key = _hashable(value)
+        codes[i] = -1 if key is None else numbers.setdefault(key, len(numbers))
+    codes[codes < 0] = len(numbers)
+    return Coded(codes, len(numbers) + 1, list(numbers))
+
+
+def _hashable(value: object) -> object:
+    """Return a key that is equal for equal values, and None for missing ones."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, dict):
+        return tuple((key, _hashable(item)) for key, item in value.items())
+    if isinstance(value, list | tuple | set | np.ndarray):
+        return tuple(_hashable(item) for item in value)
+    if isinstance(value, bool | np.bool_):
+        return ("bool", bool(value))  # else the same key as 0 and 1
+    if isinstance(value, float | np.floating) and np.isnan(value):
+        return None
+    return value

@@ -1,0 +1,166 @@
+"""Whom of a population the cells of a released row fit, read from the cells alone."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core_mondrian.errors import SpecError
+from core_mondrian.frames import arrow_column
+from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.measure.counting import (
+    Array,
+    Codes,
+    Flags,
+    class_sizes,
+    code_column,
+    combine,
+    first_rows,
+)
+from core_mondrian.population import open_population
+from core_mondrian.spec import Spec
+
+ANYTHING = "*"
+"""The label over all values of a column without a hierarchy."""
+
+
+def count_presence(
+    shown: nw.DataFrame[Any], chosen: Codes, rows: Codes, spec: Spec
+) -> Codes:
+    """Count the population that fits each class: the others, the table's own, and 0.
+
+    ``chosen`` is a row of each class, ``rows`` how many it has.
+    """
+    others = open_population(spec.population, spec.quasi_identifiers, spec.null_values)
+    cells, fits, people = [], [], []
+    for name in spec.quasi_identifiers:
+        released = arrow_column(shown, name).take(pa.array(chosen))
+        texts = _plain(released).cast(pa.string()).to_pylist()
+        distinct = [*sorted({text for text in texts if text is not None}), None]
+        number = {text: i for i, text in enumerate(distinct)}
+        cells.append(np.array([number[text] for text in texts], dtype=np.int64))
+        column = _plain(arrow_column(others, name))
+        coded = code_column(column, ordered=True)
+        known = pa.array(coded.labels, column.type)
+        fits.append(fitting(distinct, known, spec.hierarchies.get(name)))
+        people.append(coded)
+    keys = combine(people)
+    one = first_rows(keys)
+    counts = class_sizes(keys)
+    distinct_people = np.stack([coded.codes[one] for coded in people], axis=1)
+    found = count_fitting(cells, fits, distinct_people, counts)
+    return np.stack([found - rows, rows, np.zeros_like(rows)], axis=1)
+
+
+def _plain(column: Array) -> Array:
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+
+
+def fitting(
+    cells: Sequence[str | None], values: Array, hierarchy: Hierarchy | None
+) -> Flags:
+    """Tell which value (axis 1; missing as the last) each cell (axis 0) fits.
+
+    A blank says nothing, so everybody fits it. ``values`` are the distinct values of
+    the population in the column's own type.
+
+    Raises:
+        SpecError: a cell is no interval, label or set of such values.
+    """
+    fits = np.zeros((len(cells), len(values) + 1), dtype=np.bool_)
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    labels = values.cast(pa.string())
+    for i, cell in enumerate(cells):
+        if cell is None:
+            fits[i] = True
+        elif cell.startswith("{") and cell.endswith("}"):
+            _fit_set(fits[i], cell, labels)
+        elif is_text or hierarchy is not None:
+            fits[i, :-1] = _fit_label(cell, labels, hierarchy)
+        else:
+            fits[i, :-1] = _fit_interval(cell, values)
+    return fits
+
+
+def _fit_interval(cell: str, values: Array) -> Flags:
+    low = high = cell
+    if cell.startswith("[") and cell.endswith("]"):
+        low, _, high = cell[1:-1].partition(", ")
+    try:
+        ends = pa.array([low, high], pa.string()).cast(values.type)
+    except pa.ArrowException:
+        raise SpecError(
+            "a released number is no interval of the population's numbers",
+            hint="a population needs numbers released as intervals",
+        ) from None
+    return np.asarray(
+        pc.and_(
+            pc.greater_equal(values, ends[0]), pc.less_equal(values, ends[1])
+        ).to_numpy(zero_copy_only=False)
+    )
+
+
+def _fit_label(cell: str, labels: Array, hierarchy: Hierarchy | None) -> Flags:
+    texts = labels.to_pylist()
+    if hierarchy is None:
+        if cell == ANYTHING:
+            return np.ones(len(texts), dtype=np.bool_)
+        return np.array([text == cell for text in texts], dtype=np.bool_)
+    covered = {
+        leaf
+        for node, label in enumerate(hierarchy.labels)
+        if label == cell
+        for leaf in hierarchy.leaves[hierarchy.low[node] : hierarchy.high[node] + 1]
+    }
+    return np.array([text in covered for text in texts], dtype=np.bool_)
+
+
+def _fit_set(fits: Flags, cell: str, labels: Array) -> None:
+    members = _read_set(cell)
+    texts = labels.to_pylist()
+    fits[:-1] = [text in members for text in texts]
+    fits[-1] = None in members
+
+
+def _read_set(cell: str) -> set[str | None]:
+    """Return the members of a set: texts, quoted as in JSON where needed, or null."""
+    members: set[str | None] = set()
+    decoder = json.JSONDecoder()
+    rest = cell[1:-1]
+    while rest:
+        if rest.startswith('"'):
+            member, end = decoder.raw_decode(rest)
+            members.add(member)
+            rest = rest[end:].removeprefix(", ")
+        else:
+            plain, _, rest = rest.partition(", ")
+            members.add(None if plain == "null" else plain)
+    return members
+
+
+def count_fitting(
+    classes: Sequence[Codes],
+    fits: Sequence[Flags],
+    people: Codes,
+    counts: Codes,
+) -> Codes:
+    """Count the people whom all cells of each class fit.
+
+    ``classes`` has the cell of each class in each column, ``people`` the distinct
+    tuples of values (axis 0), ``counts`` how many have them.
+    """
+    n_classes = classes[0].size
+    found = np.empty(n_classes, dtype=np.int64)
+    step = max(1, (1 << 24) // max(1, counts.size))
+    for start in range(0, n_classes, step):
+        chosen = np.ones((min(step, n_classes - start), counts.size), dtype=np.bool_)
+        for i, fit in enumerate(fits):
+            cells = classes[i][start : start + step]
+            chosen &= fit[cells[:, np.newaxis], people[np.newaxis, :, i]]
+        found[start : start + step] = chosen @ counts
+    return found
