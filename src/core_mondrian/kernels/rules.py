@@ -13,6 +13,7 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -100,9 +101,25 @@ def compile_measure(measure: Measure) -> Any:  # noqa: ANN401
     try:
         return numba.njit(
             SIGNATURE, nogil=True, cache=has_file, fastmath=False, error_model="numpy"
-        )(measure)
+        )(_adopted(measure))
     except NumbaError:
         return PlainMeasure(measure)
+
+
+def _adopted(measure: Measure) -> Measure:
+    """Return the same function as one of this module.
+
+    Numba keeps the name of a function's module on disk and imports it when it loads
+    what it compiled; but a user's file may be loaded under one name today, and under
+    another, or none, tomorrow.
+    """
+    copy = FunctionType(
+        *(measure.__code__, measure.__globals__, measure.__name__),
+        *(measure.__defaults__, measure.__closure__),
+    )
+    copy.__qualname__ = measure.__qualname__
+    copy.__module__ = __name__
+    return copy
 
 
 def measure_address(measure: Measure) -> int:
