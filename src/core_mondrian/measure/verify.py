@@ -6,6 +6,8 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 
@@ -27,6 +29,7 @@ from core_mondrian.measure.counting import (
 )
 from core_mondrian.measure.matches import count_presence
 from core_mondrian.models.base import ClassCounts, PrivacyModel
+from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spec import Spec
 
 
@@ -80,7 +83,7 @@ def verify(
     at most ``budget`` of them (None: what the spec allows for a table of this size).
 
     Raises:
-        PrivacyViolation: a class fails, or an identifier was not removed.
+        PrivacyViolation: a class fails, or an identifier was not removed or replaced.
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
@@ -93,6 +96,7 @@ def verify(
         )
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
+    _check_pseudonyms(frame, spec)
     n_rows = len(frame)
     columns = [code_series(frame[name]) for name in spec.quasi_identifiers]
     allowed = spec.budget(n_rows) if budget is None else budget
@@ -123,6 +127,27 @@ def verify(
         smallest_class=int(rows.min()) if rows.size else 0,
         models=results,
     )
+
+
+def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
+    """Refuse a column for pseudonyms that shows something else."""
+    for name in spec.pseudonyms:
+        if name in frame.columns and not _are_pseudonyms(frame[name]):
+            raise PrivacyViolation(
+                f"column {name!r} holds other things than pseudonyms",
+                hint=f"they are {LENGTH} digits of 0-9 and a-f",
+            )
+
+
+def _are_pseudonyms(series: nw.Series[Any]) -> bool:
+    try:
+        column = pa.chunked_array([series.to_arrow()]).combine_chunks().drop_null()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = column.cast(pa.string())
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return False  # neither text nor numbers
+    return bool(pc.all(pc.match_substring_regex(texts, PATTERN), min_count=0).as_py())
 
 
 def _looked_at(
