@@ -55,15 +55,15 @@ def pseudonymize(column: Array, name: str, key: bytes) -> Array:
     if isinstance(coded, pa.ChunkedArray):  # an empty table has no chunk to combine
         return pa.array([], pa.string())
     texts = canonical_texts(coded.dictionary, name)
-    hidden = [
-        None
-        if text is None
-        else hmac.digest(key, text.encode("utf-8", "surrogatepass"), "sha256").hex()[
-            :LENGTH
-        ]
-        for text in texts
-    ]
+    keyed = hmac.new(key, digestmod="sha256")
+    hidden = [None if text is None else _hide(text, keyed) for text in texts]
     return pa.array(hidden, pa.string()).take(coded.indices)
+
+
+def _hide(text: str, keyed: hmac.HMAC) -> str:
+    own = keyed.copy()  # 2.1 s for a million, instead of 3.6 with the key each time
+    own.update(text.encode("utf-8", "surrogatepass"))
+    return own.hexdigest()[:LENGTH]
 
 
 def _plain(column: Array) -> Array:
