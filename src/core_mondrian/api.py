@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from core_mondrian.budget import Suppression
 from core_mondrian.encode.encoder import (
@@ -14,21 +16,26 @@ from core_mondrian.encode.encoder import (
     collapse,
     divide,
     encode,
+    weigh_tuples,
     without_population,
 )
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import InternalError, PrivacyViolation, SpecError
 from core_mondrian.frames import (
+    arrow_column,
     blank_cells,
     check_columns,
     drop_column,
     open_frame,
     replace_columns,
     row_keys,
+    row_weights,
 )
+from core_mondrian.measure.concerns import find_concerns
 from core_mondrian.measure.verify import verify
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.partition.engine import Grown, grow
+from core_mondrian.pseudonyms import check_key, pseudonymize
 from core_mondrian.recode import Recoded, recode
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
@@ -61,22 +68,27 @@ def anonymize(
     data: FrameT,
     spec: Spec,
     *,
+    key: bytes | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Release[FrameT]:
     """Return ``data`` generalized until every class satisfies ``spec.models``.
 
-    ``threads`` and the dataframe library change speed and type, never a cell.
+    ``threads`` and the dataframe library change speed and type, never a cell. ``key``
+    is the secret of the spec's pseudonyms; nothing that is returned holds it.
 
     Raises:
-        SpecError: the spec names columns the data does not have.
+        SpecError: the spec names columns the data does not have, or needs a key.
         DataError: a column cannot be encoded.
         InfeasibleError: no release satisfies the models within the budget.
         PrivacyViolation: the finished release failed its own verification.
     """
     check_threads(threads)
+    check_key(key, spec.pseudonyms)
     stages = Stages(progress)
     frame, encoded = take_in(data, spec, stages)
+    hidden = _hide(frame, spec, key)
+    weights = None if spec.weight is None else row_weights(frame, spec.weight)
     grown = grow(
         encoded.table, spec, threads=threads, report=stages.report("partition")
     )
@@ -84,7 +96,7 @@ def anonymize(
     stages.report("recode")
     divided = without_population(_divide_rows(frame, encoded, grown, spec))
     recoded = recode(divided, grown, spec)
-    released = _release_rows(frame, recoded, spec)
+    released = _release_rows(frame, recoded, hidden, spec)
     stages.end("recode")
     stages.report("verify")
     try:
@@ -93,12 +105,15 @@ def anonymize(
         stricter = _ask_again(spec, encoded.table, grown, recoded)
         if stricter is None:
             raise
-        again = anonymize(data, stricter, threads=threads, progress=progress)
+        again = anonymize(data, stricter, key=key, threads=threads, progress=progress)
         return _as_asked(again, spec, grown.budget)
-    if spec.unit is not None:
+    if spec.unit is not None and spec.unit in spec.removed:
         released = drop_column(released, spec.unit)
     _check_rows(encoded.table.n_rows, verification.n_rows, grown, spec)
     stages.end("verify")
+    stages.report("warn")
+    concerns = find_concerns(frame, spec, divided, recoded.classes)
+    stages.end("warn")
     return Release(
         data=released,
         spec=spec,
@@ -111,9 +126,11 @@ def anonymize(
         budget=grown.budget,
         seconds=stages.seconds,
         beta=grown.beta,
+        warnings=concerns,
         # What is as long as the table is let go.
         _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
         _pieces=divided.table,
+        _weights=None if weights is None else weigh_tuples(divided, weights),
         _recoded=replace(recoded, columns={}, suppressed=recoded.suppressed[:0].copy()),
     )
 
@@ -182,20 +199,40 @@ def _divide_rows(
     pieces = grown.pieces
     if pieces is None:
         return encoded
-    others = [name for name in frame.columns if name not in spec.columns]
+    others = spec.carried(frame.columns)
     return divide(
         *(encoded, pieces.tuple_of, pieces.rows),
         lambda rows: row_keys(frame, others, rows),
     )
 
 
-def _release_rows(frame: nw.DataFrame[Any], recoded: Recoded, spec: Spec) -> Any:  # noqa: ANN401
+def _hide(
+    frame: nw.DataFrame[Any], spec: Spec, key: bytes | None
+) -> dict[str, pa.Array]:
+    """Return the pseudonyms of every row."""
+    if key is None:
+        return {}
+    return {
+        name: pseudonymize(arrow_column(frame, name), name, key)
+        for name in spec.pseudonyms
+    }
+
+
+def _release_rows(
+    frame: nw.DataFrame[Any], recoded: Recoded, hidden: dict[str, pa.Array], spec: Spec
+) -> Any:  # noqa: ANN401
     """Return the caller's frame as it is released, suppressed rows dropped or blank."""
     columns = dict(recoded.columns)
-    if not recoded.suppressed.any():
-        return replace_columns(frame, columns, spec.identifiers, None)
+    suppressed = recoded.suppressed
+    if not suppressed.any():
+        return replace_columns(frame, columns | hidden, spec.identifiers, None)
     if spec.suppressed == "drop":
-        return replace_columns(frame, columns, spec.identifiers, ~recoded.suppressed)
+        kept = pa.array(~suppressed)
+        columns |= {name: array.filter(kept) for name, array in hidden.items()}
+        return replace_columns(frame, columns, spec.identifiers, ~suppressed)
     for name in spec.sensitive:
-        columns[name] = blank_cells(frame, name, recoded.suppressed)
+        columns[name] = blank_cells(frame, name, suppressed)
+    # A pseudonym would lead from a blank row to the others of its person.
+    for name, array in hidden.items():
+        columns[name] = pc.if_else(pa.array(suppressed), None, array)
     return replace_columns(frame, columns, spec.identifiers, None)

@@ -62,6 +62,35 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     return pa.chunked_array([native])
 
 
+def row_weights(frame: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:
+    """Return how much each row weighs; texts that are numbers are numbers.
+
+    Raises:
+        DataError: something there is not a finite number >= 0.
+    """
+    column = arrow_column(frame, name)
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        kind = column.type
+        if pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+            raise pa.ArrowInvalid
+        weights = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
+    except pa.ArrowException:  # which quotes the cell
+        raise DataError(
+            f"column {name!r} of type {column.type} holds other things than numbers",
+            hint="a weight is a finite number of at least 0",
+        ) from None
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        raise DataError(
+            f"column {name!r} has {np.count_nonzero(wrong)} rows without a finite "
+            "weight of at least 0",
+            hint="fill or drop these rows first",
+        )
+    return np.asarray(weights, dtype=np.float64)
+
+
 def blank_cells(
     frame: nw.DataFrame[Any], name: str, rows: NDArray[np.bool_]
 ) -> pa.Array:

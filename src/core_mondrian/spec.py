@@ -4,9 +4,11 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +26,7 @@ from core_mondrian.policies import (
     PaperPolicy,
     Policy,
 )
+from core_mondrian.toml_lines import find_line
 
 Numbers = Literal["interval", "mean", "median"]
 Categories = Literal["label", "set"]
@@ -37,6 +40,10 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "suppressed": ("drop", "blank"),
 }
 _FORMATS = ("numbers", "categories")
+_ROLES = (
+    *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
+    "weight",
+)
 _NO_SUPPRESSION = (Suppression(), Suppression(rows=0))
 
 
@@ -71,7 +78,14 @@ class Spec:
     """Columns removed from the release."""
     unit: str | None = None
     """The column that says which person a row is of: sizes of classes then count
-    persons. It is removed from the release. None: every row is a person."""
+    persons. It is removed from the release, unless it is among the pseudonyms too.
+    None: every row is a person."""
+    pseudonyms: tuple[str, ...] = ()
+    """Identifiers that are replaced by keyed pseudonyms instead of being removed."""
+    weight: str | None = None
+    """The column that says how many people a row stands for; only measures use it."""
+    accept: tuple[str, ...] = ()
+    """Columns whose warnings are known and accepted."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     policy: Policy = field(default_factory=BestPolicy)
     missing: Missing | None = None
@@ -114,12 +128,23 @@ class Spec:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column the spec names."""
-        return (*self.quasi_identifiers, *self.sensitive, *self.removed)
+        weight = () if self.weight is None else (self.weight,)
+        named = (*self.quasi_identifiers, *self.sensitive, *self.removed)
+        return tuple(dict.fromkeys((*named, *self.pseudonyms, *weight, *self.accept)))
 
     @property
     def removed(self) -> tuple[str, ...]:
         """Columns that are not in the release: identifiers and the unit."""
-        return (*self.identifiers, *(() if self.unit is None else (self.unit,)))
+        is_gone = self.unit is not None and self.unit not in self.pseudonyms
+        return (*self.identifiers, *((self.unit,) if is_gone else ()))
+
+    def carried(self, columns: Iterable[str]) -> list[str]:
+        """Return those of a table's columns that the engine never sees.
+
+        They are released as they are, or as pseudonyms.
+        """
+        named = {*self.quasi_identifiers, *self.sensitive, *self.removed}
+        return [name for name in columns if name not in named]
 
     @property
     def population(self) -> Any:  # noqa: ANN401
@@ -212,21 +237,37 @@ def _check_columns(spec: Spec) -> None:
         raise SpecError(
             "no quasi-identifier",
             hint="name at least one: --qid COLUMN, or in the spec",
+            key=("quasi_identifiers",),
         )
-    roles: dict[str, str] = {}
-    for role in ("quasi_identifiers", "sensitive", "identifiers", "unit"):
-        named = getattr(spec, role)
-        for name in (() if named is None else (named,)) if role == "unit" else named:
-            if not isinstance(name, str):
-                raise SpecError(f"{role} are column names, got {type(name).__name__}")
-            if name in roles:
-                raise SpecError(f"column {name!r} named twice: {roles[name]}, {role}")
-            roles[name] = role
+    _check_roles(spec)
     by_column = ("hierarchies", "numbers_by_column", "categories_by_column")
     for key in (*by_column, "weights", "exclude"):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
+    known = {*spec.quasi_identifiers, *spec.removed}
+    if gone := sorted(set(spec.accept) & known):
+        raise SpecError(
+            f"accept for {gone}, which are not released as they are",
+            hint="only columns that pass through are warned about",
+        )
+
+
+def _check_roles(spec: Spec) -> None:
+    """Refuse a column with two roles; only a unit may be a pseudonym as well."""
+    roles: dict[str, str] = {}
+    for role in _ROLES:
+        asked = getattr(spec, role)
+        single = () if asked is None else (asked,)
+        for name in asked if isinstance(asked, tuple | list) else single:
+            if not isinstance(name, str):
+                raise SpecError(f"{role} are column names, got {type(name).__name__}")
+            if name in roles and {roles[name], role} != {"unit", "pseudonyms"}:
+                raise SpecError(
+                    f"column {name!r} named twice: {roles[name]}, {role}",
+                    key=("models",) if role == "sensitive" else (role,),
+                )
+            roles[name] = role
 
 
 def _check_models(spec: Spec) -> None:
@@ -264,7 +305,8 @@ def _check_options(spec: Spec) -> None:
         _check_choice(key, asked, allowed)
     for key in _FORMATS:
         for name, how in getattr(spec, f"{key}_by_column").items():
-            _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
+            with _about(key, name):
+                _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
     for name, weight in spec.weights.items():
         _check_weight(name, weight)
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
@@ -276,13 +318,16 @@ def _check_options(spec: Spec) -> None:
         raise SpecError(
             "policy 'original' suppresses nothing, but a budget is given",
             hint="drop suppress, or take policy 'best' or 'paper'",
+            key=("suppress",),
         )
 
 
 def _check_weight(name: str, weight: object) -> None:
     is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
     if not is_number or not 0.0 < weight <= sys.float_info.max:  # type: ignore[operator]
-        raise SpecError(f"the weight of {name!r} is a finite number above 0")
+        raise SpecError(
+            f"the weight of {name!r} is a finite number above 0", key=("weights", name)
+        )
 
 
 def _check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -294,6 +339,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "quasi_identifiers": list,
     "identifiers": list,
     "unit": str,
+    "pseudonyms": list,
+    "weight": str,
+    "accept": list,
     "k": int,
     "models": list,
     "policy": str,
@@ -326,8 +374,11 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
         kinds = _KEYS[key]
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
-    simple = ("unit", "missing", "suppressed", "weights", "inline_below")
-    lists = ("quasi_identifiers", "identifiers", "exclude", "null_values")
+    simple = ("unit", "weight", "missing", "suppressed", "weights", "inline_below")
+    lists = (
+        *("quasi_identifiers", "identifiers", "pseudonyms", "accept"),
+        *("exclude", "null_values"),
+    )
     given = {key: asked[key] for key in simple if key in asked}
     given |= {key: _texts(asked[key], key) for key in lists if key in asked}
     return Spec(
@@ -344,11 +395,23 @@ def _models(asked: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
     """Return the models in ``[[models]]``, after the short form of the usual one."""
     if "k" not in asked and not asked.get("models"):
         raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
-    usual = (KAnonymity(asked["k"]),) if "k" in asked else ()
-    tables = asked.get("models", [])
-    if any(not isinstance(item, dict) for item in tables):
-        raise SpecError("models are tables: [[models]], then name = ...")
-    return (*usual, *(model_from_mapping(item, folder) for item in tables))
+    models: list[PrivacyModel] = [KAnonymity(asked["k"])] if "k" in asked else []
+    for place, item in enumerate(asked.get("models", [])):
+        with _about("models", place):
+            if not isinstance(item, dict):
+                raise SpecError("models are tables: [[models]], then name = ...")
+            models.append(model_from_mapping(item, folder))
+    return tuple(models)
+
+
+@contextmanager
+def _about(*key: str | int) -> Iterator[None]:
+    """Say of errors below which table of the spec they are about."""
+    try:
+        yield
+    except SpecError as error:
+        error.key = (*key, *error.key)
+        raise
 
 
 def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
@@ -356,7 +419,10 @@ def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) 
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known: {sorted(known)}"
-            raise SpecError(f"unknown key {where + key!r} in the spec", hint=hint)
+            way = (*where.split(".")[:-1], key)
+            raise SpecError(
+                f"unknown key {where + key!r} in the spec", hint=hint, key=way
+            )
 
 
 def _texts(values: list[Any], key: str) -> tuple[str, ...]:
@@ -385,6 +451,7 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
             raise SpecError(
                 f"[{other}] is given, but the policy is {name!r}",
                 hint=f"drop it, or take policy {other!r}",
+                key=(other,),
             )
     options = dict(asked.get(name, {}))
     fields = {item.name: item for item in dataclasses.fields(POLICIES[name])}
@@ -400,7 +467,9 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
     try:
         policy: Policy = POLICIES[name](**frozen)  # type: ignore[arg-type]
     except TypeError:
-        raise SpecError(f"[{name}] has a value of the wrong kind") from None
+        raise SpecError(
+            f"[{name}] has a value of the wrong kind", key=(name,)
+        ) from None
     return policy
 
 
@@ -441,18 +510,71 @@ def load_spec(path: Path) -> Spec:
     """Read a spec from a TOML file.
 
     Raises:
-        SpecError: it cannot be read, is not TOML, or asks for what does not exist.
+        SpecError: it cannot be read, is not TOML, or asks for what does not exist; the
+            message names the file and, where one key is to blame, its line.
     """
-    return spec_from_mapping(read_spec_mapping(path), path.parent)
+    file = read_spec_file(path)
+    with file.located():
+        return spec_from_mapping(file.asked, path.parent)
 
 
-def read_spec_mapping(path: Path) -> dict[str, Any]:
-    """Read a spec file's plain values."""
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A spec file's plain values, and where they stand in it."""
+
+    path: Path
+    text: str
+    asked: dict[str, Any]
+
+    @contextmanager
+    def located(self, flags: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Let errors about a key of the file name the file, the line and the key.
+
+        What ``flags`` say instead of the file is not the file's fault.
+        """
+        try:
+            yield
+        except SpecError as error:
+            key = error.key or _first_word(error.message)
+            if _is_given(key, flags or {}):
+                raise
+            where = f"spec {self.path}"
+            if line := find_line(self.text, key):
+                where += f", line {line}"
+                if str(key[-1]) not in re.findall(r"[\w-]+", error.message):
+                    where += f", key {'.'.join(str(part) for part in key)!r}"
+            told = f"{where}: {error.message}"
+            raise SpecError(told, hint=error.hint, key=key) from None
+
+
+def read_spec_file(path: Path) -> SpecFile:
+    """Read a spec file's plain values.
+
+    Raises:
+        SpecError: it cannot be read, or is not TOML.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return SpecFile(path, text, tomllib.loads(text))
     except OSError as error:
         raise SpecError(f"spec {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SpecError(f"spec {path}: not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"spec {path}: {error}") from None
+
+
+def _is_given(key: tuple[str | int, ...], flags: Mapping[str, Any]) -> bool:
+    """Tell whether the flags, and not the file, say what a key is."""
+    given: Any = flags
+    for part in key:
+        given = given.get(part) if isinstance(given, Mapping) else None
+        if given is not None and not isinstance(given, Mapping):
+            return True
+    return False
+
+
+def _first_word(message: str) -> tuple[str, ...]:
+    """Return the key that a message begins with, as those about one key do."""
+    found = re.match(r"[a-z_]+(\.[a-z_]+)*", message)
+    return tuple(found[0].split(".")) if found else ()

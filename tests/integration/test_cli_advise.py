@@ -246,6 +246,6 @@ def test_options_are_those_of_anonymize(advise: Command) -> None:
         for name in ("anonymize", "advise")
     }
 
-    only = {"--measures", "--no-measures"}
+    only = {"--measures", "--no-measures", "--key-file"}
     assert told["anonymize"] - told["advise"] == only
     assert told["advise"] - told["anonymize"] == {"--vary", "--plot"}

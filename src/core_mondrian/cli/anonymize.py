@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -53,6 +54,14 @@ Unit = Annotated[
     str | None,
     typer.Option(
         "--unit", metavar="COLUMN", help="Whose row it is: K counts persons, not rows."
+    ),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        metavar="FILE",
+        help="The key of the pseudonyms, else CORE_MONDRIAN_KEY.",
     ),
 ]
 Suppress = Annotated[
@@ -164,6 +173,31 @@ def anonymize_file(
             help="A column to remove. Repeat for more.",
         ),
     ] = None,
+    pseudonyms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pseudonym",
+            metavar="COLUMN",
+            help="A column to replace by keyed pseudonyms. Repeat for more.",
+        ),
+    ] = None,
+    key_file: KeyFile = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            "--survey-weight",
+            metavar="COLUMN",
+            help="How many people a row stands for; only measures use it.",
+        ),
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept",
+            metavar="COLUMN",
+            help="Whose warnings are known. Repeat for more.",
+        ),
+    ] = None,
     inline_below: Annotated[
         int | None,
         typer.Option(
@@ -189,8 +223,10 @@ def anonymize_file(
     """
     started = time.perf_counter()
     spec = spec_of(locals())
+    key = _read_key(key_file, spec)
     manifest_file = manifest_of(target)
-    release, schema = _anonymize(source, target, spec, threads, overwrite=overwrite)
+    _check_targets(source, target, overwrite=overwrite)
+    release, schema = _anonymize(source, spec, key, threads)
     found = release.measures() if measures else None
     manifest = _finite(release.manifest())
     report = manifest if found is None else {**manifest, "measures": found.to_json()}
@@ -231,6 +267,7 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
     same = (
         *("quasi_identifiers", "identifiers", "unit", "k", "policy", "missing"),
         *("numbers", "categories", "suppressed", "inline_below", "null_values"),
+        *("pseudonyms", "weight", "accept"),
     )
     flags = {name: options[name] for name in same} | {
         "models": model_tables(options["models"], options["sensitive"]),
@@ -248,9 +285,10 @@ def build_spec(
 
     ``hierarchies`` are COLUMN=FILE; None leaves out those of the spec as well.
     """
-    from core_mondrian.spec import read_spec_mapping, spec_from_mapping
+    from core_mondrian.spec import read_spec_file, spec_from_mapping
 
-    asked = read_spec_mapping(file) if file is not None else {}
+    read = read_spec_file(file) if file is not None else None
+    asked = dict(read.asked) if read is not None else {}
     given = {key: value for key, value in flags.items() if value not in (None, [], {})}
     for key, value in given.items():
         if isinstance(value, dict) and isinstance(asked.get(key), dict):
@@ -262,8 +300,12 @@ def build_spec(
     elif hierarchies:
         known = asked.get("quasi_identifiers", [])
         files = dict(_split_hierarchy(text, known) for text in hierarchies)
+        given["hierarchies"] = files
         asked["hierarchies"] = {**asked.get("hierarchies", {}), **files}
-    return spec_from_mapping(asked, file.parent if file is not None else Path())
+    if read is None:
+        return spec_from_mapping(asked)
+    with read.located(given):
+        return spec_from_mapping(asked, read.path.parent)
 
 
 def _split_hierarchy(text: str, columns: list[str]) -> tuple[str, str]:
@@ -291,15 +333,38 @@ def manifest_of(target: Path) -> Path:
     return target.with_name(target.name + ".manifest.json")
 
 
-def _anonymize(
-    source: Path, target: Path, spec: "Spec", threads: int | None, *, overwrite: bool
-) -> tuple["Release[Any]", Any]:
-    from core_mondrian.files.kinds import source_schema
+def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
+    """Return the key of the pseudonyms, checked before any work.
+
+    A key in the environment may be there for other runs; a file is named for this one.
+    """
+    from core_mondrian.pseudonyms import check_key
+
+    if file is not None:
+        try:
+            key: bytes | None = file.read_bytes().rstrip(b"\r\n")
+        except OSError as error:
+            raise SpecError(f"key file {file}: {error.strerror}") from None
+    else:
+        found = os.environ.get("CORE_MONDRIAN_KEY") if spec.pseudonyms else None
+        key = None if found is None else os.fsencode(found)
+    check_key(key, spec.pseudonyms)
+    return key
+
+
+def _check_targets(source: Path, target: Path, *, overwrite: bool) -> None:
     from core_mondrian.files.place import check_place, check_target
-    from core_mondrian.files.read import read_table
 
     check_target(target, overwrite=overwrite, source=source)
     check_place(manifest_of(target), overwrite=overwrite)
+
+
+def _anonymize(
+    source: Path, spec: "Spec", key: bytes | None, threads: int | None
+) -> tuple["Release[Any]", Any]:
+    from core_mondrian.files.kinds import source_schema
+    from core_mondrian.files.read import read_table
+
     table = read_table(
         source, typed=spec.quasi_identifiers, null_values=spec.null_values
     )
@@ -307,7 +372,7 @@ def _anonymize(
 
     tell_compiling(spec)
     with show_progress() as progress:
-        release = anonymize(table, spec, threads=threads, progress=progress)
+        release = anonymize(table, spec, key=key, threads=threads, progress=progress)
     return release, source_schema(table)
 
 
@@ -393,6 +458,10 @@ def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     if measures is not None:
         console.print(_loss_table(measures))
     console.print(f"digest      {release.digest}", soft_wrap=True)
+    for concern in release.warnings:
+        if not concern.accepted:
+            text = concern.text if concern.text.isprintable() else ascii(concern.text)
+            console.print(f"warning     {text}", soft_wrap=True)
 
 
 def policy_text(release: "Release[Any]") -> str:

@@ -15,6 +15,8 @@ Flags: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
 
+NEARLY_UNIQUE: Final = 0.95
+"""Distinct values per filled row from which a column looks like an identifier."""
 _LARGEST_KEY: Final = 2**62
 _ARROW_REFUSES: Final = (
     pa.ArrowNotImplementedError,

@@ -7,6 +7,8 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 
@@ -28,6 +30,7 @@ from core_mondrian.measure.counting import (
 )
 from core_mondrian.measure.matches import count_presence
 from core_mondrian.models.base import ClassCounts, PrivacyModel
+from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spec import Spec
 
 
@@ -82,7 +85,7 @@ def verify(
     or they are one, if the table passes only then.
 
     Raises:
-        PrivacyViolation: a class fails, or an identifier was not removed.
+        PrivacyViolation: a class fails, or an identifier was not removed or replaced.
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
@@ -106,6 +109,7 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verificatio
         )
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
+    _check_pseudonyms(frame, spec)
     n_rows = len(frame)
     columns = [code_series(frame[name]) for name in spec.quasi_identifiers]
     allowed = spec.budget(n_rows) if budget is None else budget
@@ -136,6 +140,27 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verificatio
         smallest_class=int(rows.min()) if rows.size else 0,
         models=results,
     )
+
+
+def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
+    """Refuse a column for pseudonyms that shows something else."""
+    for name in spec.pseudonyms:
+        if name in frame.columns and not _are_pseudonyms(frame[name]):
+            raise PrivacyViolation(
+                f"column {name!r} holds other things than pseudonyms",
+                hint=f"they are {LENGTH} digits of 0-9 and a-f",
+            )
+
+
+def _are_pseudonyms(series: nw.Series[Any]) -> bool:
+    try:
+        column = pa.chunked_array([series.to_arrow()]).combine_chunks().drop_null()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = column.cast(pa.string())
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return False  # neither text nor numbers
+    return bool(pc.all(pc.match_substring_regex(texts, PATTERN), min_count=0).as_py())
 
 
 def _looked_at(

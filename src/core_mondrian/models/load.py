@@ -71,7 +71,9 @@ def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Priva
     for key in given:
         if key not in fields:
             raise SpecError(
-                f"the model {name!r} has no {key!r}", hint=f"it has {sorted(fields)}"
+                f"the model {name!r} has no {key!r}",
+                hint=f"it has {sorted(fields)}",
+                key=(key,),
             )
     try:
         model = kind(**{key: _open(key, x, folder) for key, x in given.items()})
@@ -100,6 +102,7 @@ def _find(name: str, folder: Path) -> type[PrivacyModel]:
             raise SpecError(
                 f"no model {name!r}",
                 hint=f"did you mean {close[0]!r}?" if close else f"ours: {[*MODELS]}",
+                key=("name",),
             )
         return MODELS[name]
     found = getattr(_load((folder / file).resolve()), member, None)
