@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import narwhals as nw
+import numpy as np
 
+from core_mondrian.budget import Suppression
 from core_mondrian.encode.encoder import (
     Encoded,
     collapse,
@@ -14,7 +16,8 @@ from core_mondrian.encode.encoder import (
     encode,
     without_population,
 )
-from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.encode.table import EncodedTable
+from core_mondrian.errors import InternalError, PrivacyViolation, SpecError
 from core_mondrian.frames import (
     blank_cells,
     check_columns,
@@ -24,6 +27,7 @@ from core_mondrian.frames import (
     row_keys,
 )
 from core_mondrian.measure.verify import verify
+from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.recode import Recoded, recode
 from core_mondrian.release import Release
@@ -83,13 +87,17 @@ def anonymize(
     released = _release_rows(frame, recoded, spec)
     stages.end("recode")
     stages.report("verify")
-    verification = verify(released, spec, budget=grown.budget)
+    try:
+        verification = verify(released, spec, budget=grown.budget)
+    except PrivacyViolation:
+        stricter = _ask_again(spec, encoded.table, grown, recoded)
+        if stricter is None:
+            raise
+        again = anonymize(data, stricter, threads=threads, progress=progress)
+        return _as_asked(again, spec, grown.budget)
     if spec.unit is not None:
         released = drop_column(released, spec.unit)
-    n_suppressed = grown.tree.n_suppressed
-    gone = n_suppressed if spec.suppressed == "drop" else 0
-    if verification.n_rows + gone != encoded.table.n_rows:
-        raise InternalError("rows released and suppressed do not add up to rows read")
+    _check_rows(encoded.table.n_rows, verification.n_rows, grown, spec)
     stages.end("verify")
     return Release(
         data=released,
@@ -98,7 +106,7 @@ def anonymize(
         funnel=grown.funnel,
         verification=verification,
         n_rows=encoded.table.n_rows,
-        n_suppressed=n_suppressed,
+        n_suppressed=grown.tree.n_suppressed,
         n_blanked=grown.n_blanked,
         budget=grown.budget,
         seconds=stages.seconds,
@@ -128,6 +136,43 @@ def take_in(
     encoded = collapse(coded)
     stages.end("collapse")
     return frame, encoded
+
+
+def _check_rows(n_read: int, n_released: int, grown: Grown, spec: Spec) -> None:
+    gone = grown.tree.n_suppressed if spec.suppressed == "drop" else 0
+    if n_released + gone != n_read:
+        raise InternalError("rows released and suppressed do not add up to rows read")
+
+
+def _ask_again(
+    spec: Spec, table: EncodedTable, grown: Grown, recoded: Recoded
+) -> Spec | None:
+    """Return a stricter spec, for a release that fails only as a reader sees it.
+
+    Classes that look alike are one class to a reader, and so are suppressed rows that
+    stay as blanks and a class that shows nothing. Each may pass, and both together
+    fail. The last resort is the whole table as one class. None: there is none left, or
+    it fails for another reason, which would be a fault of ours.
+    """
+    is_blank = spec.suppressed == "blank" and grown.tree.n_suppressed > 0
+    if not is_blank and recoded.classes.n_classes == grown.tree.n_classes:
+        return None
+    if grown.tree.n_suppressed:
+        return replace(spec, suppress=Suppression(rows=0))
+    most = table.n_rows
+    if table.n_units is not None:
+        most = np.unique(table.codes[:, -1]).size
+    if spec.min_rows >= most:
+        return None
+    larger = KAnonymity(min(2 * spec.min_rows, most))
+    return replace(spec, models=(*spec.models, larger))
+
+
+def _as_asked(release: Release[FrameT], spec: Spec, budget: int) -> Release[FrameT]:
+    """Return a release of a stricter spec as one of ``spec``."""
+    found = release.verification
+    found = replace(found, models=found.models[: len(spec.models)])
+    return replace(release, spec=spec, budget=budget, verification=found)
 
 
 def _divide_rows(

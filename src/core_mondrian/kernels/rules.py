@@ -5,8 +5,8 @@ model, and a new model compiles alone.
 
 Counts of a set of records are one array: rows by sensitive value, column after column;
 then the number of persons, how many of them are in no other set, and a clock; then the
-rows of each person. Persons are many and classes few, so theirs are never set back to
-0: rows that were counted before the clock last moved are none.
+rows of each person. Persons are many and classes few, so theirs are hardly ever set
+back to 0: rows that were counted before the clock last moved are none.
 """
 
 import ctypes
@@ -33,6 +33,8 @@ SIGNATURE = types.float64(
 # Persons, those in no other set, and the clock, before the rows of each person.
 N_PERSON_COUNTS = 3
 _ROWS = 0xFFFFFFFF
+# The clock stands above the rows of a person, in the upper half of the same number.
+_LAST_CLOCK = 0x7FFFFFFF
 
 
 class PlainMeasure:
@@ -288,4 +290,7 @@ def clear(counts: Counts, models: Models) -> None:
     if models.has_units:
         counts[models.n_counts] = 0
         counts[models.n_counts + 1] = 0
+        if counts[models.n_counts + 2] >= _LAST_CLOCK:
+            for i in range(models.n_counts + 2, counts.size):
+                counts[i] = 0
         counts[models.n_counts + 2] += 1

@@ -1,6 +1,6 @@
 """Count rows and classes of a table as it stands, by means of Arrow and NumPy alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -162,7 +162,19 @@ def _code_objects(values: Sequence[object]) -> Coded:
         key = _hashable(value)
         codes[i] = -1 if key is None else numbers.setdefault(key, len(numbers))
     codes[codes < 0] = len(numbers)
-    return Coded(codes, len(numbers) + 1, list(numbers))
+    labels = _ascending(numbers)
+    ranks = np.empty(len(numbers) + 1, dtype=np.int64)
+    ranks[[numbers[label] for label in labels]] = np.arange(len(labels))
+    ranks[-1] = len(labels)
+    return Coded(ranks[codes], len(labels) + 1, labels)
+
+
+def _ascending(values: Iterable[Any]) -> list[object]:
+    """Return values as they rank; by kind and spelling if they have no order."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
 def _hashable(value: object) -> object:

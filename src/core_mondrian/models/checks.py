@@ -94,3 +94,12 @@ def population_table(model: str, population: object) -> None:
 def fewest_rows(largest_share: float) -> int:
     """Return how few rows a class can have if one of them is at most this share."""
     return max(1, math.ceil(1.0 / largest_share))
+
+
+def as_text(label: object) -> str:
+    """Write a value as the hierarchies of quasi-identifiers have it."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
