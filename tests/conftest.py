@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -68,3 +70,43 @@ def frame_kind(request: pytest.FixtureRequest) -> Frame:
     """Turn an Arrow table into each kind of frame."""
     kind: Frame = request.param
     return kind
+
+
+CANARY = "CANARY-7391"
+"""What cells hold that no message may show."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
+    """Run a command in this process, in a folder of its own."""
+    from core_mondrian.cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: object) -> Done:
+        with pytest.raises(SystemExit) as caught:
+            run([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        code = caught.value.code
+        assert isinstance(code, int | None)
+        assert "Traceback" not in captured.err
+        assert CANARY not in captured.out + captured.err
+        return Done(code or 0, captured.out, captured.err)
+
+    return command
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
