@@ -37,12 +37,15 @@ def people_rows() -> list[dict[str, Any]]:
 
 @pytest.fixture(params=["parquet", "csv"])
 def people(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    rows = people_rows()
     path = tmp_path / f"people.{request.param}"
-    if request.param == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-        return path
-    write_csv(path, rows)
+    write_rows(path, people_rows())
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    write_rows(path, people_rows())
     return path
 
 
@@ -175,7 +178,7 @@ def test_a_changed_release_is_rejected(
 
 
 def test_the_sensitive_column_is_that_of_all_models_that_name_none(
-    cli: Command, people: Path
+    cli: Command, table: Path
 ) -> None:
     flags = [
         *(*COLUMNS, "--sensitive", "income", "--model", "k-anonymity k=3"),
@@ -183,7 +186,7 @@ def test_the_sensitive_column_is_that_of_all_models_that_name_none(
         *("--model", "t-closeness t=0.4 sensitive=disease"),
     ]
 
-    done = cli("anonymize", people, "out.csv", *flags, "--identifier", "person")
+    done = cli("anonymize", table, "out.csv", *flags, "--identifier", "person")
 
     assert done.code == 0, done.err
     names = [
@@ -283,14 +286,14 @@ def test_models_of_a_spec_file_and_its_hierarchy(
 
 
 def test_models_of_the_command_line_replace_those_of_the_spec(
-    cli: Command, people: Path, tmp_path: Path
+    cli: Command, table: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "tree.csv").write_text(TREE)
     (tmp_path / "spec.toml").write_text(SPEC)
     flags = ["--spec", "spec.toml", "--model", "distinct-l-diversity l=2"]
 
     done = cli(
-        *("anonymize", people, "out.csv", *flags, "--sensitive", "income", "--json")
+        *("anonymize", table, "out.csv", *flags, "--sensitive", "income", "--json")
     )
 
     names = [item["name"] for item in json.loads(done.out)["models"]]
@@ -325,12 +328,12 @@ def test_models_of_the_command_line_replace_those_of_the_spec(
     ],
 )
 def test_what_is_wrong_with_a_model_is_told_and_nothing_written(
-    cli: Command, people: Path, tmp_path: Path, model: str, message: str
+    cli: Command, table: Path, tmp_path: Path, model: str, message: str
 ) -> None:
     (tmp_path / "poor.csv").write_text(f"{CANARY} flu;*\n")
     before = files_in(tmp_path)
 
-    for command in (("anonymize", people, "out.csv"), ("verify", people)):
+    for command in (("anonymize", table, "out.csv"), ("verify", table)):
         done = cli(*command, *COLUMNS, "--k", "2", "--model", model)
 
         assert done.code == 2, done.err
@@ -362,22 +365,22 @@ def test_what_is_wrong_with_a_model_is_told_and_nothing_written(
     ],
 )
 def test_what_is_wrong_with_the_models_of_a_spec_is_told(
-    cli: Command, people: Path, tmp_path: Path, spec: str, message: str
+    cli: Command, table: Path, tmp_path: Path, spec: str, message: str
 ) -> None:
     (tmp_path / "spec.toml").write_text('quasi_identifiers = ["age", "town"]\n' + spec)
     before = files_in(tmp_path)
 
-    done = cli("anonymize", people, "out.csv", "--spec", "spec.toml")
+    done = cli("anonymize", table, "out.csv", "--spec", "spec.toml")
 
     assert done.code == 2, done.err
     assert message in done.err
     assert files_in(tmp_path) == before
 
 
-def test_a_model_that_cannot_be_met_is_exit_code_4(cli: Command, people: Path) -> None:
+def test_a_model_that_cannot_be_met_is_exit_code_4(cli: Command, table: Path) -> None:
     flags = [*COLUMNS, "--model", "distinct-l-diversity l=9 sensitive=income"]
 
-    done = cli("anonymize", people, "out.csv", *flags)
+    done = cli("anonymize", table, "out.csv", *flags)
 
     assert done.code == 4
     assert "distinct 9-diversity of income cannot be met" in done.err
@@ -386,11 +389,11 @@ def test_a_model_that_cannot_be_met_is_exit_code_4(cli: Command, people: Path) -
 
 
 def test_a_hierarchy_that_is_not_there_is_exit_code_3(
-    cli: Command, people: Path
+    cli: Command, table: Path
 ) -> None:
     model = "t-closeness t=0.2 sensitive=income distance=hierarchical hierarchy=no.csv"
 
-    done = cli("anonymize", people, "out.csv", *COLUMNS, "--model", model)
+    done = cli("anonymize", table, "out.csv", *COLUMNS, "--model", model)
 
     assert done.code == 3
     assert "no.csv: cannot be read" in done.err

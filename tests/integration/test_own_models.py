@@ -326,13 +326,9 @@ def test_a_model_is_compiled_once_and_for_all(tmp_path: Path) -> None:
     write_models(tmp_path)
 
     first, second = (run_script(tmp_path) for _ in range(2))
-    body = "return float(counts.max()) / rows"
-    write_models(tmp_path, body)
-    changed = run_script(tmp_path)
 
     assert first[:2] == [0, 1]
     assert second[:2] == [1, 0]
-    assert changed[:2] == [0, 1]
     assert first[2] < 5
 
 
