@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -76,6 +77,7 @@ def frame_kind(request: pytest.FixtureRequest) -> Frame:
 # The command line
 
 CANARY = "CANARY-7391"
+"""What cells hold that no message may show."""
 
 
 @dataclass(frozen=True)
@@ -104,3 +106,14 @@ def in_process(capfd: Any) -> Command:
         return Done(code or 0, captured.out, captured.err)
 
     return command
+
+
+@pytest.fixture
+def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
+    """Run a command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return in_process(capfd)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())

@@ -14,16 +14,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import CANARY, Command, in_process
+from conftest import CANARY, Command
 
 SOURCE = Path(__file__).parents[2] / "src"
-
-
-@pytest.fixture
-def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
-    """Run a command in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    return in_process(capfd)
 
 
 @pytest.fixture

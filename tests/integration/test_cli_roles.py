@@ -3,8 +3,6 @@
 import json
 import os
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +10,13 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from conftest import CANARY, Command, in_process
 
-from core_mondrian.cli.main import run
 from core_mondrian.datasets import adult, census
 from core_mondrian.schema import spec_schema
 
-CANARY = "CANARY-2207"
 KEY = "CANARY-2207-secret-key"
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
 
 
 @pytest.fixture
@@ -39,18 +24,7 @@ def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
     """Run a command in this process, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CORE_MONDRIAN_KEY", raising=False)
-
-    def command(*arguments: object) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            run([str(argument) for argument in arguments])
-        captured = capfd.readouterr()
-        code = caught.value.code
-        assert isinstance(code, int | None)
-        assert "Traceback" not in captured.err
-        assert CANARY not in captured.out + captured.err
-        return Done(code or 0, captured.out, captured.err)
-
-    return command
+    return in_process(capfd)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 from best_oracle import cells, keys
-from conftest import as_arrow, as_pandas, as_polars
-from hypothesis import assume, given
+from conftest import IS_PLAIN, as_arrow, as_pandas, as_polars
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from models_oracle import Value, accepts, sensitive_models, sized_models
 from oracle import Sample, paper_policies, samples
@@ -40,11 +40,13 @@ POLICIES = [
     OriginalPolicy(),
     OriginalPolicy("as_published"),
 ]
+MOST_ROWS = 16 if IS_PLAIN else 40
+FEWER = settings(max_examples=settings.default.max_examples // 3)
 LETTERS = ["a", "a", "a", "b", "b", "c", "d", "e"]
 
 
 @st.composite
-def tables(draw: Any, max_rows: int = 40) -> tuple[Sample, pa.Table]:
+def tables(draw: Any, max_rows: int = MOST_ROWS) -> tuple[Sample, pa.Table]:
     """Tables with two sensitive columns, ``s`` and ``v``, and an id."""
     sample = draw(samples(max_rows=max_rows, max_columns=3))
     n = sample.n_rows
@@ -160,6 +162,7 @@ def test_every_model_holds_in_every_release(data: st.DataObject) -> None:
     assert len(cells(release.data, "id")) + gone == sample.n_rows
 
 
+@FEWER
 @given(st.data())
 def test_released_rows_keep_their_sensitive_values(data: st.DataObject) -> None:
     sample, table = data.draw(tables())
@@ -186,6 +189,7 @@ def test_released_rows_keep_their_sensitive_values(data: st.DataObject) -> None:
         assert all(now[ids.index(i)][name] is None for name in names)
 
 
+@FEWER
 @given(st.data(), st.integers(0, 5))
 def test_threads_frames_and_row_order_change_nothing(
     data: st.DataObject, seed: int

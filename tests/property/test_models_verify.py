@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import Frame
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from models_oracle import Value, accepts, sensitive_models, sized_models
 
@@ -23,6 +23,8 @@ from core_mondrian import (
 from core_mondrian.models import AlphaKAnonymity, PrivacyModel, TCloseness
 
 Columns = dict[str, list[Any]]
+
+FEWER = settings(max_examples=settings.default.max_examples // 2)
 
 KINDS = [
     pytest.param(sized_models(3), "s", id="sizes"),
@@ -91,6 +93,7 @@ def sorted_values(values: list[Value]) -> list[Value]:
 
 
 @pytest.mark.parametrize(("models", "column"), KINDS)
+@FEWER
 @given(data=st.data())
 def test_one_changed_cell_is_noticed_if_it_breaks_the_definition(
     models: Any, column: str, data: st.DataObject

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from best_oracle import cells, keys
-from conftest import Frame, as_arrow, as_pandas, as_polars
-from hypothesis import assume, given
+from conftest import IS_PLAIN, Frame, as_arrow, as_pandas, as_polars
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from models_oracle import accepts, sensitive_models, sized_models
 from oracle import Sample, samples
@@ -38,10 +38,12 @@ POLICIES = [
     OriginalPolicy("as_published"),
 ]
 NOBODY = None
+MOST_ROWS = 12 if IS_PLAIN else 40
+FEWER = settings(max_examples=settings.default.max_examples // 3)
 
 
 @st.composite
-def owned(draw: Any, max_rows: int = 40) -> tuple[Sample, pa.Table]:
+def owned(draw: Any, max_rows: int = MOST_ROWS) -> tuple[Sample, pa.Table]:
     """Tables whose rows belong to persons: few or many, one with most of the rows."""
     sample = draw(samples(max_rows=max_rows, max_columns=3))
     n = sample.n_rows
@@ -117,6 +119,7 @@ def test_every_class_hides_enough_persons(data: st.DataObject) -> None:
     assert release.n_suppressed <= release.budget
 
 
+@FEWER
 @given(st.data())
 def test_threads_frames_and_row_order_change_nothing(data: st.DataObject) -> None:
     sample, table = data.draw(owned())
@@ -135,6 +138,7 @@ def test_threads_frames_and_row_order_change_nothing(data: st.DataObject) -> Non
         assert sorted(keys(other.data, names), key=str) == shown
 
 
+@FEWER
 @given(st.data())
 def test_what_persons_are_called_changes_nothing(data: st.DataObject) -> None:
     sample, table = data.draw(owned())
@@ -149,9 +153,10 @@ def test_what_persons_are_called_changes_nothing(data: st.DataObject) -> None:
     assert other.data.equals(first.data)
 
 
+@FEWER
 @given(st.data())
 def test_if_every_row_is_a_person_persons_are_rows(data: st.DataObject) -> None:
-    sample, table = data.draw(owned(max_rows=30))
+    sample, table = data.draw(owned())
     spec = data.draw(specs(sample))
     at = table.column_names.index("person")
     table = table.set_column(at, "person", pa.array(range(sample.n_rows)))

@@ -10,6 +10,7 @@ back to 0: rows that were counted before the clock last moved are none.
 """
 
 import ctypes
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, NumbaWarning
 from numba.extending import intrinsic
 
 from core_mondrian.kernels.jit import IS_PLAIN, kernel
@@ -98,10 +99,13 @@ def compile_measure(measure: Measure) -> Any:  # noqa: ANN401
     """
     # A measure typed at a prompt has no file, and so no place in the cache.
     has_file = Path(measure.__code__.co_filename).exists()
+    compiler = numba.njit(
+        SIGNATURE, nogil=True, cache=has_file, fastmath=False, error_model="numpy"
+    )
     try:
-        return numba.njit(
-            SIGNATURE, nogil=True, cache=has_file, fastmath=False, error_model="numpy"
-        )(_adopted(measure))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaWarning)
+            return compiler(_adopted(measure))
     except NumbaError:
         return PlainMeasure(measure)
 

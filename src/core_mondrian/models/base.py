@@ -9,6 +9,8 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.errors import SpecError
+
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -143,8 +145,7 @@ class PrivacyModel:
 
     def measured(self, classes: ClassCounts) -> Floats:
         """Return the measure of each class, uncompiled; NaN if it has no value."""
-        measure = type(self).measure
-        if measure is None:
+        if type(self).measure is None:
             return np.zeros(classes.rows.size)
         # Many classes have the same counts, and a call in Python is slow.
         counts, where = _distinct(classes.by_value)
@@ -157,8 +158,18 @@ class PrivacyModel:
         for i, n in enumerate(rows.tolist()):
             if n:
                 values = np.ascontiguousarray(counts[i])
-                found[i] = measure(n, values, table, parameters)
+                found[i] = self._measure(n, values, table, parameters)
         return found[where]
+
+    def _measure(self, *arguments: object) -> float:
+        kind = type(self)
+        if kind.measure is None:
+            return 0.0
+        try:
+            return float(kind.measure(*arguments))
+        except Exception as error:
+            name, fault = kind.__name__, type(error).__name__
+            raise SpecError(f"the measure of {name} raised a {fault}") from error
 
     def passes(self, classes: ClassCounts) -> Flags:
         """Tell, class by class, which may be released."""
