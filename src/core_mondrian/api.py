@@ -1,6 +1,7 @@
 """anonymize(): the stages, in order, on one screen."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -14,11 +15,12 @@ from core_mondrian.encode.encoder import (
     encode,
     without_population,
 )
-from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.errors import InternalError, SpecError, list_names
 from core_mondrian.frames import (
     blank_cells,
     check_columns,
     drop_column,
+    filter_rows,
     open_frame,
     replace_columns,
     row_keys,
@@ -27,6 +29,7 @@ from core_mondrian.measure.verify import verify
 from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.recode import Recoded, recode
 from core_mondrian.release import Release
+from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec
 
 FrameT = TypeVar("FrameT")
@@ -73,6 +76,7 @@ def anonymize(
     check_threads(threads)
     stages = Stages(progress)
     frame, encoded = take_in(data, spec, stages)
+    _check_names(frame, encoded, spec)
     grown = grow(
         encoded.table, spec, threads=threads, report=stages.report("partition")
     )
@@ -87,12 +91,15 @@ def anonymize(
     if spec.unit is not None:
         released = drop_column(released, spec.unit)
     n_suppressed = grown.tree.n_suppressed
-    gone = n_suppressed if spec.suppressed == "drop" else 0
+    gone = n_suppressed if spec.leaves_out else 0
     if verification.n_rows + gone != encoded.table.n_rows:
         raise InternalError("rows released and suppressed do not add up to rows read")
     stages.end("verify")
     return Release(
         data=released,
+        suppressed=filter_rows(frame, recoded.suppressed)
+        if spec.suppressed == "apart"
+        else None,
         spec=spec,
         tree=grown.tree,
         funnel=grown.funnel,
@@ -144,13 +151,29 @@ def _divide_rows(
     )
 
 
+def _check_names(frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec) -> None:
+    """Refuse new columns that are called like others, before the long work."""
+    numbers = [item.name for item in encoded.table.columns if item.kind == "number"]
+    kept = [name for name in frame.columns if name not in spec.identifiers]
+    added = [new for name in numbers for new in spec.bounds_of(name)]
+    added += [] if spec.class_id is None else [spec.class_id]
+    counted = Counter([*kept, *added])
+    if twice := sorted(name for name in set(added) if counted[name] > 1):
+        raise SpecError(
+            f"the release would have several columns of one name: {list_names(twice)}",
+            hint="rename them, or choose another format or class_id",
+        )
+
+
 def _release_rows(frame: nw.DataFrame[Any], recoded: Recoded, spec: Spec) -> Any:  # noqa: ANN401
     """Return the caller's frame as it is released, suppressed rows dropped or blank."""
-    columns = dict(recoded.columns)
-    if not recoded.suppressed.any():
-        return replace_columns(frame, columns, spec.identifiers, None)
-    if spec.suppressed == "drop":
-        return replace_columns(frame, columns, spec.identifiers, ~recoded.suppressed)
-    for name in spec.sensitive:
-        columns[name] = blank_cells(frame, name, recoded.suppressed)
-    return replace_columns(frame, columns, spec.identifiers, None)
+    keep = None
+    if recoded.suppressed.any():
+        if spec.leaves_out:
+            keep = ~recoded.suppressed
+        else:
+            frame = blank_cells(frame, spec.sensitive, recoded.suppressed)
+    released = replace_columns(frame, recoded.columns, spec.identifiers, keep)
+    if spec.shuffle is None:
+        return released
+    return shuffle_rows(released, spec.shuffle, hidden=spec.unit)

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 CommandT = TypeVar("CommandT", bound=Callable[..., None])
 
 _DEFAULT_K: Final = (2, 5, 10, 20, 50, 100)
-_OF_ANONYMIZE_ONLY: Final = ("k", "overwrite", "as_json", "measures")
+_OF_ANONYMIZE_ONLY: Final = (
+    *("k", "overwrite", "as_json", "measures"),
+    *("suppressed_file", "class_id", "shuffle"),
+)
 _BAR: Final = 10
 _WIDTH: Final = 120
 _PRACTICE: Final = (
@@ -153,7 +156,8 @@ def _base_spec(options: Mapping[str, Any], *, varies_k: bool) -> "Spec":
     asked = {} if file is None else read_spec_mapping(file)
     has_models = bool(options["models"] or asked.get("models"))
     needs_k = "k" not in asked and (varies_k or not has_models)
-    return spec_of({**options, "k": _DEFAULT_K[0] if needs_k else None})
+    shape = {"class_id": None, "shuffle": None}  # nothing is released
+    return spec_of({**options, **shape, "k": _DEFAULT_K[0] if needs_k else None})
 
 
 def _check_files(
