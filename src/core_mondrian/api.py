@@ -154,10 +154,9 @@ def _divide_rows(
 def _check_names(frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec) -> None:
     """Refuse new columns that are called like others, before the long work."""
     numbers = [item.name for item in encoded.table.columns if item.kind == "number"]
-    kept = [name for name in frame.columns if name not in spec.identifiers]
     added = [new for name in numbers for new in spec.bounds_of(name)]
     added += [] if spec.class_id is None else [spec.class_id]
-    counted = Counter([*kept, *added])
+    counted = Counter([*frame.columns, *added])
     if twice := sorted(name for name in set(added) if counted[name] > 1):
         raise SpecError(
             f"the release would have several columns of one name: {list_names(twice)}",

@@ -116,7 +116,10 @@ def _multiple(count: Floats, digit: Floats, exponent: Floats) -> Floats:
     is_small = (exponent < 0) & (exponent >= -_EXACT_TENS)
     tens = _power(np.where(is_small, -exponent, exponent))
     whole = count * digit
-    return np.where(is_small, whole / tens, whole * tens) + 0.0  # no -0
+    found = np.where(is_small, whole / tens, whole * tens)
+    for at in np.flatnonzero(np.abs(exponent) > _EXACT_TENS).tolist():
+        found[at] = float(f"{whole[at]:.0f}e{exponent[at]:.0f}")
+    return found + 0.0  # no -0
 
 
 def _round_decimals(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
