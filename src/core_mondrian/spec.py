@@ -279,7 +279,7 @@ def _check_population(spec: Spec) -> None:
         "a unit": spec.unit is not None,
         "a suppression budget": spec.suppress not in (None, *_NO_SUPPRESSION),
         "missing = 'pattern'": spec.missing == "pattern",
-        "numbers as one value of a class": any(
+        "numbers as mean, median, midpoint or sample": any(
             spec.format_of(name) not in _RANGES for name in spec.quasi_identifiers
         ),
     }

@@ -483,7 +483,7 @@ def test_a_population_is_found_in_every_format_of_ranges(
 def test_a_population_does_not_go_with_one_value_of_a_class() -> None:
     people = pa.table({"a": [1, 2, 3]})
 
-    with pytest.raises(SpecError, match="numbers as one value of a class"):
+    with pytest.raises(SpecError, match="numbers as mean, median, midpoint or sample"):
         Spec(("a",), (KMap(k=2, population=people),), numbers="sample")
 
 

@@ -28,8 +28,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., None])
 
 _DEFAULT_K: Final = (2, 5, 10, 20, 50, 100)
 _OF_ANONYMIZE_ONLY: Final = (
-    *("k", "overwrite", "as_json", "measures"),
-    *("suppressed_file", "class_id", "shuffle"),
+    *("k", "overwrite", "as_json", "measures", "suppressed_file"),
 )
 _BAR: Final = 10
 _WIDTH: Final = 120
@@ -156,8 +155,7 @@ def _base_spec(options: Mapping[str, Any], *, varies_k: bool) -> "Spec":
     asked = {} if file is None else read_spec_mapping(file)
     has_models = bool(options["models"] or asked.get("models"))
     needs_k = "k" not in asked and (varies_k or not has_models)
-    shape = {"class_id": None, "shuffle": None}  # nothing is released
-    return spec_of({**options, **shape, "k": _DEFAULT_K[0] if needs_k else None})
+    return spec_of({**options, "k": _DEFAULT_K[0] if needs_k else None})
 
 
 def _check_files(
