@@ -1,6 +1,7 @@
 """anonymize(): the stages, in order, on one screen."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -20,12 +21,18 @@ from core_mondrian.encode.encoder import (
     without_population,
 )
 from core_mondrian.encode.table import EncodedTable
-from core_mondrian.errors import InternalError, PrivacyViolation, SpecError
+from core_mondrian.errors import (
+    InternalError,
+    PrivacyViolation,
+    SpecError,
+    list_names,
+)
 from core_mondrian.frames import (
     arrow_column,
     blank_cells,
     check_columns,
     drop_column,
+    filter_rows,
     open_frame,
     replace_columns,
     row_keys,
@@ -38,6 +45,7 @@ from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.pseudonyms import check_key, pseudonymize
 from core_mondrian.recode import Recoded, recode
 from core_mondrian.release import Release
+from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec
 
 FrameT = TypeVar("FrameT")
@@ -87,6 +95,7 @@ def anonymize(
     check_key(key, spec.pseudonyms)
     stages = Stages(progress)
     frame, encoded = take_in(data, spec, stages)
+    _check_names(frame, encoded, spec)
     hidden = _hide(frame, spec, key)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
     grown = grow(
@@ -116,6 +125,9 @@ def anonymize(
     stages.end("warn")
     return Release(
         data=released,
+        suppressed=filter_rows(frame, recoded.suppressed)
+        if spec.suppressed == "apart"
+        else None,
         spec=spec,
         tree=grown.tree,
         funnel=grown.funnel,
@@ -156,7 +168,7 @@ def take_in(
 
 
 def _check_rows(n_read: int, n_released: int, grown: Grown, spec: Spec) -> None:
-    gone = grown.tree.n_suppressed if spec.suppressed == "drop" else 0
+    gone = grown.tree.n_suppressed if spec.leaves_out else 0
     if n_released + gone != n_read:
         raise InternalError("rows released and suppressed do not add up to rows read")
 
@@ -218,21 +230,42 @@ def _hide(
     }
 
 
+def _check_names(frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec) -> None:
+    """Refuse new columns that are called like others, before the long work."""
+    numbers = [item.name for item in encoded.table.columns if item.kind == "number"]
+    added = [new for name in numbers for new in spec.bounds_of(name)]
+    added += [] if spec.class_id is None else [spec.class_id]
+    counted = Counter([*frame.columns, *added])
+    if twice := sorted(name for name in set(added) if counted[name] > 1):
+        raise SpecError(
+            f"the release would have several columns of one name: {list_names(twice)}",
+            hint="rename them, or choose another format or class_id",
+        )
+
+
 def _release_rows(
     frame: nw.DataFrame[Any], recoded: Recoded, hidden: dict[str, pa.Array], spec: Spec
 ) -> Any:  # noqa: ANN401
     """Return the caller's frame as it is released, suppressed rows dropped or blank."""
-    columns = dict(recoded.columns)
-    suppressed = recoded.suppressed
-    if not suppressed.any():
-        return replace_columns(frame, columns | hidden, spec.identifiers, None)
-    if spec.suppressed == "drop":
-        kept = pa.array(~suppressed)
-        columns |= {name: array.filter(kept) for name, array in hidden.items()}
-        return replace_columns(frame, columns, spec.identifiers, ~suppressed)
-    for name in spec.sensitive:
-        columns[name] = blank_cells(frame, name, suppressed)
-    # A pseudonym would lead from a blank row to the others of its person.
-    for name, array in hidden.items():
-        columns[name] = pc.if_else(pa.array(suppressed), None, array)
-    return replace_columns(frame, columns, spec.identifiers, None)
+    keep, suppressed = None, recoded.suppressed
+    if suppressed.any():
+        if spec.leaves_out:
+            keep = ~suppressed
+            kept = pa.array(keep)
+            hidden = {name: array.filter(kept) for name, array in hidden.items()}
+        else:
+            frame = blank_cells(frame, spec.sensitive, suppressed)
+            # A pseudonym would lead from a blank row to the others of its person.
+            gone = pa.array(suppressed)
+            hidden = {
+                name: pc.if_else(gone, None, array) for name, array in hidden.items()
+            }
+    columns = {
+        **recoded.columns,
+        **{name: {name: array} for name, array in hidden.items()},
+    }
+    released = replace_columns(frame, columns, spec.identifiers, keep)
+    if spec.shuffle is None:
+        return released
+    is_hidden = spec.unit is not None and spec.unit in spec.removed
+    return shuffle_rows(released, spec.shuffle, hidden=spec.unit if is_hidden else None)

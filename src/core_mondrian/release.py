@@ -30,6 +30,9 @@ class Release(Generic[FrameT]):
     """A verified release. ``data`` is the caller's kind of frame."""
 
     data: FrameT
+    suppressed: FrameT | None = field(repr=False)
+    """With ``suppressed = "apart"``: the rows left out, as they came in, for whoever
+    made the release. They are no part of it and NOT anonymized. Else None."""
     spec: Spec
     tree: PartitionTree
     funnel: Funnel

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from core_mondrian.budget import Suppression, exact, parse_suppression
 from core_mondrian.errors import SpecError
@@ -28,22 +28,25 @@ from core_mondrian.policies import (
 )
 from core_mondrian.toml_lines import find_line
 
-Numbers = Literal["interval", "mean", "median"]
+Numbers = Literal[
+    "interval", "bounds", "struct", "mean", "median", "midpoint", "sample"
+]
 Categories = Literal["label", "set"]
 Missing = Literal["pattern", "value"]
-Suppressed = Literal["drop", "blank"]
+Suppressed = Literal["drop", "blank", "apart"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "numbers": ("interval", "mean", "median"),
+    "numbers": get_args(Numbers),
     "categories": ("label", "set"),
     "missing": ("pattern", "value"),
-    "suppressed": ("drop", "blank"),
+    "suppressed": get_args(Suppressed),
 }
 _FORMATS = ("numbers", "categories")
 _ROLES = (
     *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
     "weight",
 )
+_RANGES = ("interval", "bounds", "struct")
 _NO_SUPPRESSION = (Suppression(), Suppression(rows=0))
 
 
@@ -93,8 +96,14 @@ class Spec:
     suppress: Suppression | None = None
     """None: what the thresholds leave (1 %) for `paper`, nothing for the others."""
     suppressed: Suppressed = "drop"
+    """Left out, kept with blanks, or left out and given back next to the release."""
     numbers: Numbers = "interval"
     numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
+    nice: bool = False
+    """Round the bounds of ranges outward, to round numbers."""
+    nice_by_column: Mapping[str, bool] = field(default_factory=dict)
+    seed: int = 0
+    """What `sample` draws by, next to the content of a class."""
     categories: Categories = "label"
     """The lowest label over a class's values, or the set of them."""
     categories_by_column: Mapping[str, Categories] = field(default_factory=dict)
@@ -107,6 +116,10 @@ class Spec:
     thresholds: Thresholds = field(default_factory=Thresholds)
     null_values: tuple[str, ...] = ("",)
     """What a missing value looks like in a CSV file."""
+    class_id: str | None = None
+    """The column that gets the number of each row's class; None: there is none."""
+    shuffle: int | None = None
+    """Seed of a row order that depends on the released cells alone; None: kept."""
 
     def __post_init__(self) -> None:
         _check_models(self)
@@ -176,6 +189,21 @@ class Spec:
         """Return how numbers of ``column`` are released."""
         return self.numbers_by_column.get(column, self.numbers)
 
+    def is_nice(self, column: str) -> bool:
+        """Tell whether bounds of ``column`` are rounded."""
+        return self.nice_by_column.get(column, self.nice)
+
+    def bounds_of(self, column: str) -> tuple[str, ...]:
+        """Return the names a number is released under if not its own."""
+        if self.format_of(column) != "bounds":
+            return ()
+        return f"{column}_min", f"{column}_max"
+
+    @property
+    def leaves_out(self) -> bool:
+        """Tell whether suppressed rows are not in the release, not even blank."""
+        return self.suppressed != "blank"
+
     def categories_of(self, column: str) -> Categories:
         """Return how categories of ``column`` are released."""
         return self.categories_by_column.get(column, self.categories)
@@ -200,6 +228,8 @@ class Spec:
         plain["suppress"] = None if suppress is None else str(suppress)
         plain["numbers_by_column"] = dict(self.numbers_by_column)
         plain["categories_by_column"] = dict(self.categories_by_column)
+        plain["nice_by_column"] = dict(self.nice_by_column)
+        plain["seed"] = "given" if self.seed else "default"
         plain["weights"] = {name: self.weight_of(name) for name in self.weights}
         result: dict[str, Any] = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
@@ -241,7 +271,7 @@ def _check_columns(spec: Spec) -> None:
         )
     _check_roles(spec)
     by_column = ("hierarchies", "numbers_by_column", "categories_by_column")
-    for key in (*by_column, "weights", "exclude"):
+    for key in (*by_column, "nice_by_column", "weights", "exclude"):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
@@ -290,8 +320,8 @@ def _check_population(spec: Spec) -> None:
         "a unit": spec.unit is not None,
         "a suppression budget": spec.suppress not in (None, *_NO_SUPPRESSION),
         "missing = 'pattern'": spec.missing == "pattern",
-        "numbers as mean or median": any(
-            spec.format_of(name) != "interval" for name in spec.quasi_identifiers
+        "numbers as mean, median, midpoint or sample": any(
+            spec.format_of(name) not in _RANGES for name in spec.quasi_identifiers
         ),
     }
     for what, is_wrong in wrong.items():
@@ -309,6 +339,7 @@ def _check_options(spec: Spec) -> None:
                 _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
     for name, weight in spec.weights.items():
         _check_weight(name, weight)
+    _check_shape(spec)
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
     if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
@@ -320,6 +351,21 @@ def _check_options(spec: Spec) -> None:
             hint="drop suppress, or take policy 'best' or 'paper'",
             key=("suppress",),
         )
+
+
+def _check_shape(spec: Spec) -> None:
+    """Check what the release looks like beyond the formats of its columns."""
+    for is_nice in (spec.nice, *spec.nice_by_column.values()):
+        if not isinstance(is_nice, bool):
+            raise SpecError("nice is true or false, or a table of them by column")
+    shuffle = 0 if spec.shuffle is None else spec.shuffle
+    for key, number in (("seed", spec.seed), ("shuffle", shuffle)):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise SpecError(f"{key} is a whole number")
+    if spec.class_id is not None and not (
+        isinstance(spec.class_id, str) and spec.class_id
+    ):
+        raise SpecError("class_id is the name of a new column")
 
 
 def _check_weight(name: str, weight: object) -> None:
@@ -351,6 +397,10 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "suppressed": str,
     "numbers": (str, dict),
     "categories": (str, dict),
+    "nice": (bool, dict),
+    "seed": int,
+    "class_id": str,
+    "shuffle": int,
     "weights": dict,
     "inline_below": int,
     "exclude": list,
@@ -372,9 +422,13 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     _check_keys(asked, _KEYS, "")
     for key, value in asked.items():
         kinds = _KEYS[key]
-        if not isinstance(value, kinds) or isinstance(value, bool):
+        is_flag = isinstance(value, bool) and key != "nice"
+        if not isinstance(value, kinds) or is_flag:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
-    simple = ("unit", "weight", "missing", "suppressed", "weights", "inline_below")
+    simple = (
+        *("unit", "weight", "missing", "suppressed", "weights", "inline_below"),
+        *("seed", "class_id", "shuffle"),
+    )
     lists = (
         *("quasi_identifiers", "identifiers", "pseudonyms", "accept"),
         *("exclude", "null_values"),
@@ -434,7 +488,7 @@ def _texts(values: list[Any], key: str) -> tuple[str, ...]:
 def _formats(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys that are one word, or a table by column with a default."""
     found: dict[str, Any] = {}
-    for key in _FORMATS:
+    for key in (*_FORMATS, "nice"):
         given = asked.get(key, {})
         by_column = dict(given) if isinstance(given, dict) else {"default": given}
         if "default" in by_column:

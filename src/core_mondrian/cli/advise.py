@@ -28,8 +28,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., None])
 
 _DEFAULT_K: Final = (2, 5, 10, 20, 50, 100)
 _OF_ANONYMIZE_ONLY: Final = (
-    *("k", "overwrite", "as_json", "measures"),
-    "key_file",
+    *("k", "overwrite", "as_json", "measures", "suppressed_file", "key_file"),
 )
 _BAR: Final = 10
 _WIDTH: Final = 120

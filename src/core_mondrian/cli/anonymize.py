@@ -76,8 +76,16 @@ Suppressed = Annotated[
     str | None,
     typer.Option(
         "--suppressed",
-        metavar="drop|blank",
-        help="Leave those rows out, or empty them.",
+        metavar="drop|blank|apart",
+        help="Leave those rows out, empty them, or see --suppressed-file.",
+    ),
+]
+Numbers = Annotated[
+    str | None,
+    typer.Option(
+        "--numbers",
+        metavar="HOW",
+        help="Numbers as interval, bounds, struct, mean, median, midpoint or sample.",
     ),
 ]
 NullValues = Annotated[
@@ -132,12 +140,17 @@ def anonymize_file(
             help="One more value (default of best), or kept apart by pattern.",
         ),
     ] = None,
-    numbers: Annotated[
-        str | None,
+    numbers: Numbers = None,
+    nice: Annotated[
+        bool,
         typer.Option(
-            "--numbers",
-            metavar="HOW",
-            help="Numbers as interval, mean or median.",
+            "--nice", help="Round the bounds of ranges outward, to round numbers."
+        ),
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", metavar="SEED", help="What --numbers sample draws by: 0."
         ),
     ] = None,
     categories: Annotated[
@@ -149,6 +162,29 @@ def anonymize_file(
         ),
     ] = None,
     suppressed: Suppressed = None,
+    suppressed_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--suppressed-file",
+            metavar="FILE",
+            help="Write the rows left out to FILE, as they are: NOT anonymized. "
+            "Keep it as safe as SOURCE.",
+        ),
+    ] = None,
+    class_id: Annotated[
+        str | None,
+        typer.Option(
+            "--class-id", metavar="COLUMN", help="Number the classes in a new column."
+        ),
+    ] = None,
+    shuffle: Annotated[
+        int | None,
+        typer.Option(
+            "--shuffle",
+            metavar="SEED",
+            help="Order the rows by what they show, not as they came.",
+        ),
+    ] = None,
     hierarchies: Annotated[
         list[str] | None,
         typer.Option(
@@ -222,22 +258,48 @@ def anonymize_file(
     the spec. No value of the table is ever printed.
     """
     started = time.perf_counter()
+    if suppressed_file is not None and suppressed is None:
+        suppressed = "apart"
     spec = spec_of(locals())
     key = _read_key(key_file, spec)
     manifest_file = manifest_of(target)
-    _check_targets(source, target, overwrite=overwrite)
+    _check_formats(spec, target, suppressed_file)
+    files = [target, *([] if suppressed_file is None else [suppressed_file])]
+    _check_targets(source, files, overwrite=overwrite)
     release, schema = _anonymize(source, spec, key, threads)
     found = release.measures() if measures else None
     manifest = _finite(release.manifest())
     report = manifest if found is None else {**manifest, "measures": found.to_json()}
     output = json.dumps(_finite(report), ensure_ascii=False) if as_json else None
-    _write(release.data, target, schema, manifest, overwrite=overwrite)
+    tables = dict(zip(files, (release.data, release.suppressed), strict=False))
+    _write(tables, target, schema, manifest, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if output is not None:
             typer.echo(output)
         _summarize(release, found)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
+        if suppressed_file is not None:
+            typer.echo(
+                f"wrote {suppressed_file}: original rows, NOT anonymized", err=True
+            )
+
+
+def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
+    """Refuse what the files cannot hold, before any work."""
+    is_apart = spec.suppressed == "apart"
+    if is_apart != (suppressed_file is not None):
+        raise SpecError(
+            "suppressed = 'apart' and --suppressed-file go together",
+            hint="the file gets the rows left out, as they are: NOT anonymized",
+        )
+    columns = spec.quasi_identifiers
+    has_structs = any(spec.format_of(name) == "struct" for name in columns)
+    if has_structs and target.suffix.lower() == ".csv":
+        raise SpecError(
+            f"{target}: a CSV file has no structs",
+            hint="take numbers = 'bounds', or write Parquet",
+        )
 
 
 def model_tables(
@@ -268,10 +330,12 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
         *("quasi_identifiers", "identifiers", "unit", "k", "policy", "missing"),
         *("numbers", "categories", "suppressed", "inline_below", "null_values"),
         *("pseudonyms", "weight", "accept"),
+        *("seed", "class_id", "shuffle"),
     )
     flags = {name: options[name] for name in same} | {
         "models": model_tables(options["models"], options["sensitive"]),
         "suppress": options["suppress_rows"],
+        "nice": options["nice"] or None,
         "best": {key: value for key, value in best.items() if value is not None},
         "weights": dict(weights),
     }
@@ -352,11 +416,14 @@ def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
     return key
 
 
-def _check_targets(source: Path, target: Path, *, overwrite: bool) -> None:
+def _check_targets(source: Path, files: list[Path], *, overwrite: bool) -> None:
     from core_mondrian.files.place import check_place, check_target
 
-    check_target(target, overwrite=overwrite, source=source)
-    check_place(manifest_of(target), overwrite=overwrite)
+    for file in files:
+        check_target(file, overwrite=overwrite, source=source)
+    check_place(manifest_of(files[0]), overwrite=overwrite)
+    if len({file.resolve() for file in files}) < len(files):
+        raise SpecError("TARGET and --suppressed-file are different files")
 
 
 def _anonymize(
@@ -391,7 +458,7 @@ def tell_compiling(spec: "Spec | None" = None) -> None:
 
 
 def _write(
-    table: Any,  # noqa: ANN401  # an Arrow table
+    tables: Mapping[Path, Any],
     target: Path,
     schema: Any,  # noqa: ANN401
     manifest: dict[str, Any],
@@ -404,7 +471,10 @@ def _write(
     text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     write_files(
         {
-            target: table_writer(table, target, source=schema),
+            **{
+                file: table_writer(table, file, source=schema)
+                for file, table in tables.items()
+            },
             manifest_of(target): text.encode(),
         },
         overwrite=overwrite,

@@ -108,6 +108,8 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
     Dictionaries may differ between chunks and hold duplicates, nulls and values that
     no row has. With ``ordered``, greater values have greater numbers.
     """
+    if pa.types.is_struct(column.type) and column.type.num_fields and not ordered:
+        return _code_struct(column)
     try:
         chunks, values = _dictionaries(column)
         distinct = _without_nan(values).dictionary_encode()
@@ -125,6 +127,14 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
     codes = [look_up[start:].take(chunk.indices) for start, chunk in chunks]
     joined: Array = pa.chunked_array(codes, pa.int64())
     return Coded(joined.fill_null(n_values).to_numpy(), n_values + 1, labels)
+
+
+def _code_struct(column: Array) -> Coded:
+    """Number structs by their fields; a struct of missing fields is not missing."""
+    fields = compress(combine([code_column(field) for field in column.flatten()]))
+    is_missing = column.is_null().to_numpy()
+    codes = np.where(is_missing, fields.n_codes, fields.codes)
+    return Coded(codes, fields.n_codes + 1)
 
 
 def _dictionaries(

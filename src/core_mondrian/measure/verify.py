@@ -28,7 +28,7 @@ from core_mondrian.measure.counting import (
     compress,
     first_rows,
 )
-from core_mondrian.measure.matches import count_presence
+from core_mondrian.measure.matches import count_presence, read_cells
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spec import Spec
@@ -78,7 +78,8 @@ def verify(
 ) -> Verification:
     """Check that every class of ``data`` passes every model of ``spec``.
 
-    Rows with the same quasi-identifiers are a class; a missing value is a value. Where
+    Rows with the same quasi-identifiers are a class; a missing value is a value. A
+    number released as bounds is looked for under its two names as well. Where
     the spec names a unit, the table has to have it, and persons are counted. If the
     spec blanks suppressed rows, all-blank rows are no class as long as there are
     at most ``budget`` of them (None: what the spec allows for a table of this size);
@@ -100,7 +101,7 @@ def verify(
 
 
 def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verification:
-    frame = _frame(data, (*spec.quasi_identifiers, *spec.sensitive))
+    frame, shown = _frame(data, spec)
     if spec.unit is not None and spec.unit not in frame.columns:
         raise SpecError(
             f"without {spec.unit!r} the persons of a class cannot be counted",
@@ -111,7 +112,7 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verificatio
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
     _check_pseudonyms(frame, spec)
     n_rows = len(frame)
-    columns = [code_series(frame[name]) for name in spec.quasi_identifiers]
+    columns = [code_series(frame[name]) for names in shown.values() for name in names]
     allowed = spec.budget(n_rows) if budget is None else budget
     everything: Flags | slice = slice(None)
     kept = _released(columns, allowed) if spec.suppressed == "blank" else everything
@@ -126,9 +127,11 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verificatio
         for name in spec.sensitive
     }
     if spec.population is not None:
-        shown = frame.select(spec.quasi_identifiers)
         chosen = np.arange(n_rows)[kept][first_rows(keys)]
-        seen[None] = {"by_value": count_presence(shown, chosen, rows, spec)}
+        cells = {
+            name: read_cells(frame, names, chosen) for name, names in shown.items()
+        }
+        seen[None] = {"by_value": count_presence(cells, rows, spec)}
     results = tuple(
         _check(model, replace(unread, **_looked_at(model, seen)))
         for model in spec.models
@@ -172,7 +175,10 @@ def _looked_at(
     return {}
 
 
-def _frame(data: IntoDataFrame, wanted: Sequence[str]) -> nw.DataFrame[Any]:
+def _frame(
+    data: IntoDataFrame, spec: Spec
+) -> tuple[nw.DataFrame[Any], dict[str, tuple[str, ...]]]:
+    """Return the table, and the columns in which each quasi-identifier is shown."""
     try:
         frame = nw.from_native(data, eager_only=True)
         names = frame.columns
@@ -180,6 +186,11 @@ def _frame(data: IntoDataFrame, wanted: Sequence[str]) -> nw.DataFrame[Any]:
         raise SpecError(f"not a table in memory: {type(data).__name__}") from None
     except DuplicateError:
         raise DataError("the table has several columns of one name") from None
+    shown = {
+        name: (name,) if name in names else spec.bounds_of(name) or (name,)
+        for name in spec.quasi_identifiers
+    }
+    wanted = [*(one for each in shown.values() for one in each), *spec.sensitive]
     if absent := sorted(set(wanted).difference(names)):
         raise SpecError(
             f"not in the table: {absent}", hint=f"it has {list_names(names)}"
@@ -188,7 +199,7 @@ def _frame(data: IntoDataFrame, wanted: Sequence[str]) -> nw.DataFrame[Any]:
         raise DataError(
             f"the table has several columns of one name: {list_names(twice)}"
         )
-    return frame
+    return frame, shown
 
 
 def _released(columns: Sequence[Coded], allowed: int) -> Flags | slice:
