@@ -49,11 +49,11 @@ imports: $(VENV)/stamp-dev
 	@$(BIN)/lint-imports
 
 unit: $(VENV)/stamp-dev
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto
 
 # The same kernels as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-dev
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/unit/partition tests/property tests/golden
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto tests/unit/partition tests/property tests/golden
 
 format: $(VENV)/stamp-dev
 	@$(BIN)/ruff check --fix .
