@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models pictures clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench            benchmarks as JSON lines (minutes)"
 	@echo "make bench-reference  the same table through the paper's own code (minutes)"
 	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
+	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make pictures         the pictures of the docs"
 	@echo "make clean            remove what make made"
 
@@ -48,11 +49,11 @@ imports: $(VENV)/stamp-dev
 	@$(BIN)/lint-imports
 
 unit: $(VENV)/stamp-dev
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto
 
 # The same kernels as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-dev
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/unit/partition tests/property tests/golden
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto tests/unit/partition tests/property tests/golden
 
 format: $(VENV)/stamp-dev
 	@$(BIN)/ruff check --fix .
@@ -69,6 +70,11 @@ bench-best: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.best --judge $(JUDGE) --hierarchies $(HIERARCHIES) --every > out/best.jsonl
 	@$(BIN)/python -m benchmarks.best --lines out/best.jsonl --check --markdown
+
+bench-models: $(VENV)/stamp-dev
+	@mkdir -p out
+	@$(BIN)/python -m benchmarks.models --judge $(JUDGE) --hierarchies $(HIERARCHIES) > out/models.jsonl
+	@$(BIN)/python -m benchmarks.models --lines out/models.jsonl --check --markdown
 
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings

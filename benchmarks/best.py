@@ -15,17 +15,11 @@ is not counted. Without --lines, --check runs the cases that have a bar.
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from benchmarks.bars import BARRED, Case, Line, case_of, find_missed, write_tables
 from benchmarks.cases import (
@@ -35,12 +29,12 @@ from benchmarks.cases import (
     ADULT_NUMERIC,
     adult_folder,
 )
-from benchmarks.lines import emit, facts, middle, say, source_digest
+from benchmarks.judged import Bench, find_wrong
+from benchmarks.lines import emit, facts, say, source_digest
 
 if TYPE_CHECKING:
-    from core_mondrian import Release, Spec
+    from core_mondrian import Spec
 
-ID = "row_id"
 SETS = {"6": ADULT_6, "8": ADULT_8, "10": ADULT_10, "numeric": ADULT_NUMERIC}
 FORMATS = ("flat", "tax", "set")
 EFFORTS = ("fast", "strong", "max")
@@ -139,145 +133,56 @@ def _run(asked: argparse.Namespace) -> Iterator[Line]:
     if folder is None:
         raise SystemExit(2)
     from core_mondrian.datasets import adult
-    from core_mondrian.files.write import write_table
 
-    table = adult(folder)
     with tempfile.TemporaryDirectory(prefix="core-mondrian-best-") as place:
-        bench = Bench(table, Path(place), asked)
-        write_table(bench.table, bench.original)
+        bench = Bench(adult(folder), Path(place), asked.judge, asked.hierarchies)
         for case in plan(asked):
             say(" ".join(str(part) for part in case if part not in ("", False)))
-            yield bench.measure(case)
+            yield _measure(bench, case, asked.repeats)
 
 
-class Bench:
-    """One table, its completed hierarchies, and the judge."""
-
-    def __init__(self, table: pa.Table, place: Path, asked: argparse.Namespace) -> None:
-        self.table = table.append_column(ID, pa.array(range(table.num_rows)))
-        self.place = place
-        self.original = place / "original.parquet"
-        self.judge: Path = asked.judge
-        self.repeats: int = asked.repeats
-        self.added: dict[str, int] = {}
-        """Values that a hierarchy did not have, by column."""
-        self.has_hierarchies = asked.hierarchies is not None
-        for name in ADULT_10 if self.has_hierarchies else ():
-            file = asked.hierarchies / f"{name}.csv"
-            if file.is_file() and pa.types.is_string(table[name].type):
-                self._complete(name, file)
-
-    def _complete(self, name: str, file: Path) -> None:
-        """Copy a hierarchy; values it does not have become branches of their own."""
-        rows = [line.split(";") for line in file.read_text().splitlines() if line]
-        known = {row[0].strip() for row in rows}
-        present = {value for value in self.table[name].unique().to_pylist() if value}
-        stray = sorted(present - known)
-        depth, root = len(rows[0]), rows[0][-1]
-        rows += [[value] * (depth - 1) + [root] for value in stray]
-        if stray:
-            self.added[name] = len(stray)
-        target = self.place / f"{name}.csv"
-        target.write_text("".join(";".join(row) + "\n" for row in rows))
-
-    def measure(self, case: Case) -> Line:
-        """Release, time and judge one case."""
-        from core_mondrian.files.write import write_table
-
-        spec = self._spec(case)
-        release, seconds = self._timed(spec)
-        path = self.place / "released.parquet"
-        write_table(
-            release.data, path, source=self.table.schema, overwrite=path.exists()
-        )
-        verdict = self._judged(path, case)
-        ours = release.measures()
-        return {
-            "benchmark": "best",
-            **facts(),
-            "case": f"adult_{case.columns}",
-            **case._asdict(),
-            "values_added_to_hierarchies": self.added,
-            "threads": 1,
-            "state": "warm",
-            "runs": self.repeats,
-            **{name: verdict[name] for name in _VERDICT},
-            "loss": verdict[f"ncp_{case.format}"],
-            "our_loss": round(ours.loss or 0.0, 5),
-            "our_dm": ours.dm,
-            "beta": release.beta,
-            "cpu_seconds": middle([total for total, _ in seconds]),
-            "partition_cpu_seconds": middle([part for _, part in seconds]),
-            "digest": release.digest,
-            "wrong": _wrong(verdict, release, case),
-        }
-
-    def _spec(self, case: Case) -> "Spec":
-        from core_mondrian import KAnonymity, Spec
-        from core_mondrian.hierarchies.read import read_hierarchy
-        from core_mondrian.policies import POLICIES, BestPolicy
-
-        policy = POLICIES[case.policy]()
-        if case.policy == "best":
-            policy = BestPolicy(effort=case.effort, disjoint=case.disjoint)  # type: ignore[arg-type]
-        files = {name: self.place / f"{name}.csv" for name in SETS[case.columns]}
-        trees = {
-            name: read_hierarchy(file)
-            for name, file in files.items()
-            if case.format == "tax" and file.exists()
-        }
-        return Spec(
-            SETS[case.columns],
-            models=(KAnonymity(case.k),),
-            policy=policy,
-            hierarchies=trees,
-            categories="set" if case.format == "set" else "label",
-        )
-
-    def _timed(
-        self, spec: "Spec"
-    ) -> tuple["Release[pa.Table]", list[tuple[float, float]]]:
-        """Return a release, and the CPU seconds of the runs after the first."""
-        from core_mondrian import anonymize
-
-        release = anonymize(self.table, spec, threads=1)
-        seconds = []
-        for _ in range(self.repeats):
-            before = time.process_time()
-            again = anonymize(self.table, spec, threads=1)
-            total = time.process_time() - before
-            seconds.append((total, again.seconds["partition"]))
-            if again.digest != release.digest:
-                raise SystemExit("two runs gave two releases")
-        return release, seconds
-
-    def _judged(self, released: Path, case: Case) -> dict[str, Any]:
-        command = [sys.executable, str(self.judge), str(self.original), str(released)]
-        command += ["--id", ID, "--k", str(case.k)]
-        for name in SETS[case.columns]:
-            command += ["--qid", name]
-        if self.has_hierarchies:
-            command += ["--hierarchies", str(self.place)]
-        # The judge is no part of the package, and gets none of its paths.
-        clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        done = subprocess.run(command, env=clean, stdout=subprocess.PIPE, check=True)
-        verdict: dict[str, Any] = json.loads(done.stdout)
-        return verdict
-
-
-def _wrong(verdict: dict[str, Any], release: Any, case: Case) -> list[str]:
-    """Say what the judge saw and a release must not have; nothing: all is well."""
+def _measure(bench: Bench, case: Case, repeats: int) -> Line:
+    """Release, time and judge one case."""
+    timed = bench.in_turns({"": _spec(bench, case)}, repeats)[""]
+    release = timed.release
+    verdict = bench.judged(release)
     ours = release.measures()
-    tests = {
-        "violations": verdict["violations"] > 0,
-        "stray rows": verdict["stray_rows"] > 0,
-        "suppressed beyond the budget": verdict["suppressed"] > release.budget,
-        "suppressed not as told": verdict["suppressed"] != release.n_suppressed,
-        "classes not as told": verdict["classes"] != ours.n_classes,
-        "DM not as told": verdict["dm"] != ours.dm,
-        "loss not as told": abs(verdict[f"ncp_{case.format}"] - ours.loss) > 2e-5,
+    return {
+        "benchmark": "best",
+        **facts(),
+        "case": f"adult_{case.columns}",
+        **case._asdict(),
+        "values_added_to_hierarchies": bench.added,
+        "threads": 1,
+        "state": "warm",
+        "runs": repeats,
+        **{name: verdict[name] for name in _VERDICT},
+        "loss": verdict[f"ncp_{case.format}"],
+        "our_loss": round(ours.loss or 0.0, 5),
+        "our_dm": ours.dm,
+        "beta": release.beta,
+        "cpu_seconds": timed.cpu_seconds,
+        "partition_cpu_seconds": timed.partition_cpu_seconds,
+        "digest": release.digest,
+        "wrong": find_wrong(verdict, release, case.format),
     }
-    return [name for name, failed in tests.items() if failed]
+
+
+def _spec(bench: Bench, case: Case) -> "Spec":
+    from core_mondrian import KAnonymity, Spec
+    from core_mondrian.policies import POLICIES, BestPolicy
+
+    policy = POLICIES[case.policy]()
+    if case.policy == "best":
+        policy = BestPolicy(effort=case.effort, disjoint=case.disjoint)  # type: ignore[arg-type]
+    columns = SETS[case.columns]
+    return Spec(
+        columns,
+        models=(KAnonymity(case.k),),
+        policy=policy,
+        hierarchies=bench.trees(columns) if case.format == "tax" else {},
+        categories="set" if case.format == "set" else "label",
+    )
 
 
 if __name__ == "__main__":

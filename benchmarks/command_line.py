@@ -1,6 +1,7 @@
 """The whole command line, Parquet to Parquet, against reading and writing the file.
 
-    python -m benchmarks.command_line [--case census_1m_6] [--repeats 5] [--threads N]
+    python -m benchmarks.command_line [--case census_1m_6] [--policy best]
+        [--repeats 5] [--threads N]
 
 Both are fresh processes, taken in turns; CPU is user and system time of the process,
 start-up included. Kernels are compiled beforehand, measures are off.
@@ -18,6 +19,7 @@ from pathlib import Path
 from benchmarks.cases import CASES, ROOT, Case, file_of
 from benchmarks.lines import emit, facts, megabytes, middles, n_cpus, say
 
+POLICIES = ("best", "paper", "original")
 _COPY = """
 import sys
 import pyarrow.parquet as pq
@@ -30,11 +32,14 @@ def main() -> None:
     parser.add_argument("--case", choices=CASES, default="census_1m_6")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, help="default: all cores")
+    parser.add_argument("--policy", choices=POLICIES, default="best")
     asked = parser.parse_args()
-    measure(asked.case, repeats=asked.repeats, threads=asked.threads)
+    measure(asked.case, asked.policy, repeats=asked.repeats, threads=asked.threads)
 
 
-def measure(name: str, *, repeats: int, threads: int | None = None) -> None:
+def measure(
+    name: str, policy: str, *, repeats: int, threads: int | None = None
+) -> None:
     """Print the medians of both, and how many times the CPU ours takes."""
     case = CASES[name]
     source = file_of(case.source)
@@ -45,6 +50,7 @@ def measure(name: str, *, repeats: int, threads: int | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="core-mondrian-bench-") as folder:
         target = Path(folder) / "release.parquet"
         ours = _our_command(case, source, target, used)
+        ours += ["--policy", policy]
         copy = [sys.executable, "-c", _COPY, str(source), str(Path(folder) / "copy.pq")]
         _time(ours)  # compiles and caches the kernels, reads the file into memory
         _time(copy)

@@ -19,7 +19,7 @@ Key = tuple[str, ...]
 _DIGESTS = ("digest", "tree_digest")
 _KEYS = (
     *("benchmark", "case", "format", "policy", "effort", "disjoint"),
-    *("k", "threads", "state"),
+    *("model", "k", "threads", "state"),
 )
 
 

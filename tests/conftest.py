@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -9,6 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from core_mondrian.cli.main import run
 
 IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
@@ -68,3 +72,48 @@ def frame_kind(request: pytest.FixtureRequest) -> Frame:
     """Turn an Arrow table into each kind of frame."""
     kind: Frame = request.param
     return kind
+
+
+# The command line
+
+CANARY = "CANARY-7391"
+"""What cells hold that no message may show."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+def in_process(capfd: Any) -> Command:
+    """Run commands in this process; none may show a traceback or a canary."""
+
+    def command(*arguments: object) -> Done:
+        with pytest.raises(SystemExit) as caught:
+            run([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        code = caught.value.code
+        assert isinstance(code, int | None)
+        assert "Traceback" not in captured.err
+        assert CANARY not in captured.out + captured.err
+        return Done(code or 0, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
+    """Run a command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return in_process(capfd)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())

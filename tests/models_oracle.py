@@ -1,9 +1,9 @@
 """The definitions of the privacy models, on plain lists of values.
 
 Slow and obvious; nothing is shared with the package but the form of what a model sees
-(``counted``). A class and the table it is part
-of are lists of sensitive values; None is a missing one. Where a definition has sums
-of shares, they are fractions; logarithms are the only floats.
+(``counted``) and the models' parameters. A class and the table it is part of are lists
+of sensitive values; None is a missing one. Where a definition has sums of shares, they
+are fractions; logarithms are the only floats.
 """
 
 import itertools
@@ -11,13 +11,41 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
-from core_mondrian.models.base import ClassCounts
+from core_mondrian.hierarchy import from_paths
+from core_mondrian.models import (
+    AlphaKAnonymity,
+    AverageRisk,
+    BetaLikeness,
+    ClassCounts,
+    DeltaDisclosure,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    MaximumRisk,
+    PrivacyModel,
+    PSensitiveKAnonymity,
+    RecursiveCLDiversity,
+    TCloseness,
+)
 
 Value = str | int | None
 Values = Sequence[Value]
+
+PATHS = [
+    ("a", "ab", "abc", "*"),
+    ("b", "ab", "abc", "*"),
+    ("c", "c", "abc", "*"),
+    ("d", "de", "de", "*"),
+    ("e", "de", "de", "*"),
+    ("z", "z", "z", "*"),
+]
+"""A hierarchy of sensitive values, ``leaf, parent, …, root``."""
+TREE = from_paths(PATHS)
 
 
 def share(values: Values, value: Value) -> Fraction:
@@ -213,3 +241,125 @@ def counted(groups: Sequence[Values], never: Values = ()) -> ClassCounts:
         ).astype(np.int64),
         labels=tuple(labels),
     )
+
+
+# --- the models themselves, on classes given as lists --------------------------------
+
+
+def decimal(limit: float) -> Fraction:
+    """Return a limit as the number that was written, not as the float it became."""
+    return Fraction(str(limit))
+
+
+def accepts(
+    model: PrivacyModel,
+    groups: Sequence[Values],
+    persons: Sequence[int] | None = None,
+) -> bool:
+    """Tell whether a table with these classes satisfies a model of ours.
+
+    ``groups`` are the sensitive values of each class, which together are the table;
+    ``persons`` says how many persons each class has, if that is not its rows.
+    """
+    sizes = [len(group) for group in groups] if persons is None else list(persons)
+    if isinstance(model, KAnonymity):
+        return min(sizes) >= model.k
+    if isinstance(model, MaximumRisk):
+        return max(Fraction(1, n) for n in sizes) <= decimal(model.risk)
+    if isinstance(model, AverageRisk):
+        return Fraction(len(sizes), sum(sizes)) <= decimal(model.risk)
+    if (
+        isinstance(model, PSensitiveKAnonymity | AlphaKAnonymity)
+        and min(sizes) < model.k
+    ):
+        return False
+    kept = [list(group) for group in groups]
+    if model.skips_missing:
+        kept = [without_missing(group) for group in groups]
+        # Where there is nothing to disclose, a class has to be large all the same.
+        bare = [n for n, group in zip(sizes, kept, strict=True) if not group]
+        if min(bare, default=model.min_rows) < model.min_rows:
+            return False
+    table = [value for group in kept for value in group]
+    return all(accepts_class(model, group, table) for group in kept if group)
+
+
+def accepts_class(  # noqa: C901, PLR0911, PLR0912
+    model: PrivacyModel, group: Values, table: Values
+) -> bool:
+    """Tell whether the values of one class are as the definition wants them."""
+    match model:
+        case DistinctLDiversity():
+            return distinct_values(group) >= model.l
+        case PSensitiveKAnonymity():
+            return distinct_values(group) >= model.p
+        case EntropyLDiversity():
+            return entropy_diversity(group) >= model.l - 1e-9
+        case RecursiveCLDiversity():
+            rows = sorted(Counter(group).values(), reverse=True)
+            return rows[0] < decimal(model.c) * sum(rows[model.l - 1 :])
+        case AlphaKAnonymity():
+            return largest_share(group, model.values) <= decimal(model.alpha)
+        case TCloseness():
+            return distance_by(model, group, table) <= decimal(model.t)
+        case DeltaDisclosure():
+            fails = model.absent == "fails"
+            found = largest_disclosure(group, table, absent_fails=fails)
+            return found < model.delta + 1e-9
+        case BetaLikeness():
+            enhanced = model.kind == "enhanced"
+            if enhanced and not is_enhanced_like(group, table):
+                return False
+            return largest_gain(group, table) <= decimal(model.beta)
+    raise NotImplementedError(model)
+
+
+def distance_by(model: TCloseness, group: Values, table: Values) -> Fraction:
+    if model.hierarchy is not None:
+        return hierarchical_distance(group, table, PATHS)
+    by = ordered_distance if model.distance == "ordered" else equal_distance
+    return by(group, table)
+
+
+# --- models to try --------------------------------------------------------------------
+
+
+@st.composite
+def sized_models(draw: Any, most: int) -> PrivacyModel:
+    """Models that look at sizes; few of them ask for more than ``most`` rows."""
+    if draw(st.booleans()):
+        return KAnonymity(draw(st.integers(2, max(2, most))))
+    risks = st.sampled_from([0.6, 0.5, 0.34, 0.3, 0.2, 0.1])
+    kind = draw(st.sampled_from([MaximumRisk, AverageRisk]))
+    return kind(draw(risks))
+
+
+@st.composite
+def sensitive_models(draw: Any, column: str, *, has_tree: bool) -> PrivacyModel:
+    """Every model of a sensitive column, rather weak so that many tables meet it."""
+    missing = draw(st.sampled_from(["value", "ignored"]))
+    small = st.integers(2, 3)
+    tenths = st.integers(1, 9).map(lambda n: n / 10)
+    p = draw(small)
+    some = ("a", None) if has_tree else (1, 2)
+    # Kind, and what comes before the column and after it.
+    kinds: list[tuple[type[Any], tuple[Any, ...], tuple[Any, ...]]] = [
+        (DistinctLDiversity, (small,), ()),
+        (PSensitiveKAnonymity, (p, p + draw(st.integers(0, 2))), ()),
+        (EntropyLDiversity, (st.sampled_from([1.01, 1.3, 1.7, 2.0, 2.5]),), ()),
+        (RecursiveCLDiversity, (st.sampled_from([0.5, 1.0, 1.5, 3.0, 9.0]), small), ()),
+        (AlphaKAnonymity, (st.sampled_from([0.4, 0.5, 0.6, 0.75]), small), ((),)),
+        (AlphaKAnonymity, (tenths, small), (some,)),
+        (TCloseness, (tenths | st.just(0),), ("equal", None)),
+        (TCloseness, (tenths,), ("ordered", None)),
+        (TCloseness, (tenths,), ("hierarchical", TREE)),
+        (DeltaDisclosure, (st.sampled_from([0.2, 0.7, 1.5, 3.0]),), ("fails",)),
+        (DeltaDisclosure, (st.sampled_from([0.2, 0.7, 1.5, 3.0]),), ("allowed",)),
+        (BetaLikeness, (st.sampled_from([0.1, 0.5, 1.0, 3.0]),), ("basic",)),
+        (BetaLikeness, (st.sampled_from([0.1, 0.5, 1.0, 3.0]),), ("enhanced",)),
+    ]
+    possible = [one for one in kinds if has_tree or TREE not in one[2]]
+    kind, before, after = draw(st.sampled_from(possible))
+    drawn = [draw(x) if isinstance(x, st.SearchStrategy) else x for x in before]
+    model: PrivacyModel = kind(*drawn, column, *after, missing=missing)
+    return model

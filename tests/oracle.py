@@ -240,7 +240,7 @@ class Oracle:
                 for i, (_, part) in enumerate(groups)
                 if part and not self.admits(part)
             ]
-            if not failing:
+            if not failing or sum(bool(part) for _, part in groups) == 1:
                 return
             source = min(failing)[1]
             target = self.cheapest_to_join(groups, source)

@@ -30,6 +30,12 @@ def list_names(names: Iterable[object]) -> str:
     return str(texts)
 
 
+def show_name(name: object, place: int) -> str:
+    """Spell out one column name, or its place from 1 on if it looks like a cell."""
+    text = str(name)
+    return f"column {place}" if _DATA_LIKE.fullmatch(text) else repr(text)
+
+
 class MondrianError(Exception):
     """Base of all errors; ``hint`` says what to do next."""
 
@@ -45,9 +51,18 @@ class MondrianError(Exception):
 
 
 class SpecError(MondrianError, ValueError):
-    """The request contradicts itself or does not fit the data."""
+    """The request contradicts itself or does not fit the data.
+
+    ``key`` is the way to the spec's key it is about, such as ``("best", "effort")``.
+    """
 
     exit_code = 2
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, key: Iterable[str | int] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.key = tuple(key)
 
 
 class SlowModelWarning(UserWarning):

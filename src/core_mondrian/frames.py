@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError, list_names
+from core_mondrian.pandas_columns import as_pandas, nullable, plain
 
-_MOST_TEXT = 2**31 - 1
-"""Bytes that one Arrow array of ordinary text can hold; sets of values may be long."""
+Layout = Mapping[str, Mapping[str, pa.Array] | None]
+"""By place: the columns that are released there; None: the caller's own."""
 
 
 def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
@@ -50,7 +51,7 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
         DataError: its values are of several types.
     """
     try:
-        native = frame.get_column(name).to_arrow()
+        native = _without_int128(frame.get_column(name)).to_arrow()
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         # Arrow's own message quotes the offending cell.
         raise DataError(
@@ -62,12 +63,87 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     return pa.chunked_array([native])
 
 
+def row_weights(frame: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:
+    """Return how much each row weighs; texts that are numbers are numbers.
+
+    Raises:
+        DataError: something there is not a finite number >= 0.
+    """
+    column = arrow_column(frame, name)
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        kind = column.type
+        if pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+            raise pa.ArrowInvalid
+        weights = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
+    except pa.ArrowException:  # which quotes the cell
+        raise DataError(
+            f"column {name!r} of type {column.type} holds other things than numbers",
+            hint="a weight is a finite number of at least 0",
+        ) from None
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        raise DataError(
+            f"column {name!r} has {np.count_nonzero(wrong)} rows without a finite "
+            "weight of at least 0",
+            hint="fill or drop these rows first",
+        )
+    return np.asarray(weights, dtype=np.float64)
+
+
+def _without_int128(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Return whole numbers of 128 bits, which Arrow does not have, as decimals."""
+    if series.dtype not in (nw.Int128, nw.UInt128):
+        return series
+    return series.cast(nw.Decimal(38, 0))
+
+
 def blank_cells(
-    frame: nw.DataFrame[Any], name: str, rows: NDArray[np.bool_]
-) -> pa.Array:
-    """Return a column as Arrow with the cells of ``rows`` missing."""
-    column = arrow_column(frame, name).combine_chunks()
-    return pc.if_else(pa.array(rows), pa.scalar(None, column.type), column)
+    frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.bool_]
+) -> nw.DataFrame[Any]:
+    """Return the frame with the cells of ``rows`` missing in some columns."""
+    native = frame.to_native()
+    if frame.implementation.is_pandas_like():
+        native = native.copy(deep=False)
+        places = pa.array(np.arange(len(native)), mask=rows)
+        for name in names:
+            native[name] = _take_pandas(nullable(native[name]), places)
+    elif frame.implementation.is_polars():
+        import polars as pl
+
+        gone = pl.lit(pl.Series(rows))
+        native = native.with_columns(
+            pl.when(gone).then(None).otherwise(pl.col(name)).alias(name)
+            for name in names
+        )
+    else:
+        places = pa.array(np.arange(len(native)), mask=rows)
+        for name in names:
+            at = native.column_names.index(name)
+            field = native.schema.field(at).with_nullable(True)  # noqa: FBT003
+            native = native.set_column(at, field, _take_arrow(native[name], places))
+    return open_frame(native)
+
+
+def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401
+    """Return the cells of a pandas column by place; a null place is a missing cell."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        kept = _take_arrow(column.array.__arrow_array__(), places)
+        return pd.Series(pd.arrays.ArrowExtensionArray(kept), index=column.index)
+    return column.mask(places.is_null().to_numpy(zero_copy_only=False))
+
+
+def _take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
+    """Return cells of a column by place; a null place is a missing cell."""
+    kind = column.type
+    if pa.types.is_string_view(kind):  # which Arrow cannot take from
+        return column.cast(pa.string()).take(places).cast(kind)
+    if pa.types.is_binary_view(kind):
+        return column.cast(pa.binary()).take(places).cast(kind)
+    return column.take(places)
 
 
 def row_keys(
@@ -106,107 +182,110 @@ def drop_column(data: Any, name: str) -> Any:  # noqa: ANN401
     return nw.from_native(data, eager_only=True).drop(name).to_native()
 
 
+def filter_rows(frame: nw.DataFrame[Any], keep: NDArray[np.bool_]) -> Any:  # noqa: ANN401
+    """Return the caller's kind of frame with the rows to keep, and nothing changed."""
+    native = frame.to_native()
+    if frame.implementation.is_pandas_like():
+        return native.loc[keep]
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        return native.filter(pl.Series(keep))
+    return _take_rows_arrow(native, np.flatnonzero(keep))
+
+
+def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
+    """Return the caller's kind of frame in another order; an index starts anew."""
+    frame = open_frame(data)
+    if frame.implementation.is_pandas_like():
+        return data.iloc[order].reset_index(drop=True)
+    if frame.implementation.is_polars():
+        return data[order]
+    return _take_rows_arrow(data, order)
+
+
+def _take_rows_arrow(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    places = pa.array(rows)
+    columns = [_take_arrow(column, places) for column in table.columns]
+    return pa.table(columns, schema=table.schema)
+
+
 def replace_columns(
     frame: nw.DataFrame[Any],
-    released: Mapping[str, pa.Array],
+    released: Mapping[str, Mapping[str, pa.Array]],
     removed: Iterable[str],
     keep: NDArray[np.bool_] | None,
 ) -> Any:  # noqa: ANN401
     """Return the caller's kind of frame with released columns in place of its own.
 
-    ``released`` arrays are as long as the rows kept. Index, order and the other
-    columns are the caller's; rows with ``keep`` false are left out.
+    ``released`` says by which columns one is replaced; what replaces none is put last.
+    Its arrays are as long as the rows kept. Index, order and the other columns are the
+    caller's; rows with ``keep`` false are left out.
     """
     gone = [name for name in removed if name in frame.columns]
-    native = (frame.drop(gone) if gone else frame).to_native()
+    kept = frame.drop(gone) if gone else frame
+    others = kept.drop([name for name in kept.columns if name in released])
+    rest = filter_rows(others, keep) if keep is not None else others.to_native()
+    layout = {name: released.get(name) for name in (*kept.columns, *released)}
     if frame.implementation.is_pandas_like():
-        return _replace_in_pandas(native, released, keep)
+        return _replace_in_pandas(kept.to_native(), rest, layout)
     if frame.implementation.is_polars():
-        return _replace_in_polars(native, released, keep)
+        return _replace_in_polars(kept.to_native(), rest, layout)
     if frame.implementation.is_pyarrow():
-        return _replace_in_arrow(native, released, keep)
+        return _replace_in_arrow(kept.to_native(), rest, layout)
     raise SpecError(
         f"frames of {frame.implementation} are not supported",
         hint="pandas, polars and pyarrow tables work",
     )
 
 
-def _replace_in_arrow(
-    table: pa.Table, released: Mapping[str, pa.Array], keep: NDArray[np.bool_] | None
-) -> pa.Table:
-    others = table.drop_columns(list(released))
-    if keep is not None:
-        others = others.filter(pa.array(keep))
+def _replace_in_arrow(table: pa.Table, others: pa.Table, layout: Layout) -> pa.Table:
     arrays, fields = [], []
-    for field in table.schema:
-        if field.name in released:
-            array = released[field.name]
-            field = pa.field(field.name, array.type, metadata=field.metadata)  # noqa: PLW2901
-        else:
-            array = others.column(field.name)
-        arrays.append(array)
-        fields.append(field)
+    for place, columns in layout.items():
+        known = place in table.column_names
+        notes = table.schema.field(place).metadata if known else None
+        if columns is None:
+            arrays.append(others.column(place))
+            fields.append(table.schema.field(place))
+            continue
+        for name, array in columns.items():
+            arrays.append(array)
+            fields.append(pa.field(name, array.type, metadata=notes))
     return pa.table(arrays, schema=pa.schema(fields, table.schema.metadata))
 
 
-def _replace_in_polars(
-    table: Any,  # noqa: ANN401
-    released: Mapping[str, pa.Array],
-    keep: NDArray[np.bool_] | None,
-) -> Any:  # noqa: ANN401
+def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa: ANN401
     import polars as pl
 
-    others = table.drop(list(released))
-    if keep is not None:
-        others = others.filter(pl.Series(keep))
     series = []
-    for name, array in released.items():
-        column = pl.Series(name, pl.from_arrow(_plain(array)))
-        if table.schema[name] == pl.Categorical:
-            column = column.cast(pl.Categorical)
-        series.append(column)
-    return others.with_columns(series).select(table.columns)
+    for place, columns in layout.items():
+        if columns is None:
+            series.append(others[place])
+            continue
+        kind = table.schema.get(place)
+        for name, array in columns.items():
+            column = pl.Series(name, pl.from_arrow(plain(array)))
+            is_wide = kind in (pl.Int128, pl.UInt128) and column.dtype == pl.Decimal
+            if is_wide or (kind == pl.Categorical and column.dtype == pl.String):
+                column = column.cast(kind)
+            series.append(column)
+    return pl.DataFrame(series)
 
 
-def _replace_in_pandas(
-    table: Any,  # noqa: ANN401
-    released: Mapping[str, pa.Array],
-    keep: NDArray[np.bool_] | None,
-) -> Any:  # noqa: ANN401
+def _replace_in_pandas(table: Any, others: Any, layout: Layout) -> Any:  # noqa: ANN401
     import pandas as pd
 
-    # Only what is carried along is filtered; the released columns are as long already.
-    others = table.drop(columns=list(released))
-    if keep is not None:
-        others = others.loc[keep]
-    columns = {}
-    for name in table.columns:
-        if name not in released:
-            columns[name] = others[name]
+    found = {}
+    for place, columns in layout.items():
+        if columns is None:
+            found[place] = others[place]
             continue
-        array, dtype = released[name], table[name].dtype
-        if isinstance(dtype, pd.CategoricalDtype) and pa.types.is_dictionary(
-            array.type
-        ):
-            column = pd.Series(array.to_pandas())
-        elif isinstance(dtype, pd.ArrowDtype):
-            column = _plain(array).to_pandas(types_mapper=pd.ArrowDtype)
-        else:
-            column = _plain(array).to_pandas()
-        columns[name] = column.set_axis(others.index)
-    whole = pd.DataFrame(columns, index=others.index, copy=False)
+        dtype = table[place].dtype if place in table.columns else None
+        for name, array in columns.items():
+            found[name] = as_pandas(array, dtype).set_axis(others.index)
+    whole = pd.DataFrame(found, index=others.index, copy=False)
     whole.columns.name = table.columns.name
     return whole
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    if not pa.types.is_dictionary(array.type):
-        return array
-    lengths = pc.binary_length(array.dictionary)
-    if (pc.sum(lengths.take(array.indices)).as_py() or 0) > _MOST_TEXT:
-        wide = array.dictionary.cast(pa.large_string())
-        array = pa.DictionaryArray.from_arrays(array.indices, wide)
-    return array.dictionary_decode()
 
 
 def take_cells(

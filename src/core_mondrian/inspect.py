@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.measure.counting import (
+    NEARLY_UNIQUE,
     Coded,
     class_sizes,
     code_column,
@@ -15,8 +16,6 @@ from core_mondrian.measure.counting import (
     compress,
 )
 
-_NEARLY: Final = 0.95
-"""Distinct values per filled row from which a column looks like an identifier."""
 _MOST_CANDIDATES: Final = 24
 """Columns tried in growing sets: those with most values; bounds the work."""
 _LONGEST_SET: Final = 6
@@ -110,7 +109,7 @@ def _describe(name: str, kind: str, column: Coded) -> InspectedColumn:
         n_missing=n_missing,
         n_distinct=n_distinct,
         n_unique_rows=int(np.count_nonzero(sizes == 1)),
-        is_nearly_unique=n_filled > 1 and n_distinct >= _NEARLY * n_filled,
+        is_nearly_unique=n_filled > 1 and n_distinct >= NEARLY_UNIQUE * n_filled,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.encode.columns import as_floats, comparable, rank_column
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.release import Release
@@ -111,7 +112,7 @@ def _axis(release: Release[Any], name: str, apart: float) -> _Axis:
     leaf = np.zeros(recoded.classes.n_classes, dtype=np.int64)
     leaf[recoded.class_of_leaf] = np.arange(recoded.class_of_leaf.size)
     index = labels.index[leaf]
-    texts = [*labels.shown.cast(pa.string()).to_pylist(), "blank"]
+    texts = [*labels.texts.to_pylist(), "blank"]
     shown = [texts[at] for at in index.tolist()]
     slots = _slots(release, names.index(name), index, shown)
     is_blank = index < 0
@@ -138,6 +139,8 @@ def _slots(
         release._pieces.columns[i],  # noqa: SLF001
         release._recoded.classes.representatives[i],  # noqa: SLF001
     )
+    if (ends := release._recoded.labels[column.name].ends) is not None:  # noqa: SLF001
+        return _range_slots(ends, index)
     if points is not None:  # nothing is known of the range
         numbers, place = np.unique(points[index >= 0], return_inverse=True)
         slot = np.full(index.size, -1)
@@ -170,6 +173,17 @@ def _slots(
         word if named else "" for word, named in zip(words, is_named, strict=False)
     ]
     return _Slots(first, last, texts, low, high)
+
+
+def _range_slots(ends: tuple[pa.Array, pa.Array], index: NDArray[np.int32]) -> _Slots:
+    """Lay out bounds as they are shown, which the values need not reach."""
+    both = rank_column(pa.chunked_array(list(ends)), "")
+    codes = np.append(both.codes, -1).astype(np.int64)
+    n = len(ends[0])
+    low = np.where(index < 0, -1, codes[index])
+    high = np.where(index < 0, -1, codes[index + n])
+    texts = comparable(both.values).cast(pa.string()).to_pylist()
+    return _Slots(*_number_cells(as_floats(both.values)), texts, low, high)
 
 
 def _codes(

@@ -2,44 +2,32 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.columns import as_floats
 from core_mondrian.encode.encoder import Encoded
 from core_mondrian.encode.table import EncodedColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.kernels.boxes import (
-    find_boxes,
-    find_medians,
-    find_nodes,
-)
+from core_mondrian.kernels.boxes import find_boxes, find_nodes
+from core_mondrian.labels import Labels
+from core_mondrian.middles import label_middles, number_leaves
 from core_mondrian.partition.engine import Grown
+from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
-from core_mondrian.spec import Numbers, Spec
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """What each class shows in one column: an index into ``shown``; -1: blank."""
-
-    index: NDArray[np.int32]
-    shown: pa.Array
-    nodes: NDArray[np.int32] | None = None
-    representatives: NDArray[np.float64] | None = None
+from core_mondrian.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
 class Recoded:
     """The released quasi-identifiers, row by row, and the classes behind them."""
 
-    columns: dict[str, pa.Array]
+    columns: dict[str, dict[str, pa.Array]]
+    """What stands in the place of each quasi-identifier, by name; and the class's
+    number, if asked for."""
     suppressed: NDArray[np.bool_]
     """Rows that are left out, or blanked if the spec says so."""
     classes: ReleasedClasses
@@ -51,13 +39,23 @@ class Recoded:
 def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
     """Give every row the label of its class in every quasi-identifier."""
     recoded = recode_classes(encoded, grown, spec)
-    leaf_of_row = _number_leaves(grown)[encoded.row_tuple]
+    leaf_of_row = number_leaves(grown)[encoded.row_tuple]
     suppressed = leaf_of_row < 0
-    if spec.suppressed == "drop":
+    if spec.leaves_out:
         leaf_of_row = leaf_of_row[~suppressed]
-    columns = {
-        name: _spread(labels, leaf_of_row) for name, labels in recoded.labels.items()
-    }
+    columns = {}
+    for name, labels in recoded.labels.items():
+        array = _spread(labels, leaf_of_row)
+        is_apart = pa.types.is_struct(array.type) and spec.bounds_of(name)
+        columns[name] = (
+            dict(zip(spec.bounds_of(name), array.flatten(), strict=True))
+            if is_apart
+            else {name: array}
+        )
+    if spec.class_id is not None:
+        numbers = _class_numbers(recoded, spec)[leaf_of_row]
+        ids = pa.array(numbers, mask=numbers < 0 if (numbers < 0).any() else None)
+        columns[spec.class_id] = {spec.class_id: ids}
     return replace(recoded, columns=columns, suppressed=suppressed)
 
 
@@ -65,7 +63,7 @@ def recode_classes(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
     """Say what every class shows, without any row."""
     labels = _label_columns(encoded, grown, spec)
     class_of_leaf = _number_classes(labels)
-    classes = _describe(encoded, _number_leaves(grown), class_of_leaf, labels)
+    classes = _describe(encoded, number_leaves(grown), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
     return Recoded({}, np.zeros(0, dtype=np.bool_), classes, by_name, class_of_leaf)
 
@@ -86,11 +84,10 @@ def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
                 labels.append(_label_sets(grown, i, values, nodes, box))
             else:
                 labels.append(_label_nodes(_tree(column), nodes))
-        elif spec.format_of(column.name) == "interval":
-            labels.append(_label_intervals(column, values, box))
+        elif spec.format_of(column.name) in ("interval", "bounds", "struct"):
+            labels.append(label_ranges(column.name, values, box, spec))
         else:
-            how = spec.format_of(column.name)
-            labels.append(_label_representatives(grown, i, values, box, how))
+            labels.append(label_middles(encoded, grown, i, box, spec))
     return labels
 
 
@@ -119,7 +116,7 @@ def _label_nodes(tree: Hierarchy, nodes: NDArray[np.int32]) -> Labels:
     plain = pa.array(tree.labels, pa.string()).dictionary_encode()
     first = plain.indices.to_numpy().astype(np.int32)
     index = np.where(nodes < 0, np.int32(-1), first[nodes])
-    return _without_unused(Labels(index, plain.dictionary, nodes=nodes))
+    return Labels(index, plain.dictionary, nodes=nodes).without_unused()
 
 
 def _label_sets(
@@ -137,7 +134,7 @@ def _label_sets(
     index = np.where(is_blank, np.int32(-1), sets.of_class)
     # A set that mixes missing and present is shown; only the root is over both.
     nodes = np.where(is_blank, np.int32(-1), np.maximum(nodes, 0))
-    return _without_unused(Labels(index, write_sets(sets, values), nodes=nodes))
+    return Labels(index, write_sets(sets, values), nodes=nodes).without_unused()
 
 
 def _leaf_of_record(grown: Grown) -> NDArray[np.int32]:
@@ -149,133 +146,6 @@ def _leaf_of_record(grown: Grown) -> NDArray[np.int32]:
     leaf = np.full(len(grown.tuples.records), -1, dtype=np.int32)
     leaf[np.repeat(starts, n) + inside] = np.repeat(np.arange(n.size), n)
     return leaf
-
-
-def _without_unused(labels: Labels) -> Labels:
-    """Drop what no class shows: a dictionary must not list values that are gone."""
-    used = np.zeros(len(labels.shown), dtype=bool)
-    used[labels.index[labels.index >= 0]] = True
-    number = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
-    return Labels(
-        number[labels.index],
-        labels.shown.filter(pa.array(used)),
-        labels.nodes,
-        labels.representatives,
-    )
-
-
-def _label_intervals(
-    column: EncodedColumn,
-    values: pa.Array,
-    box: tuple[NDArray[np.int32], NDArray[np.int32]],
-) -> Labels:
-    low, high = (codes.astype(np.int64) for codes in box)
-    missing = column.missing
-    # A class that mixes missing and present values shows neither.
-    pair = np.where(high == missing, -1, low * (missing + 1) + high)
-    distinct, index = np.unique(pair, return_inverse=True)
-    is_blank = bool(distinct.size) and distinct[0] < 0
-    distinct = distinct[1:] if is_blank else distinct
-    smallest = values.take(pa.array(distinct // (missing + 1)))
-    largest = values.take(pa.array(distinct % (missing + 1)))
-    bounds = smallest.cast(pa.string()), largest.cast(pa.string())
-    ranges = pc.binary_join_element_wise("[", bounds[0], ", ", bounds[1], "]", "")
-    single = distinct // (missing + 1) == distinct % (missing + 1)
-    shown = pc.if_else(pa.array(single), bounds[0], ranges)
-    return Labels((index - is_blank).astype(np.int32).ravel(), shown)
-
-
-def _label_representatives(
-    grown: Grown,
-    i: int,
-    values: pa.Array,
-    box: tuple[NDArray[np.int32], NDArray[np.int32]],
-    how: Numbers,
-) -> Labels:
-    tree = grown.tree
-    bounds = tree.start[tree.leaves], tree.stop[tree.leaves]
-    missing = len(values)
-    if how == "median":
-        codes = np.empty(box[0].size, dtype=np.int32)
-        find_medians(grown.tuples, grown.work, i, *bounds, codes)
-        index = np.where(box[1] == missing, np.int32(-1), codes)
-        offset = int(grown.columns.info.value_offset[i])
-        numbers = np.append(grown.columns.values[offset : offset + missing], np.nan)
-        return _without_unused(Labels(index, values, representatives=numbers[index]))
-    return _label_means(grown, i, values, box)
-
-
-def _label_means(
-    grown: Grown,
-    i: int,
-    values: pa.Array,
-    box: tuple[NDArray[np.int32], NDArray[np.int32]],
-) -> Labels:
-    """Show class means: exact smallest value plus mean distance from it.
-
-    The distances of dates and long numbers are taken before they become floats, which
-    could not tell neighbours apart.
-    """
-    low, high = box
-    shown = np.flatnonzero(high < len(values))
-    exact = _exact(values)
-    leaf = _number_leaves(grown)[grown.tree.order]
-    records = grown.tuples.records
-    codes, rows = records[:, i], records[:, -2]
-    inside = np.zeros(low.size + 1, dtype=bool)
-    inside[shown] = True
-    inside = inside[leaf]
-    leaf, codes, rows = leaf[inside], codes[inside], rows[inside]
-    distance = (exact[codes] - exact[low[leaf]]).astype(np.float64)
-    total = np.bincount(leaf, weights=distance * rows, minlength=low.size)[shown]
-    counted = np.bincount(leaf, weights=rows, minlength=low.size)[shown]
-    origin = exact[low[shown]]
-    offset = total / counted
-    if _stays_whole(values, exact):
-        offset = np.floor(offset).astype(np.int64)
-    distinct, index = np.unique(origin + offset, return_inverse=True)
-    means = np.full(low.size, np.nan)
-    means[shown] = origin + offset
-    every = np.full(low.size, -1, dtype=np.int32)
-    every[shown] = index.ravel()
-    return Labels(every, _typed(distinct, values.type), representatives=means)
-
-
-def _stays_whole(values: pa.Array, exact: NDArray[Any]) -> bool:
-    """Tell whether means are whole: of dates, and of what a float cannot count."""
-    if pa.types.is_temporal(values.type):
-        return True
-    is_whole = exact.size > 0 and exact.dtype == np.int64
-    return is_whole and max(-int(exact[0]), int(exact[-1])) > 2**53
-
-
-def _exact(values: pa.Array) -> NDArray[Any]:
-    """Return numbers as whole numbers where they are, else as floats."""
-    kind = values.type
-    if pa.types.is_temporal(kind):
-        values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-    elif not pa.types.is_integer(kind) or pa.types.is_uint64(kind):
-        return as_floats(values)
-    numbers = np.array(values.to_numpy(zero_copy_only=False), dtype=np.int64)
-    if numbers.size and int(numbers[-1]) - int(numbers[0]) >= 2**62:
-        return as_floats(values)
-    return numbers
-
-
-def _typed(means: NDArray[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_temporal(kind):
-        wide = pa.int32() if kind.bit_width == 32 else pa.int64()
-        return pa.array(means, pa.int64()).cast(wide).view(kind)
-    if means.dtype == np.int64:
-        return pa.array(means, kind)
-    return pa.array(means, pa.float64())
-
-
-def _number_leaves(grown: Grown) -> NDArray[np.int32]:
-    """Return the place among the tree's classes of each tuple; -1: suppressed."""
-    place = np.full(grown.tree.n_nodes, -1, dtype=np.int32)
-    place[grown.tree.leaves] = np.arange(grown.tree.n_classes)
-    return place[grown.tree.leaf_of_tuple]
 
 
 def _number_classes(labels: list[Labels]) -> NDArray[np.int64]:
@@ -329,20 +199,41 @@ def _spread(labels: Labels, leaf_of_row: NDArray[np.int32]) -> pa.Array:
     return labels.shown.take(indices)
 
 
+def _class_numbers(recoded: Recoded, spec: Spec) -> NDArray[np.int64]:
+    """Return the number of each leaf's class, from 1 on by what it shows; last: -1.
+
+    Where suppressed rows are blank, a class that is blank all over has no number
+    either: it would tell the two apart.
+    """
+    ranks = _rank_cells(recoded)
+    numbers = np.empty(ranks.shape[1], dtype=np.int64)
+    numbers[np.lexsort(ranks[::-1])] = np.arange(1, numbers.size + 1)
+    if not spec.leaves_out:
+        numbers[(ranks < 0).all(axis=0)] = -1
+    return np.append(numbers[recoded.class_of_leaf], -1)
+
+
+def _rank_cells(recoded: Recoded) -> NDArray[np.int64]:
+    """Return the rank of what each class (axis 1) shows per column; -1: blank."""
+    leaf = np.zeros(recoded.classes.n_classes, dtype=np.int64)
+    leaf[recoded.class_of_leaf] = np.arange(recoded.class_of_leaf.size)
+    ranks = np.empty((len(recoded.labels), leaf.size), dtype=np.int64)
+    for row, item in zip(ranks, recoded.labels.values(), strict=True):
+        order = item.order
+        rank = np.full(order.size + 1, -1, dtype=np.int64)
+        rank[order] = np.arange(order.size)
+        row[:] = rank[item.index][leaf]
+    return ranks
+
+
 def release_digest(recoded: Recoded) -> str:
     """Return a SHA-256 of the distinct released tuples with their rows, sorted."""
     digest = hashlib.sha256()
-    ranks = []
     for name, item in recoded.labels.items():
-        order = pc.sort_indices(item.shown).to_numpy()
-        rank = np.full(len(item.shown) + 1, -1, dtype=np.int64)
-        rank[order] = np.arange(order.size)
-        ranks.append(rank[item.index])
-        texts = item.shown.take(pa.array(order)).cast(pa.string()).to_pylist()
+        texts = item.texts.take(pa.array(item.order)).to_pylist()
         digest.update("\0".join([name, *texts]).encode() + b"\1")
-    leaf = np.zeros(recoded.classes.n_classes, dtype=np.int64)
-    leaf[recoded.class_of_leaf] = np.arange(recoded.class_of_leaf.size)
-    table = np.array([rank[leaf] for rank in ranks] + [recoded.classes.rows])
-    table = table[:, np.lexsort(table[:-1][::-1])]
+    ranks = _rank_cells(recoded)
+    order = np.lexsort(ranks[::-1])
+    table = np.vstack([ranks, recoded.classes.rows])[:, order]
     digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
     return digest.hexdigest()

@@ -6,12 +6,15 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from core_mondrian import __version__
 from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.quality import Shortfall, check, score
 from core_mondrian.measure.savings import Saving, find_savings
 from core_mondrian.measure.utility import Measures, measure
@@ -29,6 +32,9 @@ class Release(Generic[FrameT]):
     """A verified release. ``data`` is the caller's kind of frame."""
 
     data: FrameT
+    suppressed: FrameT | None = field(repr=False)
+    """With ``suppressed = "apart"``: the rows left out, as they came in, for whoever
+    made the release. They are no part of it and NOT anonymized. Else None."""
     spec: Spec
     tree: PartitionTree
     funnel: Funnel
@@ -44,10 +50,14 @@ class Release(Generic[FrameT]):
     """CPU seconds of each stage."""
     beta: float | None
     """Policy `best`: the weight of impurity next to loss, given or chosen."""
+    warnings: tuple[Concern, ...]
+    """What columns that pass through may give away; also those that are accepted."""
     _encoded: Encoded = field(repr=False)
     _pieces: EncodedTable = field(repr=False)
     """The table as released: tuples in several classes are there once for each."""
     _recoded: Recoded = field(repr=False)
+    _weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    """Of each tuple, what its rows weigh."""
 
     @property
     def n_tuples(self) -> int:
@@ -72,7 +82,7 @@ class Release(Generic[FrameT]):
 
     @cached_property
     def _measures(self) -> Measures:
-        return measure(self._pieces, self._recoded.classes, self.spec)
+        return measure(self._pieces, self._recoded.classes, self.spec, self._weights)
 
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""
@@ -120,6 +130,7 @@ class Release(Generic[FrameT]):
                 {"name": result.name, "reached": result.reached}
                 for result in self.verification.models
             ],
+            "warnings": [concern.to_json() for concern in self.warnings],
             "digests": {
                 "input": self.input_digest,
                 "tree": self.tree.digest,

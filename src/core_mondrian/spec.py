@@ -4,12 +4,14 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from core_mondrian.budget import Suppression, exact, parse_suppression
 from core_mondrian.errors import SpecError
@@ -26,20 +28,28 @@ from core_mondrian.policies import (
     PaperPolicy,
     Policy,
 )
+from core_mondrian.toml_lines import find_line
 
-Numbers = Literal["interval", "mean", "median"]
+Numbers = Literal[
+    "interval", "bounds", "struct", "mean", "median", "midpoint", "sample"
+]
 Categories = Literal["label", "set"]
 Missing = Literal["pattern", "value"]
-Suppressed = Literal["drop", "blank"]
+Suppressed = Literal["drop", "blank", "apart"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "numbers": ("interval", "mean", "median"),
+    "numbers": get_args(Numbers),
     "categories": ("label", "set"),
     "missing": ("pattern", "value"),
-    "suppressed": ("drop", "blank"),
+    "suppressed": get_args(Suppressed),
     "uncovered": UNCOVERED,
 }
 _FORMATS = ("numbers", "categories")
+_ROLES = (
+    *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
+    "weight",
+)
+_RANGES = ("interval", "bounds", "struct")
 _NO_SUPPRESSION = (Suppression(), Suppression(rows=0))
 
 
@@ -74,7 +84,14 @@ class Spec:
     """Columns removed from the release."""
     unit: str | None = None
     """The column that says which person a row is of: sizes of classes then count
-    persons. It is removed from the release. None: every row is a person."""
+    persons. It is removed from the release, unless it is among the pseudonyms too.
+    None: every row is a person."""
+    pseudonyms: tuple[str, ...] = ()
+    """Identifiers that are replaced by keyed pseudonyms instead of being removed."""
+    weight: str | None = None
+    """The column that says how many people a row stands for; only measures use it."""
+    accept: tuple[str, ...] = ()
+    """Columns whose warnings are known and accepted."""
     hierarchies: Mapping[str, Hierarchy | Builder] = field(default_factory=dict)
     """Trees, or how to make one of the column's values."""
     uncovered: Uncovered = "error"
@@ -86,8 +103,14 @@ class Spec:
     suppress: Suppression | None = None
     """None: what the thresholds leave (1 %) for `paper`, nothing for the others."""
     suppressed: Suppressed = "drop"
+    """Left out, kept with blanks, or left out and given back next to the release."""
     numbers: Numbers = "interval"
     numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
+    nice: bool = False
+    """Round the bounds of ranges outward, to round numbers."""
+    nice_by_column: Mapping[str, bool] = field(default_factory=dict)
+    seed: int = 0
+    """What `sample` draws by, next to the content of a class."""
     categories: Categories = "label"
     """The lowest label over a class's values, or the set of them."""
     categories_by_column: Mapping[str, Categories] = field(default_factory=dict)
@@ -100,6 +123,10 @@ class Spec:
     thresholds: Thresholds = field(default_factory=Thresholds)
     null_values: tuple[str, ...] = ("",)
     """What a missing value looks like in a CSV file."""
+    class_id: str | None = None
+    """The column that gets the number of each row's class; None: there is none."""
+    shuffle: int | None = None
+    """Seed of a row order that depends on the released cells alone; None: kept."""
 
     def __post_init__(self) -> None:
         _check_models(self)
@@ -121,12 +148,23 @@ class Spec:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column the spec names."""
-        return (*self.quasi_identifiers, *self.sensitive, *self.removed)
+        weight = () if self.weight is None else (self.weight,)
+        named = (*self.quasi_identifiers, *self.sensitive, *self.removed)
+        return tuple(dict.fromkeys((*named, *self.pseudonyms, *weight, *self.accept)))
 
     @property
     def removed(self) -> tuple[str, ...]:
         """Columns that are not in the release: identifiers and the unit."""
-        return (*self.identifiers, *(() if self.unit is None else (self.unit,)))
+        is_gone = self.unit is not None and self.unit not in self.pseudonyms
+        return (*self.identifiers, *((self.unit,) if is_gone else ()))
+
+    def carried(self, columns: Iterable[str]) -> list[str]:
+        """Return those of a table's columns that the engine never sees.
+
+        They are released as they are, or as pseudonyms.
+        """
+        named = {*self.quasi_identifiers, *self.sensitive, *self.removed}
+        return [name for name in columns if name not in named]
 
     @property
     def population(self) -> Any:  # noqa: ANN401
@@ -157,6 +195,21 @@ class Spec:
     def format_of(self, column: str) -> Numbers:
         """Return how numbers of ``column`` are released."""
         return self.numbers_by_column.get(column, self.numbers)
+
+    def is_nice(self, column: str) -> bool:
+        """Tell whether bounds of ``column`` are rounded."""
+        return self.nice_by_column.get(column, self.nice)
+
+    def bounds_of(self, column: str) -> tuple[str, ...]:
+        """Return the names a number is released under if not its own."""
+        if self.format_of(column) != "bounds":
+            return ()
+        return f"{column}_min", f"{column}_max"
+
+    @property
+    def leaves_out(self) -> bool:
+        """Tell whether suppressed rows are not in the release, not even blank."""
+        return self.suppressed != "blank"
 
     def categories_of(self, column: str) -> Categories:
         """Return how categories of ``column`` are released."""
@@ -190,6 +243,8 @@ class Spec:
         plain["suppress"] = None if suppress is None else str(suppress)
         plain["numbers_by_column"] = dict(self.numbers_by_column)
         plain["categories_by_column"] = dict(self.categories_by_column)
+        plain["nice_by_column"] = dict(self.nice_by_column)
+        plain["seed"] = "given" if self.seed else "default"
         plain["weights"] = {name: self.weight_of(name) for name in self.weights}
         result: dict[str, Any] = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
@@ -227,21 +282,43 @@ def _check_columns(spec: Spec) -> None:
         raise SpecError(
             "no quasi-identifier",
             hint="name at least one: --qid COLUMN, or in the spec",
+            key=("quasi_identifiers",),
         )
-    roles: dict[str, str] = {}
-    for role in ("quasi_identifiers", "sensitive", "identifiers", "unit"):
-        named = getattr(spec, role)
-        for name in (() if named is None else (named,)) if role == "unit" else named:
-            if not isinstance(name, str):
-                raise SpecError(f"{role} are column names, got {type(name).__name__}")
-            if name in roles:
-                raise SpecError(f"column {name!r} named twice: {roles[name]}, {role}")
-            roles[name] = role
+    _check_roles(spec)
     by_column = ("hierarchies", "numbers_by_column", "categories_by_column")
-    for key in (*by_column, "uncovered_by_column", "weights", "exclude"):
+    for key in (
+        *by_column,
+        "nice_by_column",
+        "uncovered_by_column",
+        "weights",
+        "exclude",
+    ):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
+    known = {*spec.quasi_identifiers, *spec.removed}
+    if gone := sorted(set(spec.accept) & known):
+        raise SpecError(
+            f"accept for {gone}, which are not released as they are",
+            hint="only columns that pass through are warned about",
+        )
+
+
+def _check_roles(spec: Spec) -> None:
+    """Refuse a column with two roles; only a unit may be a pseudonym as well."""
+    roles: dict[str, str] = {}
+    for role in _ROLES:
+        asked = getattr(spec, role)
+        single = () if asked is None else (asked,)
+        for name in asked if isinstance(asked, tuple | list) else single:
+            if not isinstance(name, str):
+                raise SpecError(f"{role} are column names, got {type(name).__name__}")
+            if name in roles and {roles[name], role} != {"unit", "pseudonyms"}:
+                raise SpecError(
+                    f"column {name!r} named twice: {roles[name]}, {role}",
+                    key=("models",) if role == "sensitive" else (role,),
+                )
+            roles[name] = role
 
 
 def _check_models(spec: Spec) -> None:
@@ -264,8 +341,8 @@ def _check_population(spec: Spec) -> None:
         "a unit": spec.unit is not None,
         "a suppression budget": spec.suppress not in (None, *_NO_SUPPRESSION),
         "missing = 'pattern'": spec.missing == "pattern",
-        "numbers as mean or median": any(
-            spec.format_of(name) != "interval" for name in spec.quasi_identifiers
+        "numbers as mean, median, midpoint or sample": any(
+            spec.format_of(name) not in _RANGES for name in spec.quasi_identifiers
         ),
     }
     for what, is_wrong in wrong.items():
@@ -279,11 +356,13 @@ def _check_options(spec: Spec) -> None:
         _check_choice(key, asked, allowed)
     for key in _FORMATS:
         for name, how in getattr(spec, f"{key}_by_column").items():
-            _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
+            with _about(key, name):
+                _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
     for name, entry in spec.hierarchies.items():
         check_entry(name, entry, spec.uncovered_of(name))
     for name, weight in spec.weights.items():
         _check_weight(name, weight)
+    _check_shape(spec)
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
     if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
@@ -293,13 +372,31 @@ def _check_options(spec: Spec) -> None:
         raise SpecError(
             "policy 'original' suppresses nothing, but a budget is given",
             hint="drop suppress, or take policy 'best' or 'paper'",
+            key=("suppress",),
         )
+
+
+def _check_shape(spec: Spec) -> None:
+    """Check what the release looks like beyond the formats of its columns."""
+    for is_nice in (spec.nice, *spec.nice_by_column.values()):
+        if not isinstance(is_nice, bool):
+            raise SpecError("nice is true or false, or a table of them by column")
+    shuffle = 0 if spec.shuffle is None else spec.shuffle
+    for key, number in (("seed", spec.seed), ("shuffle", shuffle)):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise SpecError(f"{key} is a whole number")
+    if spec.class_id is not None and not (
+        isinstance(spec.class_id, str) and spec.class_id
+    ):
+        raise SpecError("class_id is the name of a new column")
 
 
 def _check_weight(name: str, weight: object) -> None:
     is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
     if not is_number or not 0.0 < weight <= sys.float_info.max:  # type: ignore[operator]
-        raise SpecError(f"the weight of {name!r} is a finite number above 0")
+        raise SpecError(
+            f"the weight of {name!r} is a finite number above 0", key=("weights", name)
+        )
 
 
 def _check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -311,6 +408,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "quasi_identifiers": list,
     "identifiers": list,
     "unit": str,
+    "pseudonyms": list,
+    "weight": str,
+    "accept": list,
     "k": int,
     "models": list,
     "policy": str,
@@ -320,6 +420,10 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "suppressed": str,
     "numbers": (str, dict),
     "categories": (str, dict),
+    "nice": (bool, dict),
+    "seed": int,
+    "class_id": str,
+    "shuffle": int,
     "weights": dict,
     "inline_below": int,
     "exclude": list,
@@ -342,10 +446,17 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     _check_keys(asked, _KEYS, "")
     for key, value in asked.items():
         kinds = _KEYS[key]
-        if not isinstance(value, kinds) or isinstance(value, bool):
+        is_flag = isinstance(value, bool) and key != "nice"
+        if not isinstance(value, kinds) or is_flag:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
-    simple = ("unit", "missing", "suppressed", "weights", "inline_below", "uncovered")
-    lists = ("quasi_identifiers", "identifiers", "exclude", "null_values")
+    simple = (
+        *("unit", "weight", "missing", "suppressed", "weights", "inline_below"),
+        *("seed", "class_id", "shuffle", "uncovered"),
+    )
+    lists = (
+        *("quasi_identifiers", "identifiers", "pseudonyms", "accept"),
+        *("exclude", "null_values"),
+    )
     given = {key: asked[key] for key in simple if key in asked}
     given |= {key: _texts(asked[key], key) for key in lists if key in asked}
     trees, uncovered = load_hierarchies(asked.get("hierarchies", {}), folder)
@@ -364,11 +475,23 @@ def _models(asked: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
     """Return the models in ``[[models]]``, after the short form of the usual one."""
     if "k" not in asked and not asked.get("models"):
         raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
-    usual = (KAnonymity(asked["k"]),) if "k" in asked else ()
-    tables = asked.get("models", [])
-    if any(not isinstance(item, dict) for item in tables):
-        raise SpecError("models are tables: [[models]], then name = ...")
-    return (*usual, *(model_from_mapping(item, folder) for item in tables))
+    models: list[PrivacyModel] = [KAnonymity(asked["k"])] if "k" in asked else []
+    for place, item in enumerate(asked.get("models", [])):
+        with _about("models", place):
+            if not isinstance(item, dict):
+                raise SpecError("models are tables: [[models]], then name = ...")
+            models.append(model_from_mapping(item, folder))
+    return tuple(models)
+
+
+@contextmanager
+def _about(*key: str | int) -> Iterator[None]:
+    """Say of errors below which table of the spec they are about."""
+    try:
+        yield
+    except SpecError as error:
+        error.key = (*key, *error.key)
+        raise
 
 
 def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
@@ -376,7 +499,10 @@ def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) 
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known: {sorted(known)}"
-            raise SpecError(f"unknown key {where + key!r} in the spec", hint=hint)
+            way = (*where.split(".")[:-1], key)
+            raise SpecError(
+                f"unknown key {where + key!r} in the spec", hint=hint, key=way
+            )
 
 
 def _texts(values: list[Any], key: str) -> tuple[str, ...]:
@@ -388,7 +514,7 @@ def _texts(values: list[Any], key: str) -> tuple[str, ...]:
 def _formats(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys that are one word, or a table by column with a default."""
     found: dict[str, Any] = {}
-    for key in _FORMATS:
+    for key in (*_FORMATS, "nice"):
         given = asked.get(key, {})
         by_column = dict(given) if isinstance(given, dict) else {"default": given}
         if "default" in by_column:
@@ -405,6 +531,7 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
             raise SpecError(
                 f"[{other}] is given, but the policy is {name!r}",
                 hint=f"drop it, or take policy {other!r}",
+                key=(other,),
             )
     options = dict(asked.get(name, {}))
     fields = {item.name: item for item in dataclasses.fields(POLICIES[name])}
@@ -420,7 +547,9 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
     try:
         policy: Policy = POLICIES[name](**frozen)  # type: ignore[arg-type]
     except TypeError:
-        raise SpecError(f"[{name}] has a value of the wrong kind") from None
+        raise SpecError(
+            f"[{name}] has a value of the wrong kind", key=(name,)
+        ) from None
     return policy
 
 
@@ -455,18 +584,71 @@ def load_spec(path: Path) -> Spec:
     """Read a spec from a TOML file.
 
     Raises:
-        SpecError: it cannot be read, is not TOML, or asks for what does not exist.
+        SpecError: it cannot be read, is not TOML, or asks for what does not exist; the
+            message names the file and, where one key is to blame, its line.
     """
-    return spec_from_mapping(read_spec_mapping(path), path.parent)
+    file = read_spec_file(path)
+    with file.located():
+        return spec_from_mapping(file.asked, path.parent)
 
 
-def read_spec_mapping(path: Path) -> dict[str, Any]:
-    """Read a spec file's plain values."""
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A spec file's plain values, and where they stand in it."""
+
+    path: Path
+    text: str
+    asked: dict[str, Any]
+
+    @contextmanager
+    def located(self, flags: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Let errors about a key of the file name the file, the line and the key.
+
+        What ``flags`` say instead of the file is not the file's fault.
+        """
+        try:
+            yield
+        except SpecError as error:
+            key = error.key or _first_word(error.message)
+            if _is_given(key, flags or {}):
+                raise
+            where = f"spec {self.path}"
+            if line := find_line(self.text, key):
+                where += f", line {line}"
+                if str(key[-1]) not in re.findall(r"[\w-]+", error.message):
+                    where += f", key {'.'.join(str(part) for part in key)!r}"
+            told = f"{where}: {error.message}"
+            raise SpecError(told, hint=error.hint, key=key) from None
+
+
+def read_spec_file(path: Path) -> SpecFile:
+    """Read a spec file's plain values.
+
+    Raises:
+        SpecError: it cannot be read, or is not TOML.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return SpecFile(path, text, tomllib.loads(text))
     except OSError as error:
         raise SpecError(f"spec {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SpecError(f"spec {path}: not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"spec {path}: {error}") from None
+
+
+def _is_given(key: tuple[str | int, ...], flags: Mapping[str, Any]) -> bool:
+    """Tell whether the flags, and not the file, say what a key is."""
+    given: Any = flags
+    for part in key:
+        given = given.get(part) if isinstance(given, Mapping) else None
+        if given is not None and not isinstance(given, Mapping):
+            return True
+    return False
+
+
+def _first_word(message: str) -> tuple[str, ...]:
+    """Return the key that a message begins with, as those about one key do."""
+    found = re.match(r"[a-z_]+(\.[a-z_]+)*", message)
+    return tuple(found[0].split(".")) if found else ()

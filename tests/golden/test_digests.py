@@ -100,6 +100,16 @@ def test_census_is_released_as_before(policy: str, missing: str, numbers: str) -
     check(f"census 2000 {policy} {missing} {numbers}", found)
 
 
+@pytest.mark.parametrize("nice", [False, True], ids=["exact", "nice"])
+@pytest.mark.parametrize("numbers", ["interval", "bounds", "midpoint", "sample"])
+def test_census_is_released_in_other_formats_as_before(numbers: str, nice: Any) -> None:
+    names = CENSUS_QUASI_IDENTIFIERS
+
+    found = digests(census(2000, seed=1), names, "paper", "value", numbers, nice=nice)
+
+    check(f"census 2000 paper value {numbers}{' nice' * nice}", found)
+
+
 @pytest.mark.parametrize("missing", MISSING)
 def test_census_is_released_with_sets_as_before(missing: str) -> None:
     names = CENSUS_QUASI_IDENTIFIERS

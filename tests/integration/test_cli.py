@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +14,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import CANARY, Command
 
-from core_mondrian.cli.main import run
-
-CANARY = "CANARY-7391"
 SOURCE = Path(__file__).parents[2] / "src"
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
-
-
-@pytest.fixture
-def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
-    """Run a command in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: object) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            run([str(argument) for argument in arguments])
-        captured = capfd.readouterr()
-        code = caught.value.code
-        assert isinstance(code, int | None)
-        assert "Traceback" not in captured.err
-        assert CANARY not in captured.out + captured.err
-        return Done(code or 0, captured.out, captured.err)
-
-    return command
 
 
 @pytest.fixture
@@ -542,12 +508,12 @@ def test_a_bug_is_told_without_the_message_of_the_error(
 INTERRUPTED = """
 import os, signal, sys
 import core_mondrian.files.write as files
+from core_mondrian.cli.main import run
 write = files._write_parquet
 def interrupt(*arguments):
     write(*arguments)
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 files._write_parquet = interrupt
-from core_mondrian.cli.main import run
 run(sys.argv[2:])
 """
 

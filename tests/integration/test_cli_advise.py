@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,43 +10,20 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import CANARY, Command, in_process
 
-from core_mondrian.cli.main import run
 from core_mondrian.datasets import census
 
-CANARY = "CANARY-7391"
 KNOWN = ("--qid", "age", "--qid", "sex", "--qid", "occupation", "--qid", "town")
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
 
 
 @pytest.fixture
 def advise(capfd: Any, monkeypatch: Any, people: Path) -> Command:
     """Run `advise` in this process, in the folder of the table."""
     monkeypatch.chdir(people.parent)
-
-    def command(*arguments: object, name: str = "advise") -> Done:
-        with pytest.raises(SystemExit) as caught:
-            run([name, people.name, *map(str, arguments)])
-        captured = capfd.readouterr()
-        code = caught.value.code
-        assert isinstance(code, int | None)
-        assert "Traceback" not in captured.err
-        assert CANARY not in captured.out + captured.err
-        return Done(code or 0, captured.out, captured.err)
-
-    return command
+    command = in_process(capfd)
+    return lambda *arguments, name="advise": command(name, people.name, *arguments)
 
 
 @pytest.fixture
@@ -271,6 +246,6 @@ def test_options_are_those_of_anonymize(advise: Command) -> None:
         for name in ("anonymize", "advise")
     }
 
-    only = {"--measures", "--no-measures"}
+    only = {"--measures", "--no-measures", "--key-file"}
     assert told["anonymize"] - told["advise"] == only
     assert told["advise"] - told["anonymize"] == {"--vary", "--plot"}

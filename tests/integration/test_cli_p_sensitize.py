@@ -3,49 +3,22 @@
 import csv
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from core_mondrian.cli.main import run
-
-CANARY = "CANARY-7391"
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
+from conftest import CANARY, Command, in_process
 
 
 @pytest.fixture
 def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
     """Run the command in this process, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: object) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            run(["p-sensitize", *(str(argument) for argument in arguments)])
-        captured = capfd.readouterr()
-        code = caught.value.code
-        assert isinstance(code, int | None)
-        assert "Traceback" not in captured.err
-        assert CANARY not in captured.out + captured.err
-        return Done(code or 0, captured.out, captured.err)
-
-    return command
+    return partial(in_process(capfd), "p-sensitize")
 
 
 @pytest.fixture

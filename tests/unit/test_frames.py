@@ -17,7 +17,7 @@ from core_mondrian import (
     Spec,
     Suppression,
     anonymize,
-    frames,
+    pandas_columns,
 )
 from core_mondrian.errors import SpecError
 from core_mondrian.frames import (
@@ -222,15 +222,15 @@ def test_pandas_category_comes_back_as_a_category() -> None:
 def test_column_with_more_text_than_one_arrow_array_holds(
     kind: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(frames, "_MOST_TEXT", 11)
+    monkeypatch.setattr(pandas_columns, "_MOST_TEXT", 11)
     long = pa.array(["five5", None, "five5", "six66."]).dictionary_encode()
 
     frame = replace_columns(
-        open_frame(kind({"a": [1, 2, 3, 4]})), {"a": long}, (), None
+        open_frame(kind({"a": [1, 2, 3, 4]})), {"a": {"a": long}}, (), None
     )
 
-    assert frames._plain(long).type == pa.large_string()
-    assert frames._plain(long[:3]).type == pa.string()
+    assert pandas_columns.plain(long).type == pa.large_string()
+    assert pandas_columns.plain(long[:3]).type == pa.string()
     assert texts(frame) == ["five5", None, "five5", "six66."]
 
 

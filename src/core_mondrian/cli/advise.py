@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 CommandT = TypeVar("CommandT", bound=Callable[..., None])
 
 _DEFAULT_K: Final = (2, 5, 10, 20, 50, 100)
-_OF_ANONYMIZE_ONLY: Final = ("k", "overwrite", "as_json", "measures")
+_OF_ANONYMIZE_ONLY: Final = (
+    *("k", "overwrite", "as_json", "measures", "suppressed_file", "key_file"),
+)
 _BAR: Final = 10
 _WIDTH: Final = 120
 _PRACTICE: Final = (
@@ -147,10 +149,10 @@ def _number(text: str, name: str) -> float:
 
 def _base_spec(options: Mapping[str, Any], *, varies_k: bool) -> "Spec":
     """Return the spec; a k that is varied anyway need not be in it."""
-    from core_mondrian.spec import read_spec_mapping
+    from core_mondrian.spec import read_spec_file
 
     file = options["spec_file"]
-    asked = {} if file is None else read_spec_mapping(file)
+    asked = {} if file is None else read_spec_file(file).asked
     has_models = bool(options["models"] or asked.get("models"))
     needs_k = "k" not in asked and (varies_k or not has_models)
     return spec_of({**options, "k": _DEFAULT_K[0] if needs_k else None})

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -55,6 +56,14 @@ Unit = Annotated[
         "--unit", metavar="COLUMN", help="Whose row it is: K counts persons, not rows."
     ),
 ]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        metavar="FILE",
+        help="The key of the pseudonyms, else CORE_MONDRIAN_KEY.",
+    ),
+]
 Suppress = Annotated[
     str | None,
     typer.Option(
@@ -67,8 +76,16 @@ Suppressed = Annotated[
     str | None,
     typer.Option(
         "--suppressed",
-        metavar="drop|blank",
-        help="Leave those rows out, or empty them.",
+        metavar="drop|blank|apart",
+        help="Leave those rows out, empty them, or see --suppressed-file.",
+    ),
+]
+Numbers = Annotated[
+    str | None,
+    typer.Option(
+        "--numbers",
+        metavar="HOW",
+        help="Numbers as interval, bounds, struct, mean, median, midpoint or sample.",
     ),
 ]
 NullValues = Annotated[
@@ -123,12 +140,17 @@ def anonymize_file(
             help="One more value (default of best), or kept apart by pattern.",
         ),
     ] = None,
-    numbers: Annotated[
-        str | None,
+    numbers: Numbers = None,
+    nice: Annotated[
+        bool,
         typer.Option(
-            "--numbers",
-            metavar="HOW",
-            help="Numbers as interval, mean or median.",
+            "--nice", help="Round the bounds of ranges outward, to round numbers."
+        ),
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", metavar="SEED", help="What --numbers sample draws by: 0."
         ),
     ] = None,
     categories: Annotated[
@@ -140,6 +162,29 @@ def anonymize_file(
         ),
     ] = None,
     suppressed: Suppressed = None,
+    suppressed_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--suppressed-file",
+            metavar="FILE",
+            help="Write the rows left out to FILE, as they are: NOT anonymized. "
+            "Keep it as safe as SOURCE.",
+        ),
+    ] = None,
+    class_id: Annotated[
+        str | None,
+        typer.Option(
+            "--class-id", metavar="COLUMN", help="Number the classes in a new column."
+        ),
+    ] = None,
+    shuffle: Annotated[
+        int | None,
+        typer.Option(
+            "--shuffle",
+            metavar="SEED",
+            help="Order the rows by what they show, not as they came.",
+        ),
+    ] = None,
     hierarchies: Annotated[
         list[str] | None,
         typer.Option(
@@ -172,6 +217,31 @@ def anonymize_file(
             help="A column to remove. Repeat for more.",
         ),
     ] = None,
+    pseudonyms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pseudonym",
+            metavar="COLUMN",
+            help="A column to replace by keyed pseudonyms. Repeat for more.",
+        ),
+    ] = None,
+    key_file: KeyFile = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            "--survey-weight",
+            metavar="COLUMN",
+            help="How many people a row stands for; only measures use it.",
+        ),
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept",
+            metavar="COLUMN",
+            help="Whose warnings are known. Repeat for more.",
+        ),
+    ] = None,
     inline_below: Annotated[
         int | None,
         typer.Option(
@@ -196,20 +266,48 @@ def anonymize_file(
     the spec. No value of the table is ever printed.
     """
     started = time.perf_counter()
+    if suppressed_file is not None and suppressed is None:
+        suppressed = "apart"
     spec = spec_of(locals())
+    key = _read_key(key_file, spec)
     manifest_file = manifest_of(target)
-    release, schema = _anonymize(source, target, spec, threads, overwrite=overwrite)
+    _check_formats(spec, target, suppressed_file)
+    files = [target, *([] if suppressed_file is None else [suppressed_file])]
+    _check_targets(source, files, overwrite=overwrite)
+    release, schema = _anonymize(source, spec, key, threads)
     found = release.measures() if measures else None
     manifest = _finite(release.manifest())
     report = manifest if found is None else {**manifest, "measures": found.to_json()}
     output = json.dumps(_finite(report), ensure_ascii=False) if as_json else None
-    _write(release.data, target, schema, manifest, overwrite=overwrite)
+    tables = dict(zip(files, (release.data, release.suppressed), strict=False))
+    _write(tables, target, schema, manifest, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if output is not None:
             typer.echo(output)
         _summarize(release, found)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
+        if suppressed_file is not None:
+            typer.echo(
+                f"wrote {suppressed_file}: original rows, NOT anonymized", err=True
+            )
+
+
+def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
+    """Refuse what the files cannot hold, before any work."""
+    is_apart = spec.suppressed == "apart"
+    if is_apart != (suppressed_file is not None):
+        raise SpecError(
+            "suppressed = 'apart' and --suppressed-file go together",
+            hint="the file gets the rows left out, as they are: NOT anonymized",
+        )
+    columns = spec.quasi_identifiers
+    has_structs = any(spec.format_of(name) == "struct" for name in columns)
+    if has_structs and target.suffix.lower() == ".csv":
+        raise SpecError(
+            f"{target}: a CSV file has no structs",
+            hint="take numbers = 'bounds', or write Parquet",
+        )
 
 
 def model_tables(
@@ -239,11 +337,14 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
     same = (
         *("quasi_identifiers", "identifiers", "unit", "k", "policy", "missing"),
         *("numbers", "categories", "suppressed", "inline_below", "null_values"),
+        *("pseudonyms", "weight", "accept"),
+        *("seed", "class_id", "shuffle"),
         "uncovered",
     )
     flags = {name: options[name] for name in same} | {
         "models": model_tables(options["models"], options["sensitive"]),
         "suppress": options["suppress_rows"],
+        "nice": options["nice"] or None,
         "best": {key: value for key, value in best.items() if value is not None},
         "weights": dict(weights),
     }
@@ -258,9 +359,10 @@ def build_spec(
     ``hierarchies`` are COLUMN=FILE or COLUMN=KIND:…; None leaves out those of the
     spec as well.
     """
-    from core_mondrian.spec import read_spec_mapping, spec_from_mapping
+    from core_mondrian.spec import read_spec_file, spec_from_mapping
 
-    asked = read_spec_mapping(file) if file is not None else {}
+    read = read_spec_file(file) if file is not None else None
+    asked = dict(read.asked) if read is not None else {}
     given = {key: value for key, value in flags.items() if value not in (None, [], {})}
     for key, value in given.items():
         if isinstance(value, dict) and isinstance(asked.get(key), dict):
@@ -272,8 +374,12 @@ def build_spec(
     elif hierarchies:
         known = asked.get("quasi_identifiers", [])
         files = dict(_split_hierarchy(text, known) for text in hierarchies)
+        given["hierarchies"] = files
         asked["hierarchies"] = {**asked.get("hierarchies", {}), **files}
-    return spec_from_mapping(asked, file.parent if file is not None else Path())
+    if read is None:
+        return spec_from_mapping(asked)
+    with read.located(given):
+        return spec_from_mapping(asked, read.path.parent)
 
 
 def _split_hierarchy(text: str, columns: list[str]) -> tuple[str, Any]:
@@ -308,15 +414,41 @@ def manifest_of(target: Path) -> Path:
     return target.with_name(target.name + ".manifest.json")
 
 
+def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
+    """Return the key of the pseudonyms, checked before any work.
+
+    A key in the environment may be there for other runs; a file is named for this one.
+    """
+    from core_mondrian.pseudonyms import check_key
+
+    if file is not None:
+        try:
+            key: bytes | None = file.read_bytes().rstrip(b"\r\n")
+        except OSError as error:
+            raise SpecError(f"key file {file}: {error.strerror}") from None
+    else:
+        found = os.environ.get("CORE_MONDRIAN_KEY") if spec.pseudonyms else None
+        key = None if found is None else os.fsencode(found)
+    check_key(key, spec.pseudonyms)
+    return key
+
+
+def _check_targets(source: Path, files: list[Path], *, overwrite: bool) -> None:
+    from core_mondrian.files.place import check_place, check_target
+
+    for file in files:
+        check_target(file, overwrite=overwrite, source=source)
+    check_place(manifest_of(files[0]), overwrite=overwrite)
+    if len({file.resolve() for file in files}) < len(files):
+        raise SpecError("TARGET and --suppressed-file are different files")
+
+
 def _anonymize(
-    source: Path, target: Path, spec: "Spec", threads: int | None, *, overwrite: bool
+    source: Path, spec: "Spec", key: bytes | None, threads: int | None
 ) -> tuple["Release[Any]", Any]:
     from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.place import check_place, check_target
     from core_mondrian.files.read import read_table
 
-    check_target(target, overwrite=overwrite, source=source)
-    check_place(manifest_of(target), overwrite=overwrite)
     table = read_table(
         source, typed=spec.quasi_identifiers, null_values=spec.null_values
     )
@@ -324,7 +456,7 @@ def _anonymize(
 
     tell_compiling(spec)
     with show_progress() as progress:
-        release = anonymize(table, spec, threads=threads, progress=progress)
+        release = anonymize(table, spec, key=key, threads=threads, progress=progress)
     return release, source_schema(table)
 
 
@@ -343,7 +475,7 @@ def tell_compiling(spec: "Spec | None" = None) -> None:
 
 
 def _write(
-    table: Any,  # noqa: ANN401  # an Arrow table
+    tables: Mapping[Path, Any],
     target: Path,
     schema: Any,  # noqa: ANN401
     manifest: dict[str, Any],
@@ -356,7 +488,10 @@ def _write(
     text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     write_files(
         {
-            target: table_writer(table, target, source=schema),
+            **{
+                file: table_writer(table, file, source=schema)
+                for file, table in tables.items()
+            },
             manifest_of(target): text.encode(),
         },
         overwrite=overwrite,
@@ -412,6 +547,10 @@ def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     if measures is not None:
         console.print(_loss_table(measures))
     console.print(f"digest      {release.digest}", soft_wrap=True)
+    for concern in release.warnings:
+        if not concern.accepted:
+            text = concern.text if concern.text.isprintable() else ascii(concern.text)
+            console.print(f"warning     {text}", soft_wrap=True)
 
 
 def policy_text(release: "Release[Any]") -> str:

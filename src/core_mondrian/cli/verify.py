@@ -11,6 +11,7 @@ from core_mondrian.cli.anonymize import (
     K,
     ModelTexts,
     NullValues,
+    Numbers,
     QuasiIdentifiers,
     Sensitive,
     SpecFile,
@@ -35,6 +36,7 @@ def verify_file(
     unit: Unit = None,
     suppress: Suppress = None,
     suppressed: Suppressed = None,
+    numbers: Numbers = None,
     null_values: NullValues = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,6 +55,7 @@ def verify_file(
         "unit": unit,
         "suppress": suppress,
         "suppressed": suppressed,
+        "numbers": numbers,
         "null_values": null_values,
     }
     spec = build_spec(spec_file, flags, None)  # released labels are just values
@@ -60,7 +63,11 @@ def verify_file(
         spec = build_spec(spec_file, flags, [])  # whom of it do they cover?
     data = read_table(
         table,
-        typed=spec.quasi_identifiers,  # the others are as they came
+        typed=[  # the others are as they came
+            shown
+            for name in spec.quasi_identifiers
+            for shown in (name, *spec.bounds_of(name))
+        ],
         null_values=spec.null_values,
         infer=False,
     )

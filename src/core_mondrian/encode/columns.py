@@ -1,6 +1,7 @@
 """One column → codes: numbers and dates by rank, labels by hierarchy leaf."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,9 @@ class Ranked:
 
     codes: NDArray[np.int32]
     values: pa.Array
-    """The distinct values, rising, in the column's own type."""
+    """The distinct values, rising, as Arrow can sort them."""
+    own: pa.DataType | None = None
+    """The column's own type, if that is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def encode_ranked(
     if is_ordered(kind):
         values = as_floats(ranked.values)
         column = EncodedColumn(name, "number", values.size, values, None)
-        return CodedColumn(ranked.codes, column, ranked.values)
+        return CodedColumn(ranked.codes, column, ranked.values.cast(ranked.own or kind))
     labels = ranked.values.cast(pa.string())
     tree = flat(labels.to_pylist())
     column = EncodedColumn(name, "category", len(labels), NO_VALUES, tree)
@@ -115,24 +118,27 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
             f"column {name!r} has type {kind}, which has neither an order nor labels",
             hint="numbers, dates, times, booleans and text can be quasi-identifiers",
         )
-    indices, values = _distinct(_comparable(array))
+    indices, values = _distinct(comparable(array))
     values, first = _sorted_values(values, name)
     codes = first[indices] if indices.size else np.zeros(0, dtype=np.int32)
-    return _without_unused(codes, values)
+    return replace(_without_unused(codes, values), own=value_type)
 
 
-def _comparable(array: pa.ChunkedArray) -> pa.ChunkedArray:
+def comparable(array: Any) -> Any:  # noqa: ANN401  # an Arrow array, chunked or not
     """Return a column as a type that Arrow can sort."""
     kind = array.type
-    if pa.types.is_dictionary(kind):
-        wanted = _sortable(kind.value_type)
-        return array.cast(wanted) if wanted != kind.value_type else array
-    return array.cast(_sortable(kind)) if _sortable(kind) != kind else array
+    is_dictionary = pa.types.is_dictionary(kind)
+    wanted = _sortable(kind.value_type if is_dictionary else kind)
+    if wanted == (kind.value_type if is_dictionary else kind):
+        return array
+    return array.cast(wanted)
 
 
 def _sortable(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_float16(kind):
         return pa.float32()
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:
+        return pa.decimal128(kind.precision, kind.scale)
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 

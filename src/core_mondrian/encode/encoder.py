@@ -157,6 +157,21 @@ def divide(
     return replace(encoded, table=pieced, row_tuple=row_piece)
 
 
+def weigh_tuples(encoded: Encoded, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up the rows' weights by tuple, as shares of the heaviest row.
+
+    They are added from light to heavy, so that the order of rows decides nothing.
+    """
+    heaviest = weights.max(initial=0.0) or 1.0
+    order = np.argsort(weights, kind="stable")
+    totals = np.bincount(
+        encoded.row_tuple[order],
+        weights=weights[order] / heaviest,
+        minlength=encoded.table.n_tuples,
+    )
+    return totals.astype(np.float64)
+
+
 def without_population(encoded: Encoded) -> Encoded:
     """Return the same tuples with no rows where they are of the population only."""
     table = encoded.table

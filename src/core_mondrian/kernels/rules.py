@@ -5,20 +5,22 @@ model, and a new model compiles alone.
 
 Counts of a set of records are one array: rows by sensitive value, column after column;
 then the number of persons, how many of them are in no other set, and a clock; then the
-rows of each person. Persons are many and classes few, so theirs are never set back to
-0: rows that were counted before the clock last moved are none.
+rows of each person. Persons are many and classes few, so theirs are hardly ever set
+back to 0: rows that were counted before the clock last moved are none.
 """
 
 import ctypes
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
 import numpy as np
 from numba import types
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, NumbaWarning
 from numba.extending import intrinsic
 
 from core_mondrian.kernels.jit import IS_PLAIN, kernel
@@ -32,6 +34,8 @@ SIGNATURE = types.float64(
 # Persons, those in no other set, and the clock, before the rows of each person.
 N_PERSON_COUNTS = 3
 _ROWS = 0xFFFFFFFF
+# The clock stands above the rows of a person, in the upper half of the same number.
+_LAST_CLOCK = 0x7FFFFFFF
 
 
 class PlainMeasure:
@@ -95,12 +99,31 @@ def compile_measure(measure: Measure) -> Any:  # noqa: ANN401
     """
     # A measure typed at a prompt has no file, and so no place in the cache.
     has_file = Path(measure.__code__.co_filename).exists()
+    compiler = numba.njit(
+        SIGNATURE, nogil=True, cache=has_file, fastmath=False, error_model="numpy"
+    )
     try:
-        return numba.njit(
-            SIGNATURE, nogil=True, cache=has_file, fastmath=False, error_model="numpy"
-        )(measure)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaWarning)
+            return compiler(_adopted(measure))
     except NumbaError:
         return PlainMeasure(measure)
+
+
+def _adopted(measure: Measure) -> Measure:
+    """Return the same function as one of this module.
+
+    Numba keeps the name of a function's module on disk and imports it when it loads
+    what it compiled; but a user's file may be loaded under one name today, and under
+    another, or none, tomorrow.
+    """
+    copy = FunctionType(
+        *(measure.__code__, measure.__globals__, measure.__name__),
+        *(measure.__defaults__, measure.__closure__),
+    )
+    copy.__qualname__ = measure.__qualname__
+    copy.__module__ = __name__
+    return copy
 
 
 def measure_address(measure: Measure) -> int:
@@ -271,4 +294,7 @@ def clear(counts: Counts, models: Models) -> None:
     if models.has_units:
         counts[models.n_counts] = 0
         counts[models.n_counts + 1] = 0
+        if counts[models.n_counts + 2] >= _LAST_CLOCK:
+            for i in range(models.n_counts + 2, counts.size):
+                counts[i] = 0
         counts[models.n_counts + 2] += 1

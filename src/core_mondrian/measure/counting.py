@@ -1,6 +1,6 @@
 """Count rows and classes of a table as it stands, by means of Arrow and NumPy alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +15,8 @@ Flags: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
 
+NEARLY_UNIQUE: Final = 0.95
+"""Distinct values per filled row from which a column looks like an identifier."""
 _LARGEST_KEY: Final = 2**62
 _ARROW_REFUSES: Final = (
     pa.ArrowNotImplementedError,
@@ -106,6 +108,8 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
     Dictionaries may differ between chunks and hold duplicates, nulls and values that
     no row has. With ``ordered``, greater values have greater numbers.
     """
+    if pa.types.is_struct(column.type) and column.type.num_fields and not ordered:
+        return _code_struct(column)
     try:
         chunks, values = _dictionaries(column)
         distinct = _without_nan(values).dictionary_encode()
@@ -123,6 +127,14 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
     codes = [look_up[start:].take(chunk.indices) for start, chunk in chunks]
     joined: Array = pa.chunked_array(codes, pa.int64())
     return Coded(joined.fill_null(n_values).to_numpy(), n_values + 1, labels)
+
+
+def _code_struct(column: Array) -> Coded:
+    """Number structs by their fields; a struct of missing fields is not missing."""
+    fields = compress(combine([code_column(field) for field in column.flatten()]))
+    is_missing = column.is_null().to_numpy()
+    codes = np.where(is_missing, fields.n_codes, fields.codes)
+    return Coded(codes, fields.n_codes + 1)
 
 
 def _dictionaries(
@@ -162,7 +174,19 @@ def _code_objects(values: Sequence[object]) -> Coded:
         key = _hashable(value)
         codes[i] = -1 if key is None else numbers.setdefault(key, len(numbers))
     codes[codes < 0] = len(numbers)
-    return Coded(codes, len(numbers) + 1, list(numbers))
+    labels = _ascending(numbers)
+    ranks = np.empty(len(numbers) + 1, dtype=np.int64)
+    ranks[[numbers[label] for label in labels]] = np.arange(len(labels))
+    ranks[-1] = len(labels)
+    return Coded(ranks[codes], len(labels) + 1, labels)
+
+
+def _ascending(values: Iterable[Any]) -> list[object]:
+    """Return values as they rank; by kind and spelling if they have no order."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
 def _hashable(value: object) -> object:

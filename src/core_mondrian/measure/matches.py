@@ -1,7 +1,7 @@
 """Whom of a population the cells of a released row fit, read from the cells alone."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -29,18 +29,31 @@ ANYTHING = "*"
 """The label over all values of a column without a hierarchy."""
 
 
+def read_cells(
+    frame: nw.DataFrame[Any], names: Sequence[str], rows: Codes
+) -> list[str | None]:
+    """Return what some rows show in a column, or in two that are bounds, as text."""
+    columns = [arrow_column(frame, name).take(pa.array(rows)) for name in names]
+    if pa.types.is_struct(columns[0].type):
+        columns = columns[0].flatten()
+    texts = [_plain(column).cast(pa.string()).to_pylist() for column in columns]
+    if len(texts) == 1:
+        return list(texts[0])
+    pairs = zip(*texts, strict=True)
+    return [None if None in pair else f"[{pair[0]}, {pair[1]}]" for pair in pairs]
+
+
 def count_presence(
-    shown: nw.DataFrame[Any], chosen: Codes, rows: Codes, spec: Spec
+    shown: Mapping[str, Sequence[str | None]], rows: Codes, spec: Spec
 ) -> Codes:
     """Count the population that fits each class: the others, the table's own, and 0.
 
-    ``chosen`` is a row of each class, ``rows`` how many it has.
+    ``shown`` has the cells of each class by column, ``rows`` how many rows it has.
     """
     others = open_population(spec.population, spec.quasi_identifiers, spec.null_values)
     cells, fits, people = [], [], []
     for name in spec.quasi_identifiers:
-        released = arrow_column(shown, name).take(pa.array(chosen))
-        texts = _plain(released).cast(pa.string()).to_pylist()
+        texts = shown[name]
         distinct = [*sorted({text for text in texts if text is not None}), None]
         number = {text: i for i, text in enumerate(distinct)}
         cells.append(np.array([number[text] for text in texts], dtype=np.int64))

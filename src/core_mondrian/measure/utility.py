@@ -46,6 +46,8 @@ class ColumnMeasures:
     nmi_v2: float | None
     """Numbers: the same information as a share of the released value's own."""
     nmi_scaled_v1: float | None
+    ncp_weighted: float | None = None
+    """``ncp`` with each row counted by its weight, where the spec names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,10 @@ class Measures:
     ncp_tax: float | None
     ncp_set: float | None
     columns: tuple[ColumnMeasures, ...]
+    loss_weighted: float | None = None
+    """``loss`` with each row counted by its weight, where the spec names one."""
+    share_suppressed_weighted: float | None = None
+    """The suppressed rows' share of all weight, likewise."""
 
     @property
     def share_released(self) -> float | None:
@@ -105,6 +111,8 @@ class _Grouping:
     n_released: int
     n_rows: int
     """Rows of the whole table."""
+    weights: Floats | None = None
+    """Weight of each class, and at the end that of the whole table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +153,21 @@ class _Pairs:
     counts: Floats
 
 
-def measure(table: EncodedTable, classes: ReleasedClasses, spec: Spec) -> Measures:
+def measure(
+    table: EncodedTable,
+    classes: ReleasedClasses,
+    spec: Spec,
+    weights: Floats | None = None,
+) -> Measures:
     """Measure what ``classes`` keep of ``table``, one tuple at a time.
 
+    ``weights`` say what the rows of each tuple weigh together.
     Of the spec, the formats of categories and the weights of columns enter the loss.
     Mutual information is exact, from the joint counts of original and released values;
     the paper's authors estimate it from samples. An interval stands for its class mean;
     a class that mixes missing and present numbers stands for a blank.
     """
-    grouping = _group(table, classes)
+    grouping = _group(table, classes, weights)
     cells = tuple(_cells(table, classes, grouping))
     columns = tuple(_measure_column(one, grouping, spec) for one in cells)
     n, released = table.n_rows, grouping.n_released
@@ -180,12 +194,14 @@ def measure(table: EncodedTable, classes: ReleasedClasses, spec: Spec) -> Measur
         ncp_tax=_mean([column.ncp_tax for column in columns]),
         ncp_set=_mean([column.ncp_set for column in columns]),
         columns=columns,
+        loss_weighted=_loss(columns, weighted=True),
+        share_suppressed_weighted=_suppressed_weight(grouping),
     )
 
 
 def tree_loss(table: EncodedTable, classes: ReleasedClasses, q: int) -> float | None:
     """Return what category ``q`` of the classes loses by the column's hierarchy."""
-    grouping = _group(table, classes)
+    grouping = _group(table, classes, None)
     cells = next(islice(_cells(table, classes, grouping), q, None))
     return _charge(_category_ncp(cells, grouping)[1], grouping)
 
@@ -209,9 +225,12 @@ def _mean(values: list[float | None] | list[float]) -> float | None:
     return _divide(math.fsum(defined), len(defined))
 
 
-def _loss(columns: tuple[ColumnMeasures, ...]) -> float | None:
+def _loss(
+    columns: tuple[ColumnMeasures, ...], *, weighted: bool = False
+) -> float | None:
     heaviest = max(column.weight for column in columns)  # so that no sum overflows
-    charged = [(c.ncp, c.weight / heaviest) for c in columns if c.ncp is not None]
+    lost_of = [(c.ncp_weighted if weighted else c.ncp, c.weight) for c in columns]
+    charged = [(ncp, weight / heaviest) for ncp, weight in lost_of if ncp is not None]
     lost = math.fsum(ncp * weight for ncp, weight in charged)
     return _divide(lost, math.fsum(weight for _, weight in charged))
 
@@ -233,7 +252,16 @@ def _run_starts(ordered: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
     return np.flatnonzero(np.diff(ordered, prepend=-1))
 
 
-def _group(table: EncodedTable, classes: ReleasedClasses) -> _Grouping:
+def _suppressed_weight(grouping: _Grouping) -> float | None:
+    if grouping.weights is None:
+        return None
+    *released, whole = grouping.weights.tolist()
+    return _divide(max(whole - math.fsum(released), 0.0), whole)
+
+
+def _group(
+    table: EncodedTable, classes: ReleasedClasses, weights: Floats | None
+) -> _Grouping:
     order = np.argsort(classes.of_tuple, kind="stable")
     order = order[np.count_nonzero(classes.of_tuple < 0) :]
     owner = classes.of_tuple[order].astype(np.intp)
@@ -242,6 +270,11 @@ def _group(table: EncodedTable, classes: ReleasedClasses) -> _Grouping:
     rows = _total(owner, counts, classes.n_classes)
     if not n_tuples.all() or not np.array_equal(rows, classes.rows):
         raise InternalError("the rows of the classes are not those of the table")
+    if weights is not None:
+        weighed = _total(owner, weights[order], classes.n_classes)
+        suppressed = math.fsum(weights[classes.of_tuple < 0].tolist())
+        whole = math.fsum(weighed.tolist()) + suppressed
+        weights = np.append(weighed, whole)
     return _Grouping(
         order=order,
         owner=owner,
@@ -250,6 +283,7 @@ def _group(table: EncodedTable, classes: ReleasedClasses) -> _Grouping:
         rows=classes.rows,
         n_released=int(classes.rows.sum()),
         n_rows=table.n_rows,
+        weights=weights,
     )
 
 
@@ -286,6 +320,7 @@ def _measure_column(cells: _Cells, grouping: _Grouping, spec: Spec) -> ColumnMea
     kept = float((scored * (1.0 - lost[defined])).sum())
     penalties = _number_ncp(cells) if is_number else _category_ncp(cells, grouping)
     flat, tax, each = (_charge(penalty, grouping) for penalty in penalties)
+    is_set = spec.categories_of(name) == "set"  # of numbers, all are the same
     pairs = _pairs(cells, grouping) if is_number else None
     v1, v2, scaled = _nmi(pairs) if pairs else (None, None, None)
     return ColumnMeasures(
@@ -293,7 +328,7 @@ def _measure_column(cells: _Cells, grouping: _Grouping, spec: Spec) -> ColumnMea
         kind=cells.column.kind,
         rilm=_divide(kept, int(scored.sum())),
         rilm_rows=int(scored.sum()),
-        ncp=each if spec.categories_of(name) == "set" else tax,  # numbers: the same
+        ncp=each if is_set else tax,
         weight=spec.weight_of(name),
         ncp_flat=flat,
         ncp_tax=tax,
@@ -302,6 +337,7 @@ def _measure_column(cells: _Cells, grouping: _Grouping, spec: Spec) -> ColumnMea
         nmi_v1=v1,
         nmi_v2=v2,
         nmi_scaled_v1=scaled,
+        ncp_weighted=_charge_weight(penalties[2 if is_set else 1], grouping),
     )
 
 
@@ -351,6 +387,15 @@ def _charge(penalties: Floats, grouping: _Grouping) -> float | None:
     """Return the mean penalty of all rows; a suppressed row has lost everything."""
     lost = float((grouping.rows * penalties).sum())
     return _divide(lost + (grouping.n_rows - grouping.n_released), grouping.n_rows)
+
+
+def _charge_weight(penalties: Floats, grouping: _Grouping) -> float | None:
+    """Return the mean penalty of all rows by their weight, where there is one."""
+    suppressed = _suppressed_weight(grouping)
+    if grouping.weights is None or suppressed is None:
+        return None
+    shares = grouping.weights[:-1] / grouping.weights[-1]
+    return math.fsum((shares * penalties).tolist()) + suppressed
 
 
 def _number_ncp(cells: _Cells) -> tuple[Floats, Floats, Floats]:

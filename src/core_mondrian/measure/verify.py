@@ -1,11 +1,14 @@
 """Recount a released table, by means that share nothing with the engine."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 
@@ -25,8 +28,9 @@ from core_mondrian.measure.counting import (
     compress,
     first_rows,
 )
-from core_mondrian.measure.matches import count_presence
+from core_mondrian.measure.matches import count_presence, read_cells
 from core_mondrian.models.base import ClassCounts, PrivacyModel
+from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spec import Spec
 
 
@@ -74,17 +78,30 @@ def verify(
 ) -> Verification:
     """Check that every class of ``data`` passes every model of ``spec``.
 
-    Rows with the same quasi-identifiers are a class; a missing value is a value. Where
+    Rows with the same quasi-identifiers are a class; a missing value is a value. A
+    number released as bounds is looked for under its two names as well. Where
     the spec names a unit, the table has to have it, and persons are counted. If the
     spec blanks suppressed rows, all-blank rows are no class as long as there are
-    at most ``budget`` of them (None: what the spec allows for a table of this size).
+    at most ``budget`` of them (None: what the spec allows for a table of this size);
+    or they are one, if the table passes only then.
 
     Raises:
-        PrivacyViolation: a class fails, or an identifier was not removed.
+        PrivacyViolation: a class fails, or an identifier was not removed or replaced.
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
-    frame = _frame(data, (*spec.quasi_identifiers, *spec.sensitive))
+    try:
+        return _recount(data, spec, budget)
+    except PrivacyViolation:
+        if spec.suppressed == "blank":
+            # A class of rows without any value looks as if it were suppressed.
+            with suppress(PrivacyViolation):
+                return _recount(data, replace(spec, suppressed="drop"), budget)
+        raise
+
+
+def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verification:
+    frame, shown = _frame(data, spec)
     if spec.unit is not None and spec.unit not in frame.columns:
         raise SpecError(
             f"without {spec.unit!r} the persons of a class cannot be counted",
@@ -93,8 +110,9 @@ def verify(
         )
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
+    _check_pseudonyms(frame, spec)
     n_rows = len(frame)
-    columns = [code_series(frame[name]) for name in spec.quasi_identifiers]
+    columns = [code_series(frame[name]) for names in shown.values() for name in names]
     allowed = spec.budget(n_rows) if budget is None else budget
     everything: Flags | slice = slice(None)
     kept = _released(columns, allowed) if spec.suppressed == "blank" else everything
@@ -109,9 +127,11 @@ def verify(
         for name in spec.sensitive
     }
     if spec.population is not None:
-        shown = frame.select(spec.quasi_identifiers)
         chosen = np.arange(n_rows)[kept][first_rows(keys)]
-        seen[None] = {"by_value": count_presence(shown, chosen, rows, spec)}
+        cells = {
+            name: read_cells(frame, names, chosen) for name, names in shown.items()
+        }
+        seen[None] = {"by_value": count_presence(cells, rows, spec)}
     results = tuple(
         _check(model, replace(unread, **_looked_at(model, seen)))
         for model in spec.models
@@ -125,6 +145,27 @@ def verify(
     )
 
 
+def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
+    """Refuse a column for pseudonyms that shows something else."""
+    for name in spec.pseudonyms:
+        if name in frame.columns and not _are_pseudonyms(frame[name]):
+            raise PrivacyViolation(
+                f"column {name!r} holds other things than pseudonyms",
+                hint=f"they are {LENGTH} digits of 0-9 and a-f",
+            )
+
+
+def _are_pseudonyms(series: nw.Series[Any]) -> bool:
+    try:
+        column = pa.chunked_array([series.to_arrow()]).combine_chunks().drop_null()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = column.cast(pa.string())
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return False  # neither text nor numbers
+    return bool(pc.all(pc.match_substring_regex(texts, PATTERN), min_count=0).as_py())
+
+
 def _looked_at(
     model: PrivacyModel, seen: dict[str | None, dict[str, Any]]
 ) -> dict[str, Any]:
@@ -134,7 +175,10 @@ def _looked_at(
     return {}
 
 
-def _frame(data: IntoDataFrame, wanted: Sequence[str]) -> nw.DataFrame[Any]:
+def _frame(
+    data: IntoDataFrame, spec: Spec
+) -> tuple[nw.DataFrame[Any], dict[str, tuple[str, ...]]]:
+    """Return the table, and the columns in which each quasi-identifier is shown."""
     try:
         frame = nw.from_native(data, eager_only=True)
         names = frame.columns
@@ -142,6 +186,11 @@ def _frame(data: IntoDataFrame, wanted: Sequence[str]) -> nw.DataFrame[Any]:
         raise SpecError(f"not a table in memory: {type(data).__name__}") from None
     except DuplicateError:
         raise DataError("the table has several columns of one name") from None
+    shown = {
+        name: (name,) if name in names else spec.bounds_of(name) or (name,)
+        for name in spec.quasi_identifiers
+    }
+    wanted = [*(one for each in shown.values() for one in each), *spec.sensitive]
     if absent := sorted(set(wanted).difference(names)):
         raise SpecError(
             f"not in the table: {absent}", hint=f"it has {list_names(names)}"
@@ -150,7 +199,7 @@ def _frame(data: IntoDataFrame, wanted: Sequence[str]) -> nw.DataFrame[Any]:
         raise DataError(
             f"the table has several columns of one name: {list_names(twice)}"
         )
-    return frame
+    return frame, shown
 
 
 def _released(columns: Sequence[Coded], allowed: int) -> Flags | slice:

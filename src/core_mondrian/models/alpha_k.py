@@ -13,6 +13,7 @@ from core_mondrian.models.base import (
 )
 from core_mondrian.models.checks import (
     BETWEEN_0_AND_1,
+    as_text,
     fewest_rows,
     number,
     sensitive_column,
@@ -78,4 +79,7 @@ class AlphaKAnonymity(PrivacyModel):
     def bind(self, labels: Sequence[object]) -> Sequence[float]:
         if not self.values:
             return (1.0,) * (len(labels) + 1)
-        return [float(label in self.values) for label in (*labels, None)]
+        # A CSV file has no types: the number 1 and the text "1" are the same value.
+        named = {None if value is None else as_text(value) for value in self.values}
+        shown = [as_text(label) for label in labels]
+        return [float(label in named) for label in (*shown, None)]

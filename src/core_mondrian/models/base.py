@@ -145,26 +145,31 @@ class PrivacyModel:
 
     def measured(self, classes: ClassCounts) -> Floats:
         """Return the measure of each class, uncompiled; NaN if it has no value."""
-        measure = type(self).measure
-        if measure is None:
+        if type(self).measure is None:
             return np.zeros(classes.rows.size)
         # Many classes have the same counts, and a call in Python is slow.
         counts, where = _distinct(classes.by_value)
         parameters = np.array(self.bind(classes.labels), dtype=np.float64)
         table = classes.table
-        if not classes.by_value.shape[1]:
-            counts, where = classes.by_value, np.arange(classes.rows.size)
-            rows = classes.rows
-        else:
-            rows = counts.sum(axis=1)
+        rows = counts.sum(axis=1) if counts.shape[1] else classes.rows
         if self.skips_missing:
             counts, table, rows = counts[:, :-1], table[:-1], rows - counts[:, -1]
         found = np.full(rows.size, np.nan)
         for i, n in enumerate(rows.tolist()):
             if n:
                 values = np.ascontiguousarray(counts[i])
-                found[i] = measure(n, values, table, parameters)
+                found[i] = self._measure(n, values, table, parameters)
         return found[where]
+
+    def _measure(self, *arguments: object) -> float:
+        kind = type(self)
+        if kind.measure is None:
+            return 0.0
+        try:
+            return float(kind.measure(*arguments))
+        except Exception as error:
+            name, fault = kind.__name__, type(error).__name__
+            raise SpecError(f"the measure of {name} raised a {fault}") from error
 
     def passes(self, classes: ClassCounts) -> Flags:
         """Tell, class by class, which may be released."""
@@ -193,34 +198,34 @@ class PrivacyModel:
     def nearest(self, classes: ClassCounts) -> tuple[str, float] | None:
         """Return the field to change, and the value these classes would satisfy.
 
-        That is the field which is the limit; None if there is none, or no value of it
-        is allowed.
+        That is a field which is a limit; None if no allowed value of one is enough.
         """
-        if bool((classes.sizes < self.min_rows).any()):
-            wanted, near = float(self.min_rows), float(classes.sizes.min())
-            kinds: tuple[type, ...] = (int,)
-        else:
-            limits = self.limits()
-            wanted = next((x for x in limits if math.isfinite(x)), math.nan)
-            near, kinds = self.reached(classes), (int, float)
-            if not math.isfinite(near):
-                return None
-        for item in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, item.name)
-            if type(value) not in kinds or float(value) != wanted:
-                continue
-            for rounded in _rounded(near, self.limits()):
-                is_whole = type(value) is int and rounded.is_integer()
-                if self._allows(item.name, int(rounded) if is_whole else rounded):
-                    return item.name, rounded
+        for wanted, offers in self._offers(classes):
+            for item in dataclasses.fields(self):  # type: ignore[arg-type]
+                value = getattr(self, item.name)
+                if type(value) not in (int, float) or float(value) != wanted:
+                    continue
+                for offer in offers:
+                    is_whole = type(value) is int and offer.is_integer()
+                    changed = self._with(item.name, int(offer) if is_whole else offer)
+                    if changed is not None and changed.holds(classes):
+                        return item.name, offer
         return None
 
-    def _allows(self, field: str, value: float) -> bool:
+    def _offers(self, classes: ClassCounts) -> list[tuple[float, tuple[float, ...]]]:
+        """Return limits, each with what these classes could be asked for instead."""
+        limits, reached = self.limits(), self.reached(classes)
+        sizes = (float(self.min_rows), (float(classes.sizes.min()),))
+        if not math.isfinite(reached):
+            return [sizes]
+        offers = _rounded(reached, limits)
+        return [*((x, offers) for x in limits if math.isfinite(x)), sizes]
+
+    def _with(self, field: str, value: float) -> "PrivacyModel | None":
         try:
-            dataclasses.replace(self, **{field: value})  # type: ignore[type-var]
-        except SpecError:
-            return False
-        return True
+            return dataclasses.replace(self, **{field: value})  # type: ignore[type-var]
+        except (TypeError, ValueError):  # a SpecError is one
+            return None
 
     def holds(self, classes: ClassCounts) -> bool:
         """Tell whether the table as a whole passes."""

@@ -41,13 +41,20 @@ def whole_number(
 ) -> None:
     """Refuse what is not a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise SpecError(f"{field} must be a whole number, got {type(value).__name__}")
+        raise SpecError(
+            f"{field} must be a whole number, got {type(value).__name__}", key=(field,)
+        )
     if value < least:
         raise SpecError(
-            f"{model} needs {field} >= {least}, got {field}={value}", hint=hint
+            f"{model} needs {field} >= {least}, got {field}={value}",
+            hint=hint,
+            key=(field,),
         )
     if value > _LARGEST:
-        raise SpecError(f"{model} needs {field} <= {_LARGEST:g}, which is much already")
+        raise SpecError(
+            f"{model} needs {field} <= {_LARGEST:g}, which is much already",
+            key=(field,),
+        )
 
 
 def number(
@@ -55,20 +62,28 @@ def number(
 ) -> None:
     """Refuse what is not a number within ``allowed``."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SpecError(f"{field} must be a number, got {type(value).__name__}")
+        raise SpecError(
+            f"{field} must be a number, got {type(value).__name__}", key=(field,)
+        )
     if not allowed.holds(value):
         raise SpecError(
-            f"{model} needs {allowed.around(field)}, got {field}={value}", hint=hint
+            f"{model} needs {allowed.around(field)}, got {field}={value}",
+            hint=hint,
+            key=(field,),
         )
     if 0 < value < 1 / _LARGEST:
-        raise SpecError(f"{model} needs a larger {field}, got {field}={value}")
+        raise SpecError(
+            f"{model} needs a larger {field}, got {field}={value}", key=(field,)
+        )
 
 
 def choice(field: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse what is not one of ``allowed``."""
     if not isinstance(value, str) or value not in allowed:
         shown = repr(value) if isinstance(value, str) else type(value).__name__
-        raise SpecError(f"{field} must be one of {list(allowed)}, got {shown}")
+        raise SpecError(
+            f"{field} must be one of {list(allowed)}, got {shown}", key=(field,)
+        )
 
 
 def sensitive_column(model: str, column: object, missing: MissingValues) -> None:
@@ -78,6 +93,7 @@ def sensitive_column(model: str, column: object, missing: MissingValues) -> None
         raise SpecError(
             f"{model} needs the name of a sensitive column, got {found}",
             hint="name one column; for several, give one model for each",
+            key=("sensitive",),
         )
     choice("missing", missing, ("value", "ignored"))
 
@@ -94,3 +110,12 @@ def population_table(model: str, population: object) -> None:
 def fewest_rows(largest_share: float) -> int:
     """Return how few rows a class can have if one of them is at most this share."""
     return max(1, math.ceil(1.0 / largest_share))
+
+
+def as_text(label: object) -> str:
+    """Write a value as the hierarchies of quasi-identifiers have it."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)

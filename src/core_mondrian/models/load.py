@@ -64,17 +64,19 @@ def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Priva
     if not isinstance(name, str):
         raise SpecError("a model has no name", hint=f"ours are {sorted(MODELS)}")
     kind = _find(name, folder)
-    if not dataclasses.is_dataclass(kind):
-        raise SpecError(f"the model {name!r} is not a dataclass")
     fields = {item.name: item for item in dataclasses.fields(kind)}
     given = {key: value for key, value in asked.items() if key != "name"}
     for key in given:
         if key not in fields:
             raise SpecError(
-                f"the model {name!r} has no {key!r}", hint=f"it has {sorted(fields)}"
+                f"the model {name!r} has no {key!r}",
+                hint=f"it has {sorted(fields)}",
+                key=(key,),
             )
     try:
-        model = kind(**{key: _open(key, x, folder) for key, x in given.items()})
+        model: PrivacyModel = kind(
+            **{key: _open(key, x, folder) for key, x in given.items()}
+        )
     except TypeError:
         needed = [
             key
@@ -83,16 +85,25 @@ def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Priva
             and item.default_factory is dataclasses.MISSING
         ]
         raise SpecError(f"the model {name!r} needs {needed}") from None
+    _check_numbers(model, name)
     return model
+
+
+def _check_numbers(model: PrivacyModel, name: str) -> None:
+    """Refuse what is no number where one is needed; not every model checks itself."""
+    try:
+        low, high = model.limits().edges
+        _ = low <= high, model.parameters, model.min_rows + 0, model.name
+    except (TypeError, ValueError, ArithmeticError):
+        raise SpecError(f"the model {name!r} has a value of the wrong kind") from None
 
 
 def has_field(name: str, field: str, folder: Path = Path()) -> bool:
     """Tell whether a model has a parameter of this name."""
-    kind: Any = _find(name, folder)
-    return field in {item.name for item in dataclasses.fields(kind)}
+    return field in {item.name for item in dataclasses.fields(_find(name, folder))}
 
 
-def _find(name: str, folder: Path) -> type[PrivacyModel]:
+def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
     file, separator, member = name.rpartition(":")
     if not separator:
         if name not in MODELS:
@@ -100,6 +111,7 @@ def _find(name: str, folder: Path) -> type[PrivacyModel]:
             raise SpecError(
                 f"no model {name!r}",
                 hint=f"did you mean {close[0]!r}?" if close else f"ours: {[*MODELS]}",
+                key=("name",),
             )
         return MODELS[name]
     found = getattr(_load((folder / file).resolve()), member, None)
@@ -108,6 +120,8 @@ def _find(name: str, folder: Path) -> type[PrivacyModel]:
             f"{file} has no privacy model {member!r}",
             hint="a model is a class that inherits from core_mondrian.PrivacyModel",
         )
+    if not dataclasses.is_dataclass(found):
+        raise SpecError(f"the model {name!r} is not a dataclass")
     return found
 
 
@@ -122,7 +136,7 @@ def _load(path: Path) -> object:
     loaded = importlib.util.module_from_spec(module)
     try:
         module.loader.exec_module(loaded)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         kind = type(error).__name__
         raise SpecError(f"{path.name} cannot be imported: {kind}") from error
     return loaded

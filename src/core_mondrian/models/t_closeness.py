@@ -13,7 +13,13 @@ from core_mondrian.models.base import (
     MissingValues,
     PrivacyModel,
 )
-from core_mondrian.models.checks import Interval, choice, number, sensitive_column
+from core_mondrian.models.checks import (
+    Interval,
+    as_text,
+    choice,
+    number,
+    sensitive_column,
+)
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 
@@ -168,7 +174,7 @@ class TCloseness(PrivacyModel):
     ) -> Mapping[int, list[int]]:
         """Return which values stand at each leaf that has any."""
         leaf_of = {label: leaf for leaf, label in enumerate(hierarchy.leaves)}
-        leaves = [leaf_of.get(_as_text(label)) for label in labels]
+        leaves = [leaf_of.get(as_text(label)) for label in labels]
         if n_unknown := leaves.count(None):
             raise SpecError(
                 f"the hierarchy of {self.sensitive!r} does not cover {n_unknown} of"
@@ -195,15 +201,6 @@ def _ascending(labels: Sequence[object]) -> list[int]:
     if len(numbers) < len(labels):
         return places
     return sorted(places, key=lambda place: numbers[place])
-
-
-def _as_text(label: object) -> str:
-    """Write a value as the hierarchies of quasi-identifiers have it."""
-    if isinstance(label, bool):
-        return str(label).lower()
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
 
 
 def _children_with_values(

@@ -185,7 +185,9 @@ def _repair(patterns: _Patterns, judge: _Judge) -> None:
     """Join failing patterns, smallest first, at the price of the fewest cells."""
     while True:
         failing = np.flatnonzero(patterns.own & ~patterns.passes)
-        if not failing.size:
+        # All rows together pass next to the table that came in. Next to what was
+        # released of it they may not, and there is nothing left to join.
+        if not failing.size or np.count_nonzero(patterns.own) == 1:
             return
         source = int(failing[np.argmin(patterns.rows[failing])])
         target = _cheapest_to_join(patterns, source)

@@ -125,7 +125,7 @@ def _hint(model: PrivacyModel, classes: ClassCounts) -> str:
     if nearest is None:
         return "bring more rows, or ask for less"
     field, value = nearest
-    return f"{field} = {value:.6g} is the nearest that can be met"
+    return f"{field} = {value:.12g} is the nearest that can be met"
 
 
 def compile_measures(spec: Spec) -> None:

@@ -693,6 +693,7 @@ def test_every_measure_is_what_its_definition_says_row_by_row(
     assert result.ncp_set == pytest.approx(mean([row[8] for row in expected]))
     assert result.loss == pytest.approx(oracle.loss())
     found = [list(column.values()) for column in result.to_json()["columns"]]
+    assert [row.pop() for row in found] == [None] * len(columns)  # nothing is weighted
     for found_row, expected_row in zip(found, expected, strict=True):
         assert found_row[:2] == expected_row[:2]
         for one, other in zip(found_row[2:], expected_row[2:], strict=True):

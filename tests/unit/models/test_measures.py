@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models_oracle import Values, counted
+from models_oracle import PATHS, TREE, Values, counted
 from numba import types
 
-from core_mondrian.hierarchy import from_paths
 from core_mondrian.models import (
     MODELS,
     AlphaKAnonymity,
@@ -33,15 +32,6 @@ from core_mondrian.models import (
     TCloseness,
 )
 
-PATHS = [
-    ("a", "ab", "abc", "*"),
-    ("b", "ab", "abc", "*"),
-    ("c", "c", "abc", "*"),
-    ("d", "de", "de", "*"),
-    ("e", "de", "de", "*"),
-    ("z", "z", "z", "*"),
-]
-TREE = from_paths(PATHS)
 POPULATION = object()
 
 Judge = Callable[[Values, Values], float]

@@ -1,0 +1,86 @@
+"""core-mondrian init: a first spec, written from the table itself."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core_mondrian.cli.anonymize import NullValues
+from core_mondrian.errors import SpecError
+
+
+def init_file(
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+    spec: Annotated[
+        Path | None, typer.Argument(help="The file to write; else it is printed.")
+    ] = None,
+    *,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="Write the JSON Schema too, and name it in the spec for editors.",
+        ),
+    ] = None,
+    null_values: NullValues = None,
+) -> None:
+    """Write a first spec for TABLE, with a comment on every guess.
+
+    Roles are guessed from names, types, counts and the pattern of values. No value of
+    the table is shown. Nothing is overwritten.
+    """
+    from core_mondrian.files.read import read_table
+    from core_mondrian.guess import draft_spec, guess_roles
+
+    for file in (spec, schema):
+        _check_new(file)
+    nulls = tuple(null_values or ("",))
+    read = read_table(table, null_values=nulls)
+    named = None if schema is None else _relative(schema, spec)
+    text = draft_spec(guess_roles(read), read.num_rows, nulls, named)
+    _write(text, spec, schema)
+
+
+def show_schema() -> None:
+    """Print the JSON Schema of a spec file, for editors that understand TOML."""
+    typer.echo(_schema_text(), nl=False)
+
+
+def _check_new(file: Path | None) -> None:
+    from core_mondrian.files.place import check_place
+
+    if file is None:
+        return
+    if file.exists():
+        raise SpecError(f"{file}: the file exists", hint="take another name")
+    check_place(file, overwrite=False)
+
+
+def _relative(schema: Path, spec: Path | None) -> str:
+    """Return where the schema lies as seen from the spec."""
+    folder = (spec.parent if spec is not None else Path()).resolve()
+    try:
+        return f"./{schema.resolve().relative_to(folder).as_posix()}"
+    except ValueError:
+        return schema.resolve().as_uri()
+
+
+def _write(text: str, spec: Path | None, schema: Path | None) -> None:
+    from core_mondrian.files.place import write_files
+
+    files = {} if spec is None else {spec: text.encode()}
+    if schema is not None:
+        files[schema] = _schema_text().encode()
+    write_files(files)
+    if spec is None:
+        typer.echo(text, nl=False)
+    if files:
+        typer.echo(f"wrote {' and '.join(map(str, files))}", err=True)
+
+
+def _schema_text() -> str:
+    from core_mondrian.schema import spec_schema
+
+    return json.dumps(spec_schema(), ensure_ascii=False, indent=2) + "\n"

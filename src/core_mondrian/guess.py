@@ -1,0 +1,311 @@
+"""Guess which role each column of a table has, and write it down as a first spec.
+
+A guess is made from names, types, counts and the pattern of values; what is written
+holds names and counts, never a value.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from core_mondrian.errors import DataError, MondrianError, list_names
+from core_mondrian.frames import open_frame, row_weights
+from core_mondrian.inspect import InspectedColumn, Inspection, inspect_table
+from core_mondrian.recognize import Recognized, has_words, recognize
+
+Role: TypeAlias = Literal[
+    "identifier", "unit", "quasi-identifier", "sensitive", "weight", "carried"
+]
+MOST_QUASI_IDENTIFIERS: Final = 8
+_FEW_BY_COUNTS: Final = 4
+"""Quasi-identifiers taken where no name says anything."""
+
+_KNOWN: Final = {
+    "age": "neighbours and colleagues know it",
+    "birth": "it is in many registers",
+    "dob": "it is in many registers",
+    "yob": "it is in many registers",
+    "sex": "everybody knows it",
+    "gender": "everybody knows it",
+    "zip": "where somebody lives is known",
+    "zipcode": "where somebody lives is known",
+    "postcode": "where somebody lives is known",
+    "postal": "where somebody lives is known",
+    "place": "where somebody lives is known",
+    "date": "days of events are remembered, or in the news",
+    "race": "it can be seen, or is in registers",
+    "ethnicity": "it can be seen, or is in registers",
+    "ethnic": "it can be seen, or is in registers",
+    "marital": "friends and registers know it",
+    "marriage": "friends and registers know it",
+    "occupation": "it is on business cards and profiles",
+    "profession": "it is on business cards and profiles",
+    "job": "it is on business cards and profiles",
+    "education": "it is on profiles",
+    "degree": "it is on profiles",
+    "school": "it is on profiles",
+    "country": "friends and registers know it",
+    "nationality": "friends and registers know it",
+    "citizenship": "friends and registers know it",
+    "state": "where somebody lives is known",
+    "region": "where somebody lives is known",
+    "province": "where somebody lives is known",
+    "employer": "colleagues and profiles know it",
+    "workclass": "colleagues know it",
+    "industry": "colleagues and profiles know it",
+    "department": "colleagues know it",
+    "relationship": "friends know it",
+    "household": "neighbours know it",
+    "family": "neighbours know it",
+    "children": "neighbours know it",
+    "language": "it can be heard",
+    "veteran": "friends and registers know it",
+    "height": "it can be seen",
+}
+"""Words of columns that others may know of a person, most telling first."""
+_PLACES: Final = ("zip", "zipcode", "postcode", "postal", "place")
+_SENSITIVE: Final = (
+    "income salary wage wages earnings diagnosis disease icd condition hiv cancer "
+    "treatment medication drug prescription symptom religion political party sexual "
+    "orientation crime conviction debt credit loan balance score grade outcome "
+    "disability benefits procedure"
+)
+_WEIGHTS: Final = (
+    "fnlwgt wgt pwgt pweight finalwt perwt sample-weight survey-weight final-weight "
+    "sampling-weight person-weight household-weight"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What one column seems to be, and why."""
+
+    name: str
+    role: Role
+    why: str
+    rank: int = 0
+    """Quasi-identifiers: the most telling ones first."""
+
+
+def guess_roles(table: pa.Table) -> tuple[Guess, ...]:
+    """Return a guess for each column, in the table's order.
+
+    Raises:
+        DataError: the column names look like the first row of a table without a header.
+    """
+    names = table.column_names
+    if not list_names(names).startswith("["):
+        raise DataError(
+            "column names look like data", hint="is the first line a header?"
+        )
+    found = inspect_table(table)
+    guesses = tuple(
+        _guess(column, found.n_rows, table.column(place))
+        for place, column in enumerate(found.columns)
+    )
+    if any(guess.role == "quasi-identifier" for guess in guesses):
+        return guesses
+    return _by_counts(guesses, found)
+
+
+def _guess(column: InspectedColumn, n_rows: int, values: Any) -> Guess:  # noqa: ANN401
+    name = column.name
+    if column.n_distinct is None:
+        return Guess(name, "carried", f"of type {column.type}, which is not counted")
+    looks = recognize(name, values)
+    if looks is not None and looks.kind.role == "identifier":
+        return _identifier(column, looks, n_rows)
+    if has_words(name, _WEIGHTS) and _can_weigh(name, values):
+        return Guess(name, "weight", "how many people a row stands for")
+    told = _known_to_others(column, looks)
+    if told is not None:
+        return told
+    role: Role = "sensitive" if has_words(name, _SENSITIVE) else "carried"
+    if column.is_nearly_unique and not pa.types.is_floating(values.type):
+        role = "identifier"
+    return Guess(name, role, _distinct(column))
+
+
+def _identifier(column: InspectedColumn, looks: Recognized, n_rows: int) -> Guess:
+    """Tell an identifier of rows from one of persons with several rows."""
+    n_filled, n_distinct = n_rows - column.n_missing, column.n_distinct or 0
+    why = f"{looks}; {_distinct(column)}"
+    is_unit = looks.kind.number == 18 and 1 < n_distinct < n_filled
+    if is_unit and not column.is_nearly_unique:
+        return Guess(column.name, "unit", why)
+    return Guess(column.name, "identifier", why)
+
+
+def _known_to_others(column: InspectedColumn, looks: Recognized | None) -> Guess | None:
+    words = list(_KNOWN)
+    word = has_words(column.name, words)
+    if word is None and looks is not None:
+        word = "date" if looks.kind.number == 3 else "place"
+    if word is None:
+        return None
+    why = f"{_KNOWN[word]}; {_distinct(column)}"
+    if looks is not None:
+        why += f"; {looks}"
+    if word == "age":
+        why += "; HIPAA 3 wants ages over 89 in one group"
+    return Guess(column.name, "quasi-identifier", why, words.index(word))
+
+
+def _can_weigh(name: str, values: Any) -> bool:  # noqa: ANN401
+    try:
+        return bool(np.any(row_weights(open_frame(pa.table({name: values})), name)))
+    except MondrianError:
+        return False
+
+
+def _distinct(column: InspectedColumn) -> str:
+    n = column.n_distinct or 0
+    missing = f", {column.n_missing} missing" if column.n_missing else ""
+    unique = ", nearly unique" if column.is_nearly_unique else ""
+    return f"{n} {'value' if n == 1 else 'values'}{missing}{unique}"
+
+
+def _by_counts(guesses: Sequence[Guess], found: Inspection) -> tuple[Guess, ...]:
+    """Take the columns that make most rows unique, where no name says anything."""
+    last = found.growing[:_FEW_BY_COUNTS][-1:]
+    chosen = [name for step in last for name in step.columns]
+    return tuple(
+        Guess(
+            guess.name,
+            "quasi-identifier",
+            f"its name says nothing, but it makes rows unique; {guess.why}",
+            chosen.index(guess.name),
+        )
+        if guess.name in chosen and guess.role in ("carried", "sensitive")
+        else guess
+        for guess in guesses
+    )
+
+
+def draft_spec(
+    guesses: Sequence[Guess],
+    n_rows: int,
+    null_values: Sequence[str] = ("",),
+    schema: str | None = None,
+) -> str:
+    """Return a spec in TOML with a comment on every choice; it runs as it is."""
+    lines = [f"#:schema {schema}", ""] if schema is not None else []
+    lines += [
+        f"# A first spec for a table of {n_rows} rows and {len(guesses)} columns,",
+        "# guessed from names, types and counts. Read every line: only you know what",
+        "# others may know. All keys: docs/spec.md",
+        "",
+        *_quasi_identifiers(guesses),
+        "",
+        "# Rows a class needs: nobody can be told from 4 others.",
+        "k = 5",
+        *_removed(guesses),
+        *_singles(guesses),
+        *_null_values(null_values),
+        *_carried(guesses),
+        *_hierarchies(guesses),
+        *_models(guesses),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """Return a text as TOML writes it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _of(guesses: Sequence[Guess], role: Role) -> list[Guess]:
+    return [guess for guess in guesses if guess.role == role]
+
+
+def _quasi_identifiers(guesses: Sequence[Guess]) -> Iterator[str]:
+    ranked = sorted(_of(guesses, "quasi-identifier"), key=lambda guess: guess.rank)
+    yield "# Quasi-identifiers: what others may know of a person they look for. All of"
+    yield "# them together are generalized until k rows share them."
+    yield "quasi_identifiers = ["
+    for guess in ranked[:MOST_QUASI_IDENTIFIERS]:
+        yield f"  {quoted(guess.name)},  # {guess.why}"
+    if len(ranked) > MOST_QUASI_IDENTIFIERS:
+        yield "  # More of them leave less of each. These are released as they are"
+        yield "  # unless you take them in, or remove them below:"
+    for guess in ranked[MOST_QUASI_IDENTIFIERS:]:
+        yield f"  # {quoted(guess.name)},  # {guess.why}"
+    yield "]"
+
+
+def _removed(guesses: Sequence[Guess]) -> Iterator[str]:
+    found = _of(guesses, "identifier")
+    if not found:
+        return
+    yield ""
+    yield "# Identifiers: removed from the release. To keep rows linkable, move one to"
+    yield '# pseudonyms = ["COLUMN"], which needs a key (--key-file).'
+    yield "identifiers = ["
+    for guess in found:
+        yield f"  {quoted(guess.name)},  # {guess.why}"
+    yield "]"
+
+
+def _singles(guesses: Sequence[Guess]) -> Iterator[str]:
+    units, weights = _of(guesses, "unit"), _of(guesses, "weight")
+    if units:
+        yield ""
+        yield "# Persons with several rows: k counts persons. Removed from the release,"
+        yield "# unless it is in pseudonyms as well."
+    for place, guess in enumerate(units):
+        yield f"{'# ' if place else ''}unit = {quoted(guess.name)}  # {guess.why}"
+    if len(units) > 1:
+        yield "# There is one unit. The others are released as they are: remove them."
+    if weights:
+        yield ""
+        yield "# Survey weights: released as they are; measures count by them, too."
+    for place, guess in enumerate(weights):
+        yield f"{'# ' if place else ''}weight = {quoted(guess.name)}  # {guess.why}"
+
+
+def _null_values(null_values: Sequence[str]) -> Iterator[str]:
+    if tuple(null_values) != ("",):
+        yield ""
+        yield f"null_values = [{', '.join(quoted(text) for text in null_values)}]"
+
+
+def _carried(guesses: Sequence[Guess]) -> Iterator[str]:
+    found = [guess for guess in guesses if guess.role in ("carried", "sensitive")]
+    if not found:
+        return
+    yield ""
+    yield "# Released as they are. Could others know one? Then it belongs above."
+    for guess in found:
+        yield f"#   {quoted(guess.name)}: {guess.why}"
+    yield "# Warnings about those that you have thought about are silenced by"
+    yield '# accept = ["COLUMN"]'
+
+
+def _hierarchies(guesses: Sequence[Guess]) -> Iterator[str]:
+    words = list(_KNOWN)
+    known = _of(guesses, "quasi-identifier")
+    places = [guess for guess in known if words[guess.rank] in _PLACES]
+    yield ""
+    yield "# Without a hierarchy, categories that differ become *. With one they become"
+    yield "# what its lines say, value;group;…;*, such as 02139;021**;0****;*"
+    yield "# [hierarchies]"
+    for name in [guess.name for guess in places] or ["COLUMN"]:
+        yield f'# {quoted(name)} = "hierarchy.csv"'
+
+
+def _models(guesses: Sequence[Guess]) -> Iterator[str]:
+    found = _of(guesses, "sensitive")
+    if not found:
+        return
+    yield ""
+    yield "# k says nothing about what all rows of a class share. To keep a class from"
+    yield "# telling everybody's value, ask for several of them (docs/models):"
+    for guess in found:
+        yield "# [[models]]"
+        yield '# name = "distinct-l-diversity"'
+        yield "# l = 2"
+        yield f"# sensitive = {quoted(guess.name)}"

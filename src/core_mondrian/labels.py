@@ -1,0 +1,52 @@
+"""Labels: what each class shows in one column."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core_mondrian.encode.columns import comparable
+
+BOUNDS = ("min", "max")
+"""The fields of a range, where its ends are apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What each class shows in one column: an index into ``shown``; -1: blank."""
+
+    index: NDArray[np.int32]
+    shown: pa.Array
+    """Text, numbers, or ranges as structs; no two are equal."""
+    nodes: NDArray[np.int32] | None = None
+    representatives: NDArray[np.float64] | None = None
+    ends: tuple[pa.Array, pa.Array] | None = None
+    """Of rounded ranges: both bounds, in the column's type."""
+
+    @property
+    def texts(self) -> pa.Array:
+        """What is shown, as text."""
+        if not pa.types.is_struct(self.shown.type):
+            return comparable(self.shown).cast(pa.string())
+        low, high = (comparable(end).cast(pa.string()) for end in self.shown.flatten())
+        return pc.binary_join_element_wise("[", low, ", ", high, "]", "")
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The places of ``shown`` from the smallest to the largest."""
+        if not pa.types.is_struct(self.shown.type):
+            return pc.sort_indices(comparable(self.shown)).to_numpy()  # type: ignore[no-any-return]
+        ends = [comparable(end) for end in self.shown.flatten()]
+        keys = [(name, "ascending") for name in BOUNDS]
+        table = pa.table(ends, names=list(BOUNDS))
+        return pc.sort_indices(table, sort_keys=keys).to_numpy()  # type: ignore[no-any-return]
+
+    def without_unused(self) -> "Labels":
+        """Drop what no class shows: a dictionary must not list values that are gone."""
+        used = np.zeros(len(self.shown), dtype=bool)
+        used[self.index[self.index >= 0]] = True
+        number = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
+        shown = self.shown.filter(pa.array(used))
+        return replace(self, index=number[self.index], shown=shown)

@@ -1,0 +1,71 @@
+"""Arrow arrays as pandas columns, in the type that the caller's column has."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_MOST_TEXT = 2**31 - 1
+"""Bytes that one Arrow array of ordinary text can hold; sets of values may be long."""
+_NULLABLE: Final = {
+    **{f"int{bits}": f"Int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"UInt{bits}" for bits in (8, 16, 32, 64)},
+    "bool": "boolean",
+}
+"""Pandas' types that hold missing cells, by those of NumPy and Arrow that do not."""
+_NULLABLE_FLOATS: Final = {"float": "Float32", "double": "Float64"}
+
+
+def nullable(column: Any) -> Any:  # noqa: ANN401  # a pandas series
+    """Return a column that can hold missing cells without becoming another number."""
+    wanted = _NULLABLE.get(str(column.dtype))
+    return column if wanted is None else column.astype(wanted)
+
+
+def as_pandas(array: pa.Array, dtype: Any) -> Any:  # noqa: ANN401
+    """Return a released array as pandas holds a column of ``dtype``.
+
+    Whole numbers and booleans with blanks are nullable; ranges are Arrow's structs.
+    """
+    import pandas as pd
+
+    if isinstance(dtype, pd.ArrowDtype) or pa.types.is_struct(array.type):
+        return _as_arrow_column(array, getattr(dtype, "pyarrow_dtype", None))
+    if pa.types.is_dictionary(array.type):
+        if isinstance(dtype, pd.CategoricalDtype):
+            return pd.Series(array.to_pandas())
+        texts = plain(array).to_pandas()
+        return texts.astype(dtype) if isinstance(dtype, pd.StringDtype) else texts
+    is_masked = not isinstance(dtype, np.dtype | None) and hasattr(dtype, "numpy_dtype")
+    if not is_masked and (not array.null_count or str(dtype) == "object"):
+        return array.to_pandas()
+    names = _NULLABLE | (_NULLABLE_FLOATS if is_masked else {})
+
+    def find_type(kind: pa.DataType) -> Any:  # noqa: ANN401
+        name = names.get(str(kind))
+        return None if name is None else pd.api.types.pandas_dtype(name)
+
+    return array.to_pandas(types_mapper=find_type)
+
+
+def _as_arrow_column(array: pa.Array, wanted: pa.DataType | None) -> Any:  # noqa: ANN401
+    import pandas as pd
+
+    is_coded = wanted is not None and pa.types.is_dictionary(wanted)
+    if pa.types.is_dictionary(array.type) and not is_coded:
+        array = plain(array)
+        if wanted in (pa.large_string(), pa.string_view()):
+            array = array.cast(wanted)
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Return text that is no dictionary."""
+    if not pa.types.is_dictionary(array.type):
+        return array
+    lengths = pc.binary_length(array.dictionary)
+    if (pc.sum(lengths.take(array.indices)).as_py() or 0) > _MOST_TEXT:
+        wide = array.dictionary.cast(pa.large_string())
+        array = pa.DictionaryArray.from_arrays(array.indices, wide)
+    return array.dictionary_decode()

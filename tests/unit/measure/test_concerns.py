@@ -1,0 +1,196 @@
+"""Warnings about columns that pass through: found, counted right, without a cell."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import Frame
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core_mondrian import KAnonymity, Release, Spec, SpecError, anonymize
+from core_mondrian.datasets import adult, census
+from core_mondrian.measure import concerns
+from core_mondrian.measure.concerns import _Hidden, told_share
+from core_mondrian.measure.counting import Coded
+
+ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
+
+
+def warned(release: Release[Any]) -> set[tuple[str, str, str | None]]:
+    return {(one.column, one.why, one.about) for one in release.warnings}
+
+
+def spec(*columns: str, k: int = 5, **more: Any) -> Spec:
+    return Spec(columns, (KAnonymity(k),), **more)
+
+
+PAIRS = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans()),
+    min_size=2,
+    max_size=25,
+)
+
+
+@given(PAIRS)
+def test_what_is_told_agrees_with_a_count_of_pairs(
+    rows: list[tuple[int, int, bool]],
+) -> None:
+    carried, codes, hidden = (np.array(x) for x in zip(*rows, strict=True))
+
+    found = told_share(Coded(carried, 5), _Hidden("q", codes, 4, hidden))
+
+    gained = whole = 0.0
+    for i, (c, q, is_hidden) in enumerate(rows):
+        if not is_hidden:
+            continue
+        others = [row for j, row in enumerate(rows) if j != i]
+        base = Counter(row[1] for row in others)[q] / len(others)
+        same = [row[1] for row in others if row[0] == c]
+        again = Counter(same)[q] / len(same) if same else base
+        gained, whole = gained + again - base, whole + 1 - base
+    wanted = max(gained, 0.0) / whole if whole > 1e-12 else 0.0
+    assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def coded_twice(n: int = 4000) -> pa.Table:
+    """A census whose education comes once more as a number; noise beside it."""
+    table = census(n).select(["age", "sex", "education", "income"])
+    levels = table["education"].combine_chunks().dictionary_encode().indices
+    noise = pa.array(np.random.default_rng(1).integers(0, 9, n))
+    return table.append_column("level", levels).append_column("noise", noise)
+
+
+def test_a_column_that_repeats_a_quasi_identifier_is_told(frame_kind: Frame) -> None:
+    release = anonymize(frame_kind(coded_twice()), spec("age", "sex", "education"))
+
+    assert warned(release) == {("level", "tells", "education")}
+    assert release.warnings[0].share == 1.0
+    assert "tells 100.0% of what is hidden in 'education'" in str(release.warnings[0])
+
+
+def test_nothing_hidden_is_nothing_told() -> None:
+    table = coded_twice().select(["education", "level"])
+
+    assert warned(anonymize(table, spec("education", k=2))) == set()
+
+
+def test_a_sensitive_column_can_tell_as_well() -> None:
+    from core_mondrian.models import DistinctLDiversity
+
+    models = (KAnonymity(5), DistinctLDiversity(2, "level"))
+
+    release = anonymize(coded_twice(), Spec(("age", "sex", "education"), models))
+
+    assert ("level", "tells", "education") in warned(release)
+
+
+def test_nearly_unique_columns_are_told_and_pseudonyms_are_not() -> None:
+    table = coded_twice(400).append_column("row", pa.array(range(400)))
+    table = table.append_column("note", pa.array([f"n{i}" for i in range(400)]))
+
+    release = anonymize(table, spec("age", pseudonyms=("row",)), key=b"x" * 16)
+
+    assert warned(release) == {("note", "nearly-unique", None)}
+    assert release.warnings[0].share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        pytest.param("zip_code", [f"{i:05}" for i in range(5)], id="by name"),
+        pytest.param("a", [f"u{i}@example.org" for i in range(5)], id="by values"),
+        pytest.param("a", pa.array(range(5), pa.date32()), id="by type"),
+    ],
+)
+def test_what_looks_like_an_identifier_is_told(name: str, values: Any) -> None:
+    values = pa.concat_arrays([pa.array(values)] * 4)
+    table = pa.table({"q": [1] * 20, name: values})
+
+    assert warned(anonymize(table, spec("q"))) == {(name, "identifier", None)}
+
+
+def test_known_warnings_are_accepted_and_still_in_the_manifest() -> None:
+    asked = spec("age", "sex", "education", accept=("level", "noise"))
+
+    release = anonymize(coded_twice(), asked)
+
+    (one,) = release.warnings
+    assert one.accepted
+    assert release.manifest()["warnings"] == [one.to_json()]
+    assert release.manifest()["spec"]["accept"] == ["level", "noise"]
+
+
+def test_only_what_passes_through_can_be_accepted() -> None:
+    for column in ("age", "education"):
+        with pytest.raises(SpecError, match="accept for"):
+            spec("age", identifiers=("education",), accept=(column,))
+    with pytest.raises(SpecError, match="not in the data"):
+        anonymize(coded_twice(), spec("age", accept=("nois",)))
+
+
+def test_large_tables_are_looked_at_in_part_whatever_their_row_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(concerns, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(concerns, "_PICKED_ROWS", 1000)
+    table = coded_twice(20_000).append_column("row", pa.array(range(20_000)))
+    backwards = table.take(pa.array(range(20_000))[::-1])
+    asked = spec("age", "sex", "education", k=40)
+
+    first, second = anonymize(table, asked), anonymize(backwards, asked)
+
+    assert first.warnings == second.warnings
+    assert warned(first) == {
+        ("level", "tells", "education"),
+        ("row", "nearly-unique", None),
+    }
+
+
+def test_warnings_hold_no_cell() -> None:
+    table = pa.table(
+        {
+            "q": [1, 2] * 10,
+            "note": [f"CANARY {i}" for i in range(20)],
+            "mixed": [f"CANARY@{i // 10}.org" for i in range(20)],
+            "0815": [f"CANARY x{i}" for i in range(20)],
+        }
+    )
+
+    release = anonymize(table, spec("q", k=20))
+
+    told = json.dumps([str(x) for x in release.warnings])
+    assert len(release.warnings) >= 3
+    assert "CANARY" not in told + repr(release.warnings)
+    assert "0815" not in told  # a header that looks like a cell
+
+
+def test_odd_columns_do_no_harm(frame_kind: Frame) -> None:
+    table = pa.table(
+        {
+            "q": [1, 2, 1, 2],
+            "list": [[1], [2], None, [4]],
+            "none": pa.nulls(4),
+            "nan": [float("nan"), None, 1.0, 1.0],
+        }
+    )
+
+    assert warned(anonymize(frame_kind(table), spec("q", k=4))) == set()
+
+
+@pytest.mark.skipif(ADULT is None, reason="CORE_MONDRIAN_ADULT is not set")
+def test_adults_two_educations_are_found() -> None:
+    assert ADULT is not None
+    names = ("adult.data", "adult.test")
+    lines = [line for n in names for line in (Path(ADULT) / n).read_text().split("\n")]
+    numbers = [x.split(",")[4] for x in lines if x.strip() and not x.startswith("|")]
+    table = adult(ADULT).append_column("education-num", pa.array(map(int, numbers)))
+
+    release = anonymize(table, spec("age", "sex", "race", "education", "occupation"))
+
+    assert warned(release) == {("education-num", "tells", "education")}

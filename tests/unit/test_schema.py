@@ -1,0 +1,103 @@
+"""The JSON Schema says what a spec file may say: no more, no less."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from core_mondrian.schema import TOLD, spec_schema
+from core_mondrian.spec import _KEYS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOML = re.compile(r"^```toml([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SCHEMA = spec_schema()
+
+
+def complaints(asked: Any) -> list[str]:
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    return [error.json_path for error in validator.iter_errors(asked)]
+
+
+def described(schema: Any) -> list[str]:
+    """The descriptions of a schema, all the way down."""
+    if isinstance(schema, list):
+        return [text for item in schema for text in described(item)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema["description"]] if "description" in schema else []
+    return own + [text for item in schema.values() for text in described(item)]
+
+
+def test_it_is_a_schema_with_every_key_described() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    assert set(SCHEMA["properties"]) == set(_KEYS)
+    assert "" not in described(SCHEMA)
+    assert set(TOLD.values()) == set(described(SCHEMA))
+
+
+def test_specs_of_the_pages_are_valid() -> None:
+    # But for probabilities, which are no spec, and one that is wrong on purpose.
+    texts = [
+        text
+        for page in PAGES
+        for marks, text in TOML.findall(page.read_text(encoding="utf-8"))
+        if not re.search(r"education\.toml|wrong\.toml", marks)
+    ]
+
+    assert len(texts) >= 3
+    assert [complaints(tomllib.loads(text)) for text in texts] == [[]] * len(texts)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"suppress": 3, "suppress_multiplier": 0.5},
+        {"numbers": {"default": "mean", "age": "median"}, "categories": "set"},
+        {"best": {"effort": "max", "disjoint": True, "beta": 2, "price": 1.5}},
+        {
+            "paper": {
+                "cut_points": ["median", "bin_edges"],
+                "rilm_epsilon": "always",
+                "breakout_thresholds": {"age": 0.5},
+                "tails": [1, 0],
+            }
+        },
+        {"thresholds": {"nmi": "off", "pearson": 0.5}},
+        {"models": [{"name": "t-closeness", "t": 0.2, "sensitive": "x"}]},
+        {"models": [{"name": "k-map", "k": 5, "population": "all.csv"}]},
+        {"models": [{"name": "mine.py:Model", "anything": 1}]},
+        {"pseudonyms": ["id"], "unit": "id", "weight": "w", "accept": ["x"]},
+    ],
+)
+def test_good_specs_are_valid(asked: dict[str, Any]) -> None:
+    assert complaints(asked) == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"kk": 3},
+        {"k": 1},
+        {"k": "3"},
+        {"policy": "bests"},
+        {"quasi_identifiers": "age"},
+        {"quasi_identifiers": [1]},
+        {"numbers": "mode"},
+        {"numbers": {"age": "mode"}},
+        {"best": {"effort": "slow"}},
+        {"original": {"fair": True}},
+        {"weights": {"age": 0}},
+        {"thresholds": {"nmi": 2}},
+        {"models": [{"name": "t-closeness", "t": 0.2}]},
+        {"models": [{"name": "t-closness"}]},
+        {"unit": ["id"]},
+    ],
+)
+def test_bad_specs_are_not(asked: dict[str, Any]) -> None:
+    assert complaints(asked) != []
