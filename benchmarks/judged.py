@@ -78,7 +78,7 @@ class Bench:
 
     def trees(self, columns: Iterable[str]) -> dict[str, "Hierarchy"]:
         """Return the hierarchies there are for these columns."""
-        from core_mondrian.hierarchy import read_hierarchy
+        from core_mondrian.hierarchies.read import read_hierarchy
 
         files = {name: self.place / f"{name}.csv" for name in columns}
         return {name: read_hierarchy(f) for name, f in files.items() if f.exists()}

@@ -52,7 +52,7 @@ class Figures:
     n_classes: int
     n_suppressed: int
     n_blanked: int
-    """Cells blanked to repair missing patterns too small for a class."""
+    """Cells blanked: not covered by a hierarchy, or for a missing pattern too small."""
     loss: float | None
     """As `Measures.loss`: 0 if nothing is lost, 1 if everything is."""
     smallest_class: int | None
@@ -301,7 +301,7 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     return Figures(
         n_classes=found.n_classes,
         n_suppressed=found.n_suppressed,
-        n_blanked=grown.n_blanked,
+        n_blanked=encoded.n_blanked + grown.n_blanked,
         loss=found.loss,
         smallest_class=found.smallest_class,
         average_class=found.average_class,

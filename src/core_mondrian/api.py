@@ -109,7 +109,7 @@ def anonymize(
     stages.end("recode")
     stages.report("verify")
     try:
-        verification = verify(released, spec, budget=grown.budget)
+        verification = verify(released, built(spec, encoded), budget=grown.budget)
     except PrivacyViolation:
         stricter = _ask_again(spec, encoded.table, grown, recoded)
         if stricter is None:
@@ -134,7 +134,7 @@ def anonymize(
         verification=verification,
         n_rows=encoded.table.n_rows,
         n_suppressed=grown.tree.n_suppressed,
-        n_blanked=grown.n_blanked,
+        n_blanked=encoded.n_blanked + grown.n_blanked,
         budget=grown.budget,
         seconds=stages.seconds,
         beta=grown.beta,
@@ -165,6 +165,13 @@ def take_in(
     encoded = collapse(coded)
     stages.end("collapse")
     return frame, encoded
+
+
+def built(spec: Spec, encoded: Encoded) -> Spec:
+    """Return the spec with the hierarchies that the table was encoded with."""
+    trees = {column.name: column.hierarchy for column in encoded.table.columns}
+    found = {name: tree for name in spec.hierarchies if (tree := trees[name])}
+    return replace(spec, hierarchies=found)
 
 
 def _check_rows(n_read: int, n_released: int, grown: Grown, spec: Spec) -> None:

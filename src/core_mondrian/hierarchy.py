@@ -1,9 +1,9 @@
 """Generalization hierarchies: a tree of labels over the values of a column."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from core_mondrian.errors import DataError
 
 ROOT = "*"
+# Powers of ten beyond this are no floats; only the proportions of sizes matter.
+_MOST_LEVELS = 300
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A rooted tree as flat arrays; node 0 is the root.
+    """A rooted tree as flat arrays; node 0 is the root, nodes are level by level.
 
     Leaves are numbered in depth-first order, so each node covers one interval of leaf
     numbers and the children of a node are consecutive nodes in leaf order.
@@ -32,41 +34,80 @@ class Hierarchy:
         return int(self.high[0]) + 1
 
     @cached_property
+    def leaf_nodes(self) -> NDArray[np.intp]:
+        """The node of each leaf number; a root alone is none."""
+        nodes = np.flatnonzero(self.n_children == 0)[: self.n_leaves]
+        return nodes[np.argsort(self.low[nodes], kind="stable")]
+
+    @cached_property
     def leaves(self) -> tuple[str, ...]:
         """Leaf labels in leaf order."""
-        nodes = np.flatnonzero(self.n_children == 0)
-        order = nodes[np.argsort(self.low[nodes], kind="stable")]
-        return tuple(self.labels[node] for node in order.tolist())
+        return tuple(self.labels[node] for node in self.leaf_nodes.tolist())
+
+    @cached_property
+    def parents(self) -> NDArray[np.int32]:
+        """The parent of each node; the root's is -1."""
+        parents = np.repeat(np.arange(len(self.labels)), self.n_children)
+        return np.append(-1, parents).astype(np.int32)
+
+    @cached_property
+    def levels(self) -> tuple[slice, ...]:
+        """The nodes of each depth, from the root down."""
+        found = [slice(0, 1)]
+        while n := int(self.n_children[found[-1]].sum()):
+            found.append(slice(found[-1].stop, found[-1].stop + n))
+        return tuple(found)
 
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
-        """Geometric size of each node: 10**level - 1 (RILM's default)."""
+        """Geometric size of each node: 10**level - 1 (RILM's default).
+
+        Scaled down for trees so high that this is no float.
+        """
+        parents = self.parents.tolist()
+        differs = [
+            label != self.labels[parent]
+            for label, parent in zip(self.labels[1:], parents[1:], strict=True)
+        ]
+        step = np.append(0, np.array(differs, dtype=np.int64))
         level = np.zeros(len(self.labels), dtype=np.int64)
-        for node in range(len(self.labels) - 1, -1, -1):
-            first = int(self.first_child[node])
-            for child in range(first, first + int(self.n_children[node])):
-                step = 0 if self.labels[child] == self.labels[node] else 1
-                level[node] = max(level[node], level[child] + step)
-        return np.power(10.0, level, dtype=np.float64) - 1.0
+        for nodes in self.levels[:0:-1]:
+            np.maximum.at(level, self.parents[nodes], level[nodes] + step[nodes])
+        down = max(0, int(level[0]) - _MOST_LEVELS)
+        return np.power(10.0, level - down) - 10.0**-down
+
+    def with_leaves(self, labels: Sequence[str]) -> "Hierarchy":
+        """Return the same tree with more leaves, the last ones, right under the root.
+
+        A root of no leaves gets them as its first.
+        """
+        position = 1 + int(self.n_children[0])
+        more = np.arange(self.n_leaves, self.n_leaves + len(labels))
+        none = np.zeros(len(labels), dtype=np.int32)
+        first, n_children = self.first_child.copy(), self.n_children.copy()
+        high = self.high.copy()
+        first[first >= position] += len(labels)
+        first[0] = 1
+        n_children[0] += len(labels)
+        high[0] += len(labels)
+
+        def widen(
+            array: NDArray[np.int32], own: NDArray[np.signedinteger[Any]]
+        ) -> NDArray[np.int32]:
+            parts = (array[:position], own, array[position:])
+            return np.concatenate(parts).astype(np.int32)
+
+        return Hierarchy(
+            (*self.labels[:position], *labels, *self.labels[position:]),
+            widen(self.low, more),
+            widen(high, more),
+            widen(first, none),
+            widen(n_children, none),
+        )
 
     def with_missing(self) -> "Hierarchy":
         """Return the same tree with one more leaf under the root, for missing."""
-        low, high = self.low.copy(), self.high.copy()
-        first, n_children = self.first_child.copy(), self.n_children.copy()
-        leaf = self.n_leaves
-        position = int(first[0] + n_children[0]) if n_children[0] else 1
-        high[0] = leaf
-        first = np.where(first >= position, first + 1, first)
-        first[0] = 1
-        n_children[0] += 1
-        labels = (*self.labels[:position], "", *self.labels[position:])
-        return Hierarchy(
-            labels,
-            np.insert(low, position, leaf).astype(np.int32),
-            np.insert(high, position, leaf).astype(np.int32),
-            np.insert(first, position, 0).astype(np.int32),
-            np.insert(n_children, position, 0).astype(np.int32),
-        )
+        return self.with_leaves(("",))
 
 
 def flat(values: Sequence[str]) -> Hierarchy:
@@ -83,89 +124,127 @@ def flat(values: Sequence[str]) -> Hierarchy:
     )
 
 
-def from_paths(paths: Iterable[Sequence[str]], where: str = "hierarchy") -> Hierarchy:
+def from_paths(
+    paths: Iterable[Sequence[str]],
+    where: str = "hierarchy",
+    lines: Sequence[int] | None = None,
+) -> Hierarchy:
     """Build a hierarchy from rows ``leaf, parent, …, root``, one per leaf.
+
+    ``lines`` says where the rows stand in ``where``, for messages; None: from 1 on.
 
     Raises:
         DataError: rows of different length, several roots, a leaf given twice, or a
             label with two parents.
     """
-    children: dict[tuple[str, ...], dict[str, None]] = {}
-    parents: dict[tuple[int, str], tuple[str, ...]] = {}
-    rows = [tuple(reversed([cell.strip() for cell in path])) for path in paths]
+    rows = [[cell.strip() for cell in path] for path in paths]
     if not rows:
         raise DataError(f"{where}: no rows", hint="write 'leaf;parent;…;*' per value")
+    numbers = range(1, len(rows) + 1) if lines is None else lines
+
+    def place(row: int) -> str:
+        return f"{where}, line {numbers[row]}"
+
+    width, root = len(rows[0]), rows[0][-1:]
     seen: set[str] = set()
-    for line, row in enumerate(rows, start=1):
-        _check_row(row, rows[0], f"{where}, line {line}")
-        if row[-1] in seen:
-            raise DataError(f"{where}, line {line}: the same leaf a second time")
-        seen.add(row[-1])
-        for depth in range(1, len(row)):
-            children.setdefault(row[:depth], {})[row[depth]] = None
-            if parents.setdefault((depth, row[depth]), row[:depth]) != row[:depth]:
-                raise DataError(f"{where}, line {line}: a label with two parents")
-    return _lay_out(rows[0][:1], children, len(rows[0]))
+    for i, row in enumerate(rows):
+        if len(row) != width or width < 2 or row[-1:] != root or "" in row:
+            _refuse_row(row, rows[0], place(i), numbers[0])
+        if row[0] in seen:
+            raise DataError(f"{place(i)}: the same leaf a second time")
+        seen.add(row[0])
+    return from_columns(list(zip(*rows, strict=True)), place)
 
 
-def _check_row(row: tuple[str, ...], first: tuple[str, ...], where: str) -> None:
+def _refuse_row(row: list[str], first: list[str], where: str, line: int) -> None:
     if len(row) != len(first):
-        raise DataError(f"{where}: {len(row)} levels, but line 1 has {len(first)}")
+        raise DataError(f"{where}: {len(row)} levels, but line {line} has {len(first)}")
     if len(row) < 2:
         raise DataError(f"{where}: one level; a leaf and a root are needed")
-    if row[0] != first[0]:
-        raise DataError(f"{where}: another root than line 1")
-    if any(not label for label in row):
-        raise DataError(f"{where}: an empty label")
+    if row[-1] != first[-1]:
+        raise DataError(f"{where}: another root than line {line}")
+    raise DataError(f"{where}: an empty label")
 
 
-def _lay_out(
-    root: tuple[str, ...], children: dict[tuple[str, ...], dict[str, None]], depth: int
+def from_columns(
+    columns: Sequence[Sequence[str]], place: Callable[[int], str] = str
 ) -> Hierarchy:
-    """Number nodes level by level, siblings together, leaves depth first."""
-    leaf_number: dict[tuple[str, ...], int] = {}
-    stack = [root]
-    while stack:
-        path = stack.pop()
-        if len(path) == depth:
-            leaf_number[path] = len(leaf_number)
-        else:
-            stack.extend((*path, label) for label in reversed(children[path]))
-    order = [root]
-    first_child: list[int] = []
-    n_children: list[int] = []
-    for path in order:
-        below = children.get(path, {})
-        first_child.append(len(order) if below else 0)
-        n_children.append(len(below))
-        order.extend((*path, label) for label in below)
-    low = np.zeros(len(order), dtype=np.int32)
-    high = np.zeros(len(order), dtype=np.int32)
-    for node in range(len(order) - 1, -1, -1):
-        if n_children[node] == 0:
-            low[node] = high[node] = leaf_number[order[node]]
-        else:
-            low[node] = low[first_child[node]]
-            high[node] = high[first_child[node] + n_children[node] - 1]
+    """Build a hierarchy from its levels: the leaves, what is over each, …, the root.
+
+    Leaves differ, and the last level is one label. ``place`` names a row.
+
+    Raises:
+        DataError: a label of a level is under two labels of the next.
+    """
+    labels = [columns[-1][0]]
+    parents = [np.array([-1])]
+    above = np.zeros(len(columns[0]), dtype=np.int64)  # each row's node, a level up
+    for column in reversed(columns[:-1]):
+        number: dict[str, int] = {}
+        codes = np.array([number.setdefault(x, len(number)) for x in column])
+        parent = np.empty(len(number), dtype=np.int64)
+        parent[codes[::-1]] = above[::-1]  # the first row counts
+        strays = np.flatnonzero(parent[codes] != above)
+        if strays.size:
+            raise DataError(f"{place(int(strays[0]))}: a label with two parents")
+        above = codes + len(labels)
+        labels.extend(number)
+        parents.append(parent)
+    return lay_out(labels, np.concatenate(parents))
+
+
+def lay_out(labels: Sequence[str], parents: NDArray[np.int64]) -> Hierarchy:
+    """Return the tree of nodes given by label and parent (-1: it is the root).
+
+    Siblings stay in the order they are given in. Nodes are numbered level by level,
+    siblings together, leaves depth first.
+
+    Raises:
+        DataError: there is not one root, or nodes hang in a circle.
+    """
+    n = len(labels)
+    roots = np.flatnonzero(parents < 0)
+    if roots.size != 1:
+        raise DataError(f"a hierarchy has one root, found {roots.size}")
+    counts = np.bincount(parents[parents >= 0], minlength=n)
+    by_parent = np.argsort(parents, kind="stable")
+    firsts = 1 + np.cumsum(counts) - counts
+    levels = [roots]
+    while (n_below := counts[levels[-1]]).any():
+        ends = np.cumsum(n_below)
+        at = np.repeat(firsts[levels[-1]] - ends + n_below, n_below)
+        levels.append(by_parent[at + np.arange(at.size)])
+    order = np.concatenate(levels)
+    if order.size != n:
+        raise DataError(f"{n - order.size} nodes of a hierarchy hang in a circle")
+    n_children = counts[order]
+    low, width = _intervals(n_children, [level.size for level in levels])
+    first = np.where(n_children > 0, 1 + np.cumsum(n_children) - n_children, 0)
     return Hierarchy(
-        tuple(path[-1] for path in order),
-        low,
-        high,
-        np.array(first_child, dtype=np.int32),
-        np.array(n_children, dtype=np.int32),
+        tuple(labels[i] for i in order.tolist()),
+        low.astype(np.int32),
+        (low + width - 1).astype(np.int32),
+        first.astype(np.int32),
+        n_children.astype(np.int32),
     )
 
 
-def read_hierarchy(path: Path) -> Hierarchy:
-    """Read rows ``leaf;parent;…;*``, the form ARX writes.
-
-    Raises:
-        DataError: the file cannot be read or is not such a tree.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = type(error).__name__
-        raise DataError(f"hierarchy file {path}: cannot be read ({reason})") from None
-    lines = [line for line in text.splitlines() if line.strip()]
-    return from_paths((line.split(";") for line in lines), where=f"hierarchy {path}")
+def _intervals(
+    n_children: NDArray[np.int64], sizes: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first leaf of each node and how many it has; nodes level by level."""
+    parents = np.append(-1, np.repeat(np.arange(n_children.size), n_children))
+    stops = np.cumsum(sizes).tolist()
+    levels = [slice(stop - n, stop) for stop, n in zip(stops, sizes, strict=True)]
+    width = (n_children == 0).astype(np.int64)
+    for nodes in levels[:0:-1]:
+        np.add.at(width, parents[nodes], width[nodes])
+    low = np.zeros(n_children.size, dtype=np.int64)
+    for nodes in levels[1:]:
+        before = np.cumsum(width[nodes]) - width[nodes]
+        over = parents[nodes]
+        is_first = np.append(True, over[1:] != over[:-1])
+        siblings = np.cumsum(is_first) - 1
+        begins = before[is_first][siblings]
+        low[nodes] = low[over] + before - begins
+    return low, width

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encode.columns import as_floats, comparable, rank_column
 from core_mondrian.errors import SpecError
+from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.release import Release
 
 Floats = NDArray[np.float64]
@@ -157,11 +158,16 @@ def _slots(
         first, last = np.zeros((2, len(words)))
         first[used], last[used] = _number_cells(column.values[used])
     else:
-        # Without a hierarchy a value has a place only if it is released.
+        # A value has a place only if it is released, or the user named it in a tree;
+        # of a tree that was made of the values, each class shows a place.
         is_set = release.spec.categories_of(column.name) == "set"
         is_named[codes if is_set else low[low == high]] = True
         is_placed = is_named[:-1].copy()
-        is_placed[:-1] |= column.name in release.spec.hierarchies
+        entry = release.spec.hierarchies.get(column.name)
+        if release.spec.uncovered_of(column.name) != "own branch":
+            is_placed[:-1] |= isinstance(entry, Hierarchy)
+        if entry is not None:
+            is_placed[low[low >= 0]] = True
         first, last = _category_cells(is_placed)
     texts = [
         word if named else "" for word, named in zip(words, is_named, strict=False)

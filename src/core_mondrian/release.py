@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from core_mondrian import __version__
 from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.encode.table import EncodedTable
+from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.quality import Shortfall, check, score
+from core_mondrian.measure.savings import Saving, find_savings
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
 from core_mondrian.partition.funnel import Funnel
@@ -40,7 +42,8 @@ class Release(Generic[FrameT]):
     n_rows: int
     n_suppressed: int
     n_blanked: int
-    """Cells blanked to repair missing patterns too small for a class."""
+    """Cells blanked: those that a hierarchy does not cover, if the spec says so, and
+    those that repair missing patterns too small for a class."""
     budget: int
     """Rows that might have been suppressed."""
     seconds: dict[str, float]
@@ -71,6 +74,12 @@ class Release(Generic[FrameT]):
         """SHA-256 of the quasi-identifiers and sensitive values that came in."""
         return input_digest(self._encoded)
 
+    @property
+    def hierarchies(self) -> dict[str, Hierarchy]:
+        """The trees that were released with, those of builders as they came out."""
+        trees = {c.name: c.hierarchy for c in self._encoded.table.columns}
+        return {name: tree for name in self.spec.hierarchies if (tree := trees[name])}
+
     @cached_property
     def _measures(self) -> Measures:
         return measure(self._pieces, self._recoded.classes, self.spec, self._weights)
@@ -78,6 +87,13 @@ class Release(Generic[FrameT]):
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""
         return self._measures
+
+    def savings(self) -> tuple[Saving, ...]:
+        """Return what hierarchies would have saved in the same classes."""
+        encoded, classes = self._encoded, self._recoded.classes
+        return find_savings(
+            *(self._pieces, encoded.values, classes, self.spec, self.measures())
+        )
 
     def tree_table(self) -> pa.Table:
         """Return the partition tree as an Arrow table, one row per node."""

@@ -45,7 +45,8 @@ TOLD: Final = {
     "inline_below": "Partitions with fewer rows are solved in place.",
     "exclude": "Quasi-identifiers left out of the minima of thresholds.",
     "null_values": "What a missing value looks like in a CSV file.",
-    "hierarchies": "Column to a file of lines leaf;parent;…;*, relative to the spec.",
+    "hierarchies": "Column to a file, relative to the spec, or how to make a tree.",
+    "uncovered": "Values that a hierarchy lacks: error, own branch, or suppress.",
     "thresholds": "The quality a release should reach.",
     "best": "Options of policy best.",
     "paper": "Options of policy paper.",
@@ -120,7 +121,7 @@ def _of_key(key: str) -> dict[str, Any]:
         "models": {"type": "array", "items": {"anyOf": _models()}},
         "thresholds": _of_fields(Thresholds, "thresholds"),
         "weights": _table({"type": "number", "exclusiveMinimum": 0}),
-        "hierarchies": _table({"type": "string"}),
+        "hierarchies": _table({"type": ["string", "object"]}),
         "suppress_multiplier": {"type": "number", "minimum": 0, "maximum": 1},
     }
     if key in special:

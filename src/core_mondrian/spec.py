@@ -15,7 +15,9 @@ from typing import Any, Literal, get_args
 
 from core_mondrian.budget import Suppression, exact, parse_suppression
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import Hierarchy, read_hierarchy
+from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
+from core_mondrian.hierarchies.load import check_entry, load_hierarchies
+from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.models.load import model_from_mapping
@@ -40,6 +42,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "categories": ("label", "set"),
     "missing": ("pattern", "value"),
     "suppressed": get_args(Suppressed),
+    "uncovered": UNCOVERED,
 }
 _FORMATS = ("numbers", "categories")
 _ROLES = (
@@ -89,7 +92,11 @@ class Spec:
     """The column that says how many people a row stands for; only measures use it."""
     accept: tuple[str, ...] = ()
     """Columns whose warnings are known and accepted."""
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    hierarchies: Mapping[str, Hierarchy | Builder] = field(default_factory=dict)
+    """Trees, or how to make one of the column's values."""
+    uncovered: Uncovered = "error"
+    """Values a hierarchy lacks: refuse, hang them under the root, or blank them."""
+    uncovered_by_column: Mapping[str, Uncovered] = field(default_factory=dict)
     policy: Policy = field(default_factory=BestPolicy)
     missing: Missing | None = None
     """None: one more value for `best`, kept apart by pattern for the others."""
@@ -208,6 +215,10 @@ class Spec:
         """Return how categories of ``column`` are released."""
         return self.categories_by_column.get(column, self.categories)
 
+    def uncovered_of(self, column: str) -> Uncovered:
+        """Return what becomes of values that the hierarchy of ``column`` lacks."""
+        return self.uncovered_by_column.get(column, self.uncovered)
+
     def weight_of(self, column: str) -> float:
         """Return how much a loss in ``column`` matters."""
         return float(self.weights.get(column, 1.0))
@@ -221,8 +232,12 @@ class Spec:
         plain["missing"] = self.missing_rule
         plain["policy"] = {"name": self.policy.name, **dataclasses.asdict(self.policy)}
         plain["hierarchies"] = {
-            name: hierarchy_digest(tree) for name, tree in self.hierarchies.items()
+            name: entry.to_json()
+            if isinstance(entry, Builder)
+            else hierarchy_digest(entry)
+            for name, entry in self.hierarchies.items()
         }
+        plain["uncovered_by_column"] = dict(self.uncovered_by_column)
         plain["thresholds"] = dataclasses.asdict(self.thresholds)
         suppress = self.suppress
         plain["suppress"] = None if suppress is None else str(suppress)
@@ -271,7 +286,13 @@ def _check_columns(spec: Spec) -> None:
         )
     _check_roles(spec)
     by_column = ("hierarchies", "numbers_by_column", "categories_by_column")
-    for key in (*by_column, "nice_by_column", "weights", "exclude"):
+    for key in (
+        *by_column,
+        "nice_by_column",
+        "uncovered_by_column",
+        "weights",
+        "exclude",
+    ):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
@@ -337,6 +358,8 @@ def _check_options(spec: Spec) -> None:
         for name, how in getattr(spec, f"{key}_by_column").items():
             with _about(key, name):
                 _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
+    for name, entry in spec.hierarchies.items():
+        check_entry(name, entry, spec.uncovered_of(name))
     for name, weight in spec.weights.items():
         _check_weight(name, weight)
     _check_shape(spec)
@@ -406,6 +429,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "exclude": list,
     "null_values": list,
     "hierarchies": dict,
+    "uncovered": str,
     "thresholds": dict,
     "best": dict,
     "paper": dict,
@@ -427,7 +451,7 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
     simple = (
         *("unit", "weight", "missing", "suppressed", "weights", "inline_below"),
-        *("seed", "class_id", "shuffle"),
+        *("seed", "class_id", "shuffle", "uncovered"),
     )
     lists = (
         *("quasi_identifiers", "identifiers", "pseudonyms", "accept"),
@@ -435,12 +459,14 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     )
     given = {key: asked[key] for key in simple if key in asked}
     given |= {key: _texts(asked[key], key) for key in lists if key in asked}
+    trees, uncovered = load_hierarchies(asked.get("hierarchies", {}), folder)
     return Spec(
         **{"quasi_identifiers": (), **given, **_formats(asked)},
         models=_models(asked, folder),
         policy=_policy(asked),
         suppress=_suppress(asked),
-        hierarchies=_hierarchies(asked.get("hierarchies", {}), folder),
+        hierarchies=trees,
+        uncovered_by_column=uncovered,
         thresholds=_thresholds(asked.get("thresholds", {})),
     )
 
@@ -538,12 +564,6 @@ def _suppress(asked: Mapping[str, Any]) -> Suppression | None:
         kept = 1  # as Spec.budget has it: a margin on nothing is nothing
     share = 1 - exact(kept, "pct_non_suppressed")
     return Suppression(share=share, multiplier=exact(multiplier, "suppress_multiplier"))
-
-
-def _hierarchies(asked: dict[str, Any], folder: Path) -> dict[str, Hierarchy]:
-    if any(not isinstance(file, str) for file in asked.values()):
-        raise SpecError("hierarchies name one file per column")
-    return {name: read_hierarchy(folder / file) for name, file in asked.items()}
 
 
 def _thresholds(asked: dict[str, Any]) -> Thresholds:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian import DataError, KAnonymity, Spec, anonymize
-from core_mondrian.hierarchy import Hierarchy, flat, from_paths, read_hierarchy
+from core_mondrian.hierarchies.read import read_hierarchy
+from core_mondrian.hierarchy import Hierarchy, flat, from_paths
 
 ROWS = [
     ("cat", "beast", "*"),

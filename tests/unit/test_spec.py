@@ -125,7 +125,9 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
             id="original",
         ),
         pytest.param({"exclude": ["z"]}, "not quasi-identifiers", id="exclude"),
-        pytest.param({"hierarchies": {"a": 1}}, "one file per column", id="hierarchy"),
+        pytest.param(
+            {"hierarchies": {"a": 1}}, "name of a file, or a table", id="hierarchy"
+        ),
         pytest.param({"thresholds": {"nmi": 2}}, "between 0 and 1", id="threshold"),
         pytest.param({"thresholds": {"nmmi": 1}}, "unknown key", id="its name"),
     ],

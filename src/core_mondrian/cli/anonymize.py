@@ -189,8 +189,16 @@ def anonymize_file(
         list[str] | None,
         typer.Option(
             "--hierarchy",
-            metavar="COLUMN=FILE",
-            help="Rows 'leaf;parent;…;*'. Repeat for more.",
+            metavar="COLUMN=FILE|KIND",
+            help="A file, or such as zip=prefix:2, age=ranges:5,10. Repeat for more.",
+        ),
+    ] = None,
+    uncovered: Annotated[
+        str | None,
+        typer.Option(
+            "--uncovered",
+            metavar="CHOICE",
+            help="Values a hierarchy lacks: error, 'own branch' or suppress.",
         ),
     ] = None,
     weights: Annotated[
@@ -331,6 +339,7 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
         *("numbers", "categories", "suppressed", "inline_below", "null_values"),
         *("pseudonyms", "weight", "accept"),
         *("seed", "class_id", "shuffle"),
+        "uncovered",
     )
     flags = {name: options[name] for name in same} | {
         "models": model_tables(options["models"], options["sensitive"]),
@@ -347,7 +356,8 @@ def build_spec(
 ) -> "Spec":
     """Return the spec of ``file`` with what the flags say instead.
 
-    ``hierarchies`` are COLUMN=FILE; None leaves out those of the spec as well.
+    ``hierarchies`` are COLUMN=FILE or COLUMN=KIND:…; None leaves out those of the
+    spec as well.
     """
     from core_mondrian.spec import read_spec_file, spec_from_mapping
 
@@ -372,14 +382,21 @@ def build_spec(
         return spec_from_mapping(asked, read.path.parent)
 
 
-def _split_hierarchy(text: str, columns: list[str]) -> tuple[str, str]:
+def _split_hierarchy(text: str, columns: list[str]) -> tuple[str, Any]:
     """Split COLUMN=FILE, either of which may hold an equals sign."""
+    from core_mondrian.hierarchies.load import parse_short
+
     places = [i for i, letter in enumerate(text) if letter == "="]
     if not places:
         raise SpecError("--hierarchy takes COLUMN=FILE", hint="join them by '='")
     fitting = [i for i in places if text[:i] in columns]
     place = (fitting or places)[0]
-    return text[:place], str(Path.cwd() / text[place + 1 :])
+    asked = parse_short(text[place + 1 :])
+    if asked is None:
+        return text[:place], str(Path.cwd() / text[place + 1 :])
+    if "file" in asked:
+        asked["file"] = str(Path.cwd() / asked["file"])
+    return text[:place], asked
 
 
 def _split_weight(text: str) -> tuple[str, float]:
@@ -523,6 +540,8 @@ def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
         f"rows        {release.n_rows} in, {released} released, "
         f"{suppressed} suppressed (budget {budget})"
     )
+    if release.n_blanked:
+        console.print(f"blanked     {release.n_blanked} cells")
     console.print(f"policy      {policy_text(release)}")
     tell_verification(release.verification)
     if measures is not None:

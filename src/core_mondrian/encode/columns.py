@@ -1,6 +1,6 @@
 """One column → codes: numbers and dates by rank, labels by hierarchy leaf."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from core_mondrian.encode.table import EncodedColumn, SensitiveColumn
 from core_mondrian.errors import DataError
+from core_mondrian.hierarchies.base import Uncovered
+from core_mondrian.hierarchies.load import cover
 from core_mondrian.hierarchy import Hierarchy, flat
 
 NO_VALUES = np.zeros(0, dtype=np.float64)
 _LARGEST = 1e150
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,9 @@ class Ranked:
 
     codes: NDArray[np.int32]
     values: pa.Array
-    """The distinct values, rising, in the column's own type."""
+    """The distinct values, rising, as Arrow can sort them."""
+    own: pa.DataType | None = None
+    """The column's own type, if that is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class CodedColumn:
     column: EncodedColumn
     values: pa.Array
     """Numbers: the value of each code. Categories: the label of each leaf."""
+    is_blanked: NDArray[np.bool_] | None = None
+    """Rows whose value the hierarchy does not cover, and which count as missing."""
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -60,22 +67,31 @@ def is_ordered(kind: pa.DataType) -> bool:
 
 
 def encode_column(
-    array: pa.ChunkedArray, name: str, hierarchy: Hierarchy | None
+    array: pa.ChunkedArray,
+    name: str,
+    hierarchy: Hierarchy | None,
+    uncovered: Uncovered = "error",
 ) -> CodedColumn:
     """Encode one quasi-identifier.
 
     Raises:
         DataError: its type cannot be ordered or labelled, a number is infinite, or the
-            hierarchy does not cover every value.
+            hierarchy does not cover every value and ``uncovered`` is an error.
     """
-    ranked = rank_column(array, name)
+    return encode_ranked(rank_column(array, name), name, hierarchy, uncovered)
+
+
+def encode_ranked(
+    ranked: Ranked, name: str, hierarchy: Hierarchy | None, uncovered: Uncovered
+) -> CodedColumn:
+    """Encode a quasi-identifier that is ranked already; see `encode_column`."""
     kind = ranked.values.type
     if hierarchy is not None:
-        return _encode_with_hierarchy(ranked, name, hierarchy)
+        return _encode_with_hierarchy(ranked, name, hierarchy, uncovered)
     if is_ordered(kind):
         values = as_floats(ranked.values)
         column = EncodedColumn(name, "number", values.size, values, None)
-        return CodedColumn(ranked.codes, column, ranked.values.cast(_own_type(array)))
+        return CodedColumn(ranked.codes, column, ranked.values.cast(ranked.own or kind))
     labels = ranked.values.cast(pa.string())
     tree = flat(labels.to_pylist())
     column = EncodedColumn(name, "category", len(labels), NO_VALUES, tree)
@@ -105,7 +121,7 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
     indices, values = _distinct(comparable(array))
     values, first = _sorted_values(values, name)
     codes = first[indices] if indices.size else np.zeros(0, dtype=np.int32)
-    return _without_unused(codes, values)
+    return replace(_without_unused(codes, values), own=value_type)
 
 
 def comparable(array: Any) -> Any:  # noqa: ANN401  # an Arrow array, chunked or not
@@ -124,11 +140,6 @@ def _sortable(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
         return pa.decimal128(kind.precision, kind.scale)
     return pa.string() if pa.types.is_string_view(kind) else kind
-
-
-def _own_type(array: pa.ChunkedArray) -> pa.DataType:
-    kind = array.type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
@@ -204,19 +215,34 @@ def as_floats(values: pa.Array) -> NDArray[np.float64]:
 
 
 def _encode_with_hierarchy(
-    ranked: Ranked, name: str, hierarchy: Hierarchy
+    ranked: Ranked, name: str, hierarchy: Hierarchy, uncovered: Uncovered
 ) -> CodedColumn:
+    texts = ranked.values.cast(pa.string())
+    if uncovered == "own branch":
+        hierarchy = cover(hierarchy, texts.to_pylist())
     leaves = pa.array(hierarchy.leaves, pa.string())
-    found = pc.index_in(ranked.values.cast(pa.string()), value_set=leaves)
+    found = pc.index_in(texts, value_set=leaves)
+    is_blanked = None
     if found.null_count:
-        n_rows = np.bincount(ranked.codes, minlength=len(found) + 1)[: len(found)]
-        uncovered = int(n_rows[found.is_null().to_numpy(zero_copy_only=False)].sum())
-        raise DataError(
-            f"the hierarchy of {name!r} does not cover {found.null_count} of "
-            f"{len(found)} values in the data ({uncovered} rows)",
-            hint="add a line for each of them to the hierarchy file",
-        )
+        is_lacking = np.append(found.is_null().to_numpy(zero_copy_only=False), False)
+        is_blanked = is_lacking[ranked.codes]
+        if uncovered == "error":
+            _refuse_uncovered(name, found, is_blanked)
     n_leaves = len(leaves)
-    leaf = np.append(found.to_numpy(zero_copy_only=False), n_leaves).astype(np.int32)
+    leaf = found.fill_null(n_leaves).to_numpy(zero_copy_only=False)
+    leaf = np.append(leaf, n_leaves).astype(np.int32)
     column = EncodedColumn(name, "category", n_leaves, NO_VALUES, hierarchy)
-    return CodedColumn(leaf[ranked.codes], column, leaves)
+    return CodedColumn(leaf[ranked.codes], column, leaves, is_blanked)
+
+
+def _refuse_uncovered(name: str, found: pa.Array, rows: NDArray[np.bool_]) -> None:
+    places = np.flatnonzero(rows)
+    shown = ", ".join(map(str, places[:_SHOWN].tolist()))
+    more = ", …" if places.size > _SHOWN else ""
+    raise DataError(
+        f"the hierarchy of {name!r} does not cover {found.null_count} of "
+        f"{len(found)} values in the data ({places.size} rows, counted from 0: "
+        f"{shown}{more})",
+        hint="add them to it, or say uncovered = 'own branch' (each is a value right "
+        "under the root) or 'suppress' (these cells are blanked)",
+    )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.columns import (
-    CodedColumn,
-    encode_column,
+    Ranked,
+    encode_ranked,
     encode_sensitive,
     rank_column,
 )
@@ -23,6 +23,7 @@ from core_mondrian.encode.table import (
     EncodedTable,
     SensitiveColumn,
 )
+from core_mondrian.encode.trees import build_tree
 from core_mondrian.errors import DataError
 from core_mondrian.frames import arrow_column, scatter
 from core_mondrian.population import open_population
@@ -37,6 +38,8 @@ class Encoded:
     values: tuple[pa.Array, ...]
     """Per quasi-identifier: what each code stands for, in the caller's type."""
     row_tuple: NDArray[np.int32]
+    n_blanked: int = 0
+    """Cells that count as missing because their hierarchy does not cover them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Coded:
     """Persons, if the spec names the column that tells them apart."""
     population: NDArray[np.int32] | None = None
     """The quasi-identifiers' codes of the population, one row a person."""
+    n_blanked: int = 0
+    """Cells that count as missing because their hierarchy does not cover them."""
 
 
 def encode(
@@ -73,13 +78,20 @@ def encode(
         others = open_population(
             spec.population, spec.quasi_identifiers, spec.null_values
         )
-    coded: list[CodedColumn] = []
+    columns: dict[str, Ranked] = {}
     for done, name in enumerate(spec.quasi_identifiers):
         array = arrow_column(frame, name)
         if others is not None:
             array = join_columns(name, array, arrow_column(others, name))
-        coded.append(encode_column(array, name, spec.hierarchies.get(name)))
+        columns[name] = rank_column(array, name)
         report((done + 1) / len(spec.quasi_identifiers))
+    coded = [
+        encode_ranked(
+            *(ranked, name, build_tree(name, columns, spec), spec.uncovered_of(name))
+        )
+        for name, ranked in columns.items()
+    ]
+    blanked = [x.is_blanked[:n_rows] for x in coded if x.is_blanked is not None]
     ranked = [encode_sensitive(arrow_column(frame, n), n) for n in spec.sensitive]
     codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in ranked]
     population = None
@@ -98,6 +110,7 @@ def encode(
         n_rows,
         n_units,
         population,
+        sum(int(np.count_nonzero(rows)) for rows in blanked),
     )
 
 
@@ -117,7 +130,7 @@ def collapse(coded: Coded) -> Encoded:
     row_tuple = tuples.row_tuple
     if coded.population is not None:
         table, row_tuple = add_population(table, row_tuple, coded.population)
-    return Encoded(table, coded.values, row_tuple)
+    return Encoded(table, coded.values, row_tuple, coded.n_blanked)
 
 
 def divide(

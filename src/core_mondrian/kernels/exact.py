@@ -104,25 +104,30 @@ def list_nodes(
         )
     if aims.info[column].kind != NODE_SHARE:
         return n
-    # Neighbours meet in exactly the nodes under which there are several values.
+    # Neighbours meet in exactly the nodes under which there are several values. Those
+    # met before that reach further are kept, the lowest last: looking for each of them
+    # among all groups again takes the square of the groups under a wide node.
     stop = start + n_groups
+    n_open = start
     for group in range(start, stop - 1):
-        low = space.groups[group].code
-        node = lowest_node(aims, column, low, space.groups[group + 1].code)
-        space.ranks[group] = node
+        next_code = space.groups[group + 1].code
+        while n_open > start and aims.nodes[space.ranks[n_open - 1]].high < next_code:
+            n_open -= 1
+        node = lowest_node(aims, column, space.groups[group].code, next_code)
+        if n_open > start and space.ranks[n_open - 1] == node:
+            continue
+        space.ranks[n_open] = node
+        n_open += 1
         first = group
-        is_new = True
         left = space.groups[group].rows
         while first > start and space.groups[first - 1].code >= aims.nodes[node].low:
             first -= 1
             left += space.groups[first].rows
-            is_new = is_new and space.ranks[first] != node
         last = group + 1
         while last < stop and space.groups[last].code <= aims.nodes[node].high:
             left += space.groups[last].rows
             last += 1
-        if is_new:
-            n = add_range(space, models, n, first, last, left, rows)
+        n = add_range(space, models, n, first, last, left, rows)
     return n
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from core_mondrian.errors import SpecError
 from core_mondrian.frames import arrow_column
+from core_mondrian.hierarchies.load import tree_over
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.counting import (
     Array,
@@ -59,7 +60,7 @@ def count_presence(
         column = _plain(arrow_column(others, name))
         coded = code_column(column, ordered=True)
         known = pa.array(coded.labels, column.type)
-        fits.append(fitting(distinct, known, spec.hierarchies.get(name)))
+        fits.append(fitting(distinct, known, _tree(name, known, spec)))
         people.append(coded)
     keys = combine(people)
     one = first_rows(keys)
@@ -67,6 +68,15 @@ def count_presence(
     distinct_people = np.stack([coded.codes[one] for coded in people], axis=1)
     found = count_fitting(cells, fits, distinct_people, counts)
     return np.stack([found - rows, rows, np.zeros_like(rows)], axis=1)
+
+
+def _tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
+    entry = spec.hierarchies.get(name)
+    if entry is None:
+        return None
+    return tree_over(
+        entry, values.cast(pa.string()).to_pylist(), spec.uncovered_of(name)
+    )
 
 
 def _plain(column: Array) -> Array:

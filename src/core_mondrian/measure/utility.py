@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -196,6 +197,13 @@ def measure(
         loss_weighted=_loss(columns, weighted=True),
         share_suppressed_weighted=_suppressed_weight(grouping),
     )
+
+
+def tree_loss(table: EncodedTable, classes: ReleasedClasses, q: int) -> float | None:
+    """Return what category ``q`` of the classes loses by the column's hierarchy."""
+    grouping = _group(table, classes, None)
+    cells = next(islice(_cells(table, classes, grouping), q, None))
+    return _charge(_category_ncp(cells, grouping)[1], grouping)
 
 
 def scale_nmi(share: float, entropy: float) -> float | None:
@@ -411,24 +419,14 @@ def _category_ncp(cells: _Cells, grouping: _Grouping) -> tuple[Floats, Floats, F
 def _covered(cells: _Cells) -> Floats:
     """Return the share of leaves under the lowest node over each class's values."""
     tree = _tree(cells.column)
-    parents = np.zeros(len(tree.labels), dtype=np.intp)
-    for node in np.flatnonzero(tree.n_children).tolist():
-        first = tree.first_child[node]
-        parents[first : first + tree.n_children[node]] = node
     plain = ~cells.has_missing
     high = cells.high[plain]
-    nodes = _leaf_nodes(tree)[cells.low[plain]]
+    nodes = tree.leaf_nodes[cells.low[plain]]
     while (outside := tree.high[nodes] < high).any():
-        nodes = np.where(outside, parents[nodes], nodes)
+        nodes = np.where(outside, tree.parents[nodes], nodes)
     covered = np.ones(plain.size)
     covered[plain] = (tree.high[nodes] - tree.low[nodes] + 1) / tree.n_leaves
     return covered
-
-
-def _leaf_nodes(tree: Hierarchy) -> NDArray[np.intp]:
-    """Return the node of each leaf number."""
-    nodes = np.flatnonzero(tree.n_children == 0)
-    return nodes[np.argsort(tree.low[nodes], kind="stable")]
 
 
 def _count_generalized(cells: tuple[_Cells, ...], grouping: _Grouping) -> int:
@@ -448,7 +446,7 @@ def _count_generalized(cells: tuple[_Cells, ...], grouping: _Grouping) -> int:
 
 def _changed_categories(cells: _Cells, grouping: _Grouping) -> Flags:
     tree = _tree(cells.column)
-    own = np.append(_leaf_nodes(tree)[: cells.column.n_values], -1)
+    own = np.append(tree.leaf_nodes[: cells.column.n_values], -1)
     changed: Flags = own[cells.codes] != _down(tree)[_nodes(cells)][grouping.owner]
     return changed
 
@@ -456,10 +454,12 @@ def _changed_categories(cells: _Cells, grouping: _Grouping) -> Flags:
 def _down(tree: Hierarchy) -> NDArray[np.intp]:
     """Return, per node, the lowest node that shows the same; last: blank."""
     down = np.append(np.arange(len(tree.labels)), -1)
-    for node in np.flatnonzero(tree.n_children == 1)[::-1].tolist():
+    for node in np.flatnonzero(tree.n_children == 1).tolist():
         child = int(tree.first_child[node])
         if tree.labels[child] == tree.labels[node]:  # a path padded to full depth
-            down[node] = down[child]
+            down[node] = child
+    while (further := down[down] != down).any():  # half the way is left, each time
+        down = np.where(further, down[down], down)
     return down
 
 

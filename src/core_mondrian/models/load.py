@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import read_hierarchy
+from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
 

@@ -1,0 +1,245 @@
+"""core-mondrian hierarchy: make one from a column, or check a file against it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core_mondrian.cli.anonymize import NullValues, printable
+from core_mondrian.errors import SpecError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from rich.tree import Tree
+
+    from core_mondrian.encode.columns import Ranked
+    from core_mondrian.hierarchy import Hierarchy
+
+_WAYS = ("prefix", "ranges", "dates", "redact", "lookup", "learned", "from")
+
+
+@dataclass(frozen=True)
+class _Covered:
+    """How much of a column a hierarchy covers."""
+
+    rows: "NDArray[np.int64]"
+    """Rows of each leaf."""
+    n_values: int
+    n_rows: int
+    n_missing: int
+    uncovered: "NDArray[np.int64]"
+    """Rows whose value the hierarchy lacks."""
+    n_uncovered: int
+    """Values it lacks."""
+
+
+def hierarchy_file(
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+    column: Annotated[str, typer.Argument(help="The column it is for.")],
+    *,
+    prefix: Annotated[
+        str | None,
+        typer.Option(metavar="2|2,3", help="Codes: characters cut at each level."),
+    ] = None,
+    ranges: Annotated[
+        str | None, typer.Option(metavar="5,10,20", help="Numbers: width by level.")
+    ] = None,
+    below: Annotated[
+        float | None, typer.Option(help="Numbers: everything below is one node.")
+    ] = None,
+    above: Annotated[
+        float | None, typer.Option(help="Numbers: everything from here on is one.")
+    ] = None,
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="month,year", help="Some of day, month, quarter, year, decade."
+        ),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Characters replaced by *, from the right.")
+    ] = False,
+    lookup: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rows 'value;group;…'.")
+    ] = None,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="Values alike in the columns --with.")
+    ] = False,
+    with_columns: Annotated[
+        str | None,
+        typer.Option("--with", metavar="A,B,…", help="Other quasi-identifiers."),
+    ] = None,
+    from_file: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="A hierarchy to be checked."),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write FILE.csv, FILE.json or FILE.toml."),
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Nodes that are drawn: 50.")
+    ] = 50,
+    null_values: NullValues = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace FILE if it exists.")
+    ] = False,
+) -> None:
+    """Make a hierarchy from the values of COLUMN in TABLE, or check a file.
+
+    It is drawn as a tree, with rows. A hierarchy SHOWS THE VALUES of the column: this
+    command, unlike the others, is for the eyes of those who may see TABLE.
+    """
+    asked = _asked(locals())
+    if write is not None:
+        from core_mondrian.files.place import check_place
+
+        check_place(write, overwrite=overwrite)
+    others = with_columns.split(",") if with_columns else []
+    columns = _read(table, [column, *others], null_values)
+    tree = _make(asked, column, columns)
+    found = _cover(tree, columns[column])
+    _tell(column, tree, found, nodes)
+    if write is not None:
+        from core_mondrian.hierarchies.write import write_hierarchy
+
+        write_hierarchy(tree, write, overwrite=overwrite)
+        typer.echo(f"wrote {write}", err=True)
+
+
+def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what to make as a spec has it; one thing only."""
+    from core_mondrian.hierarchies.load import parse_short
+
+    given = {**options, "from": options["from_file"]}
+    ways = [way for way in _WAYS if given[way] not in (None, False)]
+    if len(ways) != 1:
+        raise SpecError(
+            f"one way to make a hierarchy is needed, {len(ways)} are given",
+            hint=f"one of {', '.join(f'--{way}' for way in _WAYS)}",
+        )
+    way = ways[0]
+    if (way == "learned") != (given["with_columns"] is not None):
+        raise SpecError(
+            "--learned and --with go together",
+            hint="name the other quasi-identifiers: --with age,sex",
+        )
+    ends = {key: given[key] for key in ("below", "above") if given[key] is not None}
+    if ends and way != "ranges":
+        raise SpecError("--below and --above go with --ranges")
+    if way == "from":
+        return {"file": str(given["from"])}
+    if way in ("redact", "learned"):
+        rest = given["with_columns"] or ""
+        return parse_short(f"{way}:{rest}") or {}
+    return (parse_short(f"{way}:{given[way]}") or {}) | ends
+
+
+def _read(
+    table: Path, names: list[str], null_values: list[str] | None
+) -> dict[str, "Ranked"]:
+    from core_mondrian.encode.columns import rank_column
+    from core_mondrian.files.read import read_table
+    from core_mondrian.frames import arrow_column, check_columns, open_frame
+
+    nulls = tuple(null_values or ("",))
+    frame = open_frame(read_table(table, typed=names, null_values=nulls))
+    check_columns(frame, names)
+    return {name: rank_column(arrow_column(frame, name), name) for name in names}
+
+
+def _make(
+    asked: dict[str, Any], column: str, columns: dict[str, "Ranked"]
+) -> "Hierarchy":
+    from core_mondrian.encode.trees import learn_tree, texts_of
+    from core_mondrian.hierarchies.base import Builder
+    from core_mondrian.hierarchies.learned import Learned
+    from core_mondrian.hierarchies.load import load_hierarchies
+
+    entry = load_hierarchies({column: asked}, Path())[0][column]
+    if isinstance(entry, Learned):
+        return learn_tree(entry, column, columns)
+    if isinstance(entry, Builder):
+        return entry.build(texts_of(columns[column]))
+    return entry
+
+
+def _cover(tree: "Hierarchy", ranked: "Ranked") -> _Covered:
+    import numpy as np
+
+    from core_mondrian.encode.trees import texts_of
+
+    number = {label: leaf for leaf, label in enumerate(tree.leaves)}
+    leaf = np.array([number.get(text, -1) for text in texts_of(ranked)], dtype=np.int64)
+    n = leaf.size
+    rows = np.bincount(ranked.codes, minlength=n + 1)
+    below = np.zeros(tree.n_leaves, dtype=np.int64)
+    below[leaf[leaf >= 0]] = rows[:n][leaf >= 0]
+    lacking = np.append(leaf < 0, False)
+    return _Covered(
+        rows=below,
+        n_values=n,
+        n_rows=int(rows.sum()),
+        n_missing=int(rows[n]),
+        uncovered=np.flatnonzero(lacking[ranked.codes]),
+        n_uncovered=int(np.count_nonzero(leaf < 0)),
+    )
+
+
+def _tell(column: str, tree: "Hierarchy", found: _Covered, most: int) -> None:
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False)
+    console.print(_drawn(tree, found, most))
+    err = Console(stderr=True, markup=False, highlight=False)
+    err.print(
+        f"{printable(column)}: {found.n_values} values in {found.n_rows} rows, "
+        f"{found.n_missing} of them missing"
+    )
+    n_rows = found.n_rows - found.n_missing
+    n_covered = found.n_values - found.n_uncovered
+    err.print(
+        f"covered: {n_covered} of {found.n_values} values, "
+        f"{n_rows - found.uncovered.size} of {n_rows} rows"
+    )
+    if found.uncovered.size:
+        first = ", ".join(map(str, found.uncovered[:5].tolist()))
+        more = ", …" if found.uncovered.size > 5 else ""
+        err.print(
+            f"not covered: rows {first}{more} (from 0 on); a release refuses them "
+            "unless it is told uncovered = 'own branch' or 'suppress'"
+        )
+
+
+def _drawn(tree: "Hierarchy", found: _Covered, most: int) -> "Tree":
+    """Return the upper nodes as a tree, each with the rows below it."""
+    import numpy as np
+    from rich.text import Text
+    from rich.tree import Tree
+
+    before = np.append(0, np.cumsum(found.rows))
+    rows = before[tree.high + 1] - before[tree.low]
+
+    def told(node: int) -> Text:
+        n = int(tree.high[node] - tree.low[node] + 1)
+        values = f"{n} value{'s' * (n != 1)}, " if tree.n_children[node] else ""
+        text: Text = printable(tree.labels[node])
+        return text + Text(f"  {values}{rows[node]} rows", style="dim")
+
+    shown = min(most, len(tree.labels))
+    drawn = {0: Tree(told(0))}
+    for node in range(1, shown):
+        over = int(tree.parents[node])
+        is_repeated = (
+            tree.n_children[over] == 1 and tree.labels[over] == tree.labels[node]
+        )
+        drawn[node] = drawn[over] if is_repeated else drawn[over].add(told(node))
+    for node in range(shown):
+        below = int(tree.first_child[node] + tree.n_children[node])
+        hidden = min(below - shown, int(tree.n_children[node]))
+        if tree.n_children[node] and hidden > 0:
+            drawn[node].add(Text(f"… {hidden} more", style="dim"))
+    return drawn[0]

@@ -1,0 +1,105 @@
+"""Prefix and Redact: codes such as ZIP, ICD or NAICS, made shorter step by step."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import ClassVar, Literal
+
+from core_mondrian.errors import SpecError
+from core_mondrian.hierarchies.base import (
+    Builder,
+    check_numbers,
+    from_levels,
+    texts_of,
+)
+from core_mondrian.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class Prefix(Builder):
+    """Codes by what they begin with: 13053, 1305*, 130** and so on.
+
+    >>> Prefix(steps=(2,)).build(["13053", "13068"]).labels
+    ('*', '130**', '13053', '13068')
+    """
+
+    kind: ClassVar[str] = "prefix"
+    steps: int | tuple[int, ...] = 1
+    """Characters cut at each level; one number: as often as there are characters."""
+    lengths: tuple[int, ...] = ()
+    """Characters kept at each level, falling, instead of steps."""
+    pad: Literal["right", "left"] = "right"
+    """Where codes shorter than the longest are filled up: with signs at the right, or
+    with zeros at the left."""
+    sign: str = "*"
+
+    def __post_init__(self) -> None:
+        _check_steps(self.kind, self.steps, self.sign)
+        if self.lengths:
+            check_numbers(self.kind, "lengths", self.lengths)
+            if list(self.lengths) != sorted(set(self.lengths), reverse=True):
+                raise SpecError("prefix: lengths fall from level to level")
+            if self.steps != 1:
+                raise SpecError("prefix: either steps or lengths")
+        if self.pad not in ("right", "left"):
+            raise SpecError("prefix: pad is one of right, left")
+
+    def build(self, values: Iterable[object]) -> Hierarchy:
+        texts = texts_of(values)
+        longest = max(map(len, texts), default=0)
+        whole = [x.rjust(longest, "0") for x in texts] if self.pad == "left" else texts
+        kept = self.lengths or [longest - n for n in _cuts(self.steps, longest)]
+        return from_levels(
+            texts,
+            [
+                [x[:n].ljust(longest, self.sign) for x in whole]
+                for n in kept
+                if 0 < n < longest
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class Redact(Builder):
+    """Texts with more and more characters replaced by a sign, as long as they were.
+
+    >>> Redact(steps=(2,)).build(["0151", "0152"]).labels
+    ('*', '01**', '0151', '0152')
+    """
+
+    kind: ClassVar[str] = "redact"
+    steps: int | tuple[int, ...] = 1
+    """Characters replaced at each level; one number: until all of them are."""
+    side: Literal["right", "left"] = "right"
+    """Where replacing begins."""
+    sign: str = "*"
+
+    def __post_init__(self) -> None:
+        _check_steps(self.kind, self.steps, self.sign)
+        if self.side not in ("right", "left"):
+            raise SpecError("redact: side is one of right, left")
+
+    def build(self, values: Iterable[object]) -> Hierarchy:
+        texts = texts_of(values)
+        longest = max(map(len, texts), default=0)
+        cuts = _cuts(self.steps, longest)
+        return from_levels(texts, [[self._hide(x, n) for x in texts] for n in cuts])
+
+    def _hide(self, text: str, n: int) -> str:
+        kept = max(0, len(text) - n)
+        if self.side == "right":
+            return text[:kept].ljust(len(text), self.sign)
+        return text[len(text) - kept :].rjust(len(text), self.sign)
+
+
+def _check_steps(kind: str, steps: int | tuple[int, ...], sign: str) -> None:
+    check_numbers(kind, "steps", steps if isinstance(steps, tuple) else (steps,))
+    if not isinstance(sign, str) or len(sign) != 1:
+        raise SpecError(f"{kind}: the sign is one character")
+
+
+def _cuts(steps: int | tuple[int, ...], longest: int) -> list[int]:
+    """Return how many characters are gone at each level."""
+    if isinstance(steps, int):
+        return [*range(steps, longest, steps), longest]
+    return [n for n in accumulate(steps) if n <= longest]

@@ -1,0 +1,158 @@
+"""Hierarchies as a spec names them: a file, or the table of a builder."""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from core_mondrian.errors import SpecError
+from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
+from core_mondrian.hierarchies.codes import Prefix, Redact
+from core_mondrian.hierarchies.dates import Dates
+from core_mondrian.hierarchies.groups import Grouping, Lookup
+from core_mondrian.hierarchies.learned import Learned
+from core_mondrian.hierarchies.ranges import Ranges
+from core_mondrian.hierarchies.read import read_hierarchy
+from core_mondrian.hierarchy import Hierarchy
+
+KINDS: dict[str, type[Builder]] = {
+    kind.kind: kind
+    for kind in (Ranges, Dates, Prefix, Redact, Lookup, Grouping, Learned)
+}
+_SHORT = {"ranges": "widths", "dates": "levels", "prefix": "steps", "redact": "steps"}
+
+
+def load_hierarchies(
+    asked: Mapping[str, Any], folder: Path
+) -> tuple[dict[str, Hierarchy | Builder], dict[str, Uncovered]]:
+    """Return what ``[hierarchies]`` asks for, and ``uncovered`` where it is said.
+
+    Files are relative to ``folder``.
+
+    Raises:
+        SpecError: no such kind, or a key it does not have or cannot be.
+        DataError: a file cannot be read or is no tree.
+    """
+    found: dict[str, Hierarchy | Builder] = {}
+    uncovered: dict[str, Uncovered] = {}
+    for column, given in asked.items():
+        where = f"hierarchies.{column}"
+        if isinstance(given, str):
+            found[column] = read_hierarchy(folder / given)
+            continue
+        if not isinstance(given, dict):
+            raise SpecError(f"{where} is the name of a file, or a table")
+        table = dict(given)
+        if "uncovered" in table:
+            uncovered[column] = table.pop("uncovered")
+        found[column] = _load(table, folder, where)
+    return found, uncovered
+
+
+def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builder:
+    kind = table.pop("kind", None)
+    if kind is None or kind == "lookup":
+        if "file" in table:
+            _check_keys(table, ("file",), where)
+            if not isinstance(table["file"], str):
+                raise SpecError(f"{where}.file is the name of a file")
+            file = folder / table["file"]
+            return read_hierarchy(file) if kind is None else Lookup.read(file)
+        if kind is None:
+            raise SpecError(f"{where} has neither file nor kind", hint=_kinds())
+    if kind not in KINDS:
+        close = difflib.get_close_matches(str(kind), KINDS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else _kinds()
+        raise SpecError(f"{where}.kind is no kind of hierarchy", hint=hint)
+    names = [item.name for item in dataclasses.fields(KINDS[kind])]  # type: ignore[arg-type]
+    _check_keys(table, names, where)
+    try:
+        return KINDS[kind](**{key: _freeze(x) for key, x in table.items()})
+    except (TypeError, AttributeError):
+        raise SpecError(f"{where} lacks a key, or one is of the wrong kind") from None
+
+
+def _kinds() -> str:
+    return f"kinds are {', '.join(KINDS)}"
+
+
+def _check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    names = [*known, "kind", "uncovered"]
+    for key in table:
+        if key not in names:
+            close = difflib.get_close_matches(key, names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {sorted(names)}"
+            raise SpecError(f"unknown key '{where}.{key}' in the spec", hint=hint)
+
+
+def _freeze(value: Any) -> Any:  # noqa: ANN401
+    """Return a list as a tuple, all the way down."""
+    if isinstance(value, list):
+        return tuple(_freeze(item) for item in value)
+    return value
+
+
+def parse_short(text: str) -> dict[str, Any] | None:
+    """Return the table that a short form such as ``prefix:2,3`` stands for.
+
+    None: it is no short form, but a file.
+
+    Raises:
+        SpecError: the part after the colon cannot be read.
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "learned":
+        return {"kind": kind, **({"columns": rest.split(",")} if rest else {})}
+    if kind == "lookup" and rest:
+        return {"kind": kind, "file": rest}
+    if kind not in _SHORT:
+        return None
+    if not rest:
+        return {"kind": kind}
+    parts = [part.strip() for part in rest.split(",")]
+    if kind == "dates":
+        return {"kind": kind, "levels": parts}
+    try:
+        numbers = [float(x) if "." in x else int(x) for x in parts]
+    except ValueError:
+        raise SpecError(
+            f"after {kind!r} stand numbers", hint=f"such as {kind}:2 or {kind}:2,4"
+        ) from None
+    is_repeated = kind != "ranges" and len(numbers) == 1
+    return {"kind": kind, _SHORT[kind]: numbers[0] if is_repeated else numbers}
+
+
+def tree_over(
+    entry: Hierarchy | Builder, texts: list[str], uncovered: Uncovered
+) -> Hierarchy:
+    """Return the tree of an entry for these values, with those it lacks if asked.
+
+    Raises:
+        SpecError: it has to be learned, which takes more than values.
+    """
+    if isinstance(entry, Learned):
+        raise SpecError(
+            "a learned hierarchy cannot be learned again from a release",
+            hint="write it to a file first: core-mondrian hierarchy … --write FILE",
+        )
+    tree = entry.build(texts) if isinstance(entry, Builder) else entry
+    return cover(tree, texts) if uncovered == "own branch" else tree
+
+
+def cover(tree: Hierarchy, texts: Iterable[str]) -> Hierarchy:
+    """Return the tree with a leaf right under the root for each value it lacks."""
+    known = set(tree.leaves)
+    more = [text for text in texts if text not in known]
+    return tree.with_leaves(more) if more else tree
+
+
+def check_entry(column: str, entry: object, uncovered: object) -> None:
+    """Refuse what is neither a hierarchy nor a builder, or no choice of the three."""
+    if not isinstance(entry, Hierarchy | Builder):
+        raise SpecError(
+            f"the hierarchy of {column!r} is neither a tree nor a builder",
+            hint="read_hierarchy(path) reads a file",
+        )
+    if uncovered not in UNCOVERED:
+        raise SpecError(f"uncovered of {column!r} is one of {', '.join(UNCOVERED)}")

@@ -1,0 +1,257 @@
+"""Read a hierarchy: ARX's CSV form, the reference's JSON, or nested TOML and JSON."""
+
+import csv
+import io
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core_mondrian.errors import DataError
+from core_mondrian.hierarchies.base import as_text
+from core_mondrian.hierarchy import Hierarchy, from_paths, lay_out
+
+Rows = tuple[list[list[str]], list[int]]
+"""The cells of each row, and the line it ends on."""
+_HINT = 'write {"*": {"group": ["value", "value"]}}'
+
+
+def read_hierarchy(path: Path) -> Hierarchy:
+    """Read a hierarchy; ``.json`` and ``.toml`` are what they say, all others CSV.
+
+    CSV has a row ``leaf;parent;…;*`` per value, with semicolons as ARX writes them or
+    with commas; fields may be quoted. JSON is either the reference's, a list of nodes,
+    or nested as TOML is: the root, in it groups, in the last of them lists of values.
+
+    Raises:
+        DataError: the file cannot be read or is not such a tree.
+    """
+    where = f"hierarchy {path}"
+    if path.suffix.lower() not in (".json", ".toml"):
+        rows, lines = read_rows(path, has_root=True)
+        return from_paths(rows, where, lines)
+    data = _parse(path, where)
+    if isinstance(data, Mapping) and {"root_nid", "nodes"} <= data.keys():
+        return _tree_from_nodes(data, where)
+    return tree_from_nested(data, where)
+
+
+def read_rows(path: Path, *, has_root: bool = False) -> Rows:
+    """Read rows of text, separated by semicolons or commas, and where they stand.
+
+    Semicolons, unless only commas make rows of one length, under one root if asked.
+
+    Raises:
+        DataError: the file cannot be read, or a quote is never closed.
+    """
+    text = _read_text(path, f"hierarchy {path}")
+    problem = None
+    signs = [sign for sign in ";," if sign in text] or [";"]
+    for sign in signs:
+        try:
+            found = _split(text, sign, f"hierarchy {path}")
+        except DataError as error:
+            problem = problem or error
+            continue
+        widths = {len(row) for row in found[0]}
+        is_tree = not has_root or len({row[-1].strip() for row in found[0]}) == 1
+        if sign == signs[-1] or (len(widths) == 1 and min(widths) > 1 and is_tree):
+            return found
+    if problem is None:
+        return _split(text, signs[0], f"hierarchy {path}")
+    raise problem
+
+
+def _split(text: str, sign: str, where: str) -> Rows:
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=sign,
+        strict=True,
+        skipinitialspace=True,
+    )
+    rows, lines = [], []
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append(row)
+                lines.append(reader.line_num)
+    except csv.Error:
+        raise DataError(
+            f"{where}, line {reader.line_num}: a quote is not closed, or not alone",
+            hint='write a field with quotes in it as "say ""so"""',
+        ) from None
+    return rows, lines
+
+
+def _read_text(path: Path, where: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = type(error).__name__
+        raise DataError(f"{where}: cannot be read ({reason})") from None
+
+
+def _parse(path: Path, where: str) -> Any:  # noqa: ANN401
+    """Return what JSON or TOML says; their own messages quote the file."""
+    text = _read_text(path, where)
+    try:
+        if path.suffix.lower() == ".toml":
+            return tomllib.loads(text)
+        return json.loads(text, object_pairs_hook=_without_repeats)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where}, line {error.lineno}: not JSON") from None
+    except tomllib.TOMLDecodeError as error:
+        place = str(error).rpartition("(")[2].rstrip(")")
+        raise DataError(f"{where}: not TOML ({place})") from None
+    except RecursionError:
+        raise DataError(
+            f"{where}: nested too deeply", hint="write it as CSV, a row per value"
+        ) from None
+    except _RepeatedKeyError:
+        raise DataError(f"{where}: a label twice under one parent") from None
+
+
+class _RepeatedKeyError(Exception):
+    """JSON lets a key stand twice, and the first one is lost."""
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _RepeatedKeyError
+    return found
+
+
+class _Nodes:
+    """Nodes in the order they are met, parents before children."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.labels: list[str] = []
+        self.parents: list[int] = []
+        self.places: list[str] = []
+        self._depths: list[int] = []
+        self._seen: set[tuple[int, str]] = set()
+
+    def add(self, label: object, parent: int, place: str, *, is_leaf: bool) -> int:
+        """Append a node; leaves differ from each other, groups from those beside."""
+        if not isinstance(label, str | int | float):
+            raise DataError(f"{self._where}, {place}: a label is a text or a number")
+        text = as_text(label)
+        if not text.strip():
+            raise DataError(f"{self._where}, {place}: an empty label")
+        depth = 0 if parent < 0 else self._depths[parent] + 1
+        key = (-1 if is_leaf else depth, text)
+        if key in self._seen:
+            what = "the same leaf a second time" if is_leaf else "with two parents"
+            raise DataError(f"{self._where}, {place}: {what}")
+        self._seen.add(key)
+        self.labels.append(text)
+        self.parents.append(parent)
+        self.places.append(place)
+        self._depths.append(depth)
+        return len(self.labels) - 1
+
+    def tree(self) -> Hierarchy:
+        return lay_out(self.labels, np.array(self.parents, dtype=np.int64))
+
+
+def tree_from_nested(data: object, where: str) -> Hierarchy:
+    """Build a hierarchy from mappings within mappings, lists of values at the end.
+
+    Places in messages are the numbers of the items on the way down, from 1 on.
+
+    Raises:
+        DataError: there is not one root, or a label is empty or stands twice.
+    """
+    if not isinstance(data, Mapping) or len(data) != 1:
+        raise DataError(f"{where}: not one root with groups below it", hint=_HINT)
+    nodes = _Nodes(where)
+    queue: list[tuple[object, int]] = []
+    for label, below, place in _items(data, "", where):
+        queue.append((below, nodes.add(label, -1, place, is_leaf=False)))
+    for content, node in queue:  # it grows on the way
+        items = list(_items(content, nodes.places[node], where))
+        if not items:
+            raise DataError(f"{where}, {nodes.places[node]}: nothing below it")
+        for label, below, place in items:
+            child = nodes.add(label, node, place, is_leaf=below is None)
+            if below is not None:
+                queue.append((below, child))
+    return nodes.tree()
+
+
+def _items(
+    content: object, place: str, where: str
+) -> Iterator[tuple[object, object, str]]:
+    """Return label, what is below (None: it is a leaf) and place of each child."""
+    if isinstance(content, Mapping):
+        parts: Sequence[object] = [{label: x} for label, x in content.items()]
+    elif isinstance(content, list | tuple):
+        parts = content
+    else:
+        raise DataError(
+            f"{where}, {place or 'top'}: neither groups nor a list of values",
+            hint=_HINT,
+        )
+    for i, part in enumerate(parts, start=1):
+        at = f"{place}.{i}" if place else f"item {i}"
+        if not isinstance(part, Mapping):
+            yield part, None, at
+            continue
+        for label, below in part.items():
+            yield label, () if below is None else below, at
+
+
+def _tree_from_nodes(data: Mapping[str, Any], where: str) -> Hierarchy:
+    """Build a hierarchy from nodes ``[value, parent, size, children]`` by id."""
+    found = data["nodes"]
+    places = _places_of_nodes(found, where)
+    nodes = _Nodes(where)
+    queue: list[tuple[str, int, str]] = [(str(data["root_nid"]), -1, "None")]
+    met: dict[str, int] = {}
+    for key, parent, over in queue:  # it grows on the way
+        if key not in found:
+            raise DataError(f"{where}: a node that is named but not there")
+        if key in met:
+            raise DataError(f"{where}, {places[key]}: a node with two parents")
+        value, named, _, children = found[key]
+        if str(named) != over:
+            raise DataError(f"{where}, {places[key]}: names another parent")
+        at = nodes.add(value, parent, places[key], is_leaf=not children)
+        met[key] = at
+        queue.extend((str(child), at, key) for child in children)
+    if lost := len(found) - len(met):
+        raise DataError(f"{where}: {lost} nodes in a circle, or under another root")
+    return _with_default_sizes(nodes, [found[key][2] for key in met], where)
+
+
+def _places_of_nodes(found: object, where: str) -> dict[str, str]:
+    """Return how messages name each node, if it is one."""
+    if not isinstance(found, Mapping):
+        raise DataError(f"{where}: its nodes are not listed by id")
+    places = {key: f"node {i}" for i, key in enumerate(found, start=1)}
+    for key, node in found.items():
+        is_node = isinstance(node, list) and len(node) == 4
+        if not is_node or not isinstance(node[3], list):
+            raise DataError(
+                f"{where}, {places[key]}: not [value, parent, size, children]"
+            )
+    return places
+
+
+def _with_default_sizes(nodes: _Nodes, sizes: list[Any], where: str) -> Hierarchy:
+    """Refuse sizes that are not the default: RILM is measured with it."""
+    tree = nodes.tree()  # level by level, as the nodes were met
+    numbers = [x if isinstance(x, int | float) else np.nan for x in sizes]
+    given = np.array(numbers, dtype=np.float64)
+    wrong = np.flatnonzero(np.isfinite(given) & ~np.isclose(given, tree.sizes))
+    if wrong.size:
+        raise DataError(
+            f"{where}, {nodes.places[wrong[0]]}: a size that is not 10**level - 1",
+            hint="sizes of one's own are not supported; leave them out (null)",
+        )
+    return tree
