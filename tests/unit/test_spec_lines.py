@@ -39,7 +39,7 @@ def refused(text: str, tmp_path: Path) -> str:
         ("[weights]\na = 0", "line 4: the weight of 'a'"),
         ("[thresholds]\nnmi = 2", "line 4: thresholds.nmi lies"),
         ("[thresholds]\n'nmii' = 2", "line 4: unknown key 'thresholds.nmii'"),
-        ("[hierarchies]\na = 1", "line 3: hierarchies name one file"),
+        ("[hierarchies]\na = 1", "line 4: hierarchies.a is the name of a file"),
         ("[[models]]\nname = 'k-anonymity'\nk = 1", "line 5: k-anonymity needs k >= 2"),
         ("[[models]]\nname = 'x'", "line 4, key 'models.0.name': no model 'x'"),
         ("[[models]]\nt = 1", "line 3, key 'models.0': a model has no name"),
