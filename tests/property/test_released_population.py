@@ -185,6 +185,15 @@ def test_small_classes_are_released_where_the_population_hides_them() -> None:
         verify(release.data, Spec(("a", "b"), (KMap(3, everybody),)))
 
 
+def test_a_column_that_only_the_population_has_values_in_is_not_correlated() -> None:
+    everybody = pa.table({"a": [1, 1, 1], "n": [None, 2, 3]})
+    table = everybody.slice(0, 1)
+
+    release = anonymize(table, Spec(("a", "n"), (KMap(2, everybody),)))
+
+    assert release.measures().columns[1].pearson is None
+
+
 def test_presence_from_below_too_where_classes_do_not_overlap() -> None:
     table, everybody = people()
     spec = Spec(

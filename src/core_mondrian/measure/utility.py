@@ -527,6 +527,8 @@ def _pairs(cells: _Cells, grouping: _Grouping) -> _Pairs | None:
     joint = np.add.reduceat(counts[order], starts).astype(float)
     # Tuples of a population have no rows; they are in the class, but not released.
     starts, joint = starts[joint > 0], joint[joint > 0]
+    if not joint.size:
+        return None
     x, y = np.divmod(ordered[starts], shown.size)
     return _Pairs(x, y, _values(cells.column)[x], shown[y], joint)
 
