@@ -67,7 +67,7 @@ _KNOWN: Final = {
     "height": "it can be seen",
 }
 """Words of columns that others may know of a person, most telling first."""
-_PLACES: Final = ("zip", "zipcode", "postcode", "postal", "place")
+_POSTAL: Final = ("zip", "zipcode", "postcode", "postal")
 _SENSITIVE: Final = (
     "income salary wage wages earnings diagnosis disease icd condition hiv cancer "
     "treatment medication drug prescription symptom religion political party sexual "
@@ -288,13 +288,15 @@ def _carried(guesses: Sequence[Guess]) -> Iterator[str]:
 def _hierarchies(guesses: Sequence[Guess]) -> Iterator[str]:
     words = list(_KNOWN)
     known = _of(guesses, "quasi-identifier")
-    places = [guess for guess in known if words[guess.rank] in _PLACES]
+    postal = [guess.name for guess in known if words[guess.rank] in _POSTAL]
     yield ""
     yield "# Without a hierarchy, categories that differ become *. With one they become"
-    yield "# what its lines say, value;group;…;*, such as 02139;021**;0****;*"
+    yield "# groups, such as 0213* and 021** (docs/hierarchies.md):"
     yield "# [hierarchies]"
-    for name in [guess.name for guess in places] or ["COLUMN"]:
-        yield f'# {quoted(name)} = "hierarchy.csv"'
+    for name in postal:
+        yield f'# {quoted(name)} = {{ kind = "prefix" }}'
+    if not postal:
+        yield '# "COLUMN" = "hierarchy.csv"  # lines of value;group;…;*'
 
 
 def _models(guesses: Sequence[Guess]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,41 +11,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from conftest import CANARY, Command
 
-from core_mondrian.cli.main import run
-
-CANARY = "CANARY-7391"
 ROWS = range(60)
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
-
-
-@pytest.fixture
-def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
-    """Run a command in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: object) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            run([str(argument) for argument in arguments])
-        captured = capfd.readouterr()
-        code = caught.value.code
-        assert isinstance(code, int | None)
-        assert "Traceback" not in captured.err
-        assert CANARY not in captured.out + captured.err
-        return Done(code or 0, captured.out, captured.err)
-
-    return command
 
 
 def everything() -> pa.Table:

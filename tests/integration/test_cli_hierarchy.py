@@ -1,47 +1,21 @@
 """core-mondrian hierarchy: trees made, checked, drawn and written; short forms."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import CANARY, Command, in_process
 
-from core_mondrian.cli.main import run
 from core_mondrian.hierarchies.read import read_hierarchy
-
-CANARY = "CANARY-7391"
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
 
 
 @pytest.fixture
 def cli(capfd: Any, monkeypatch: Any, people: Path) -> Command:
     """Run a command in this process, in the folder of the table."""
     monkeypatch.chdir(people.parent)
-
-    def command(*arguments: object) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            run([str(argument) for argument in arguments])
-        captured = capfd.readouterr()
-        code = caught.value.code
-        assert isinstance(code, int | None)
-        assert "Traceback" not in captured.err
-        return Done(code or 0, captured.out, captured.err)
-
-    return command
+    return in_process(capfd, shows_cells=True)
 
 
 @pytest.fixture

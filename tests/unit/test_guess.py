@@ -87,7 +87,7 @@ def test_the_most_telling_eight_are_chosen_and_the_others_shown() -> None:
     assert len(chosen) == 8
     assert chosen[:3] == ["age", "sex", "zip_code"]
     assert '  # "workclass",  #' in text
-    assert '# "zip_code" = "hierarchy.csv"' in text
+    assert '# "zip_code" = { kind = "prefix" }' in text
 
 
 def test_without_telling_names_the_counts_choose() -> None:

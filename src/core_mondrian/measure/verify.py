@@ -1,6 +1,7 @@
 """Recount a released table, by means that share nothing with the engine."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +33,9 @@ from core_mondrian.measure.matches import count_presence, read_cells
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spec import Spec
+
+# Counts of classes by value that are laid out at a time: 128 MiB.
+_MOST_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +126,19 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verificatio
     if spec.unit is not None:
         persons = _count_persons(code_series(frame[spec.unit]).select(kept), keys)
     unread = ClassCounts(rows, np.zeros((rows.size, 0), dtype=np.int64), (), persons)
-    seen: dict[str | None, dict[str, Any]] = {
-        name: _by_value(code_series(frame[name], ordered=True).select(kept), keys)
+    seen = {
+        name: _spread(code_series(frame[name], ordered=True).select(kept), keys)
         for name in spec.sensitive
     }
+    presence = None
     if spec.population is not None:
         chosen = np.arange(n_rows)[kept][first_rows(keys)]
         cells = {
             name: read_cells(frame, names, chosen) for name, names in shown.items()
         }
-        seen[None] = {"by_value": count_presence(cells, rows, spec)}
+        presence = replace(unread, by_value=count_presence(cells, rows, spec))
     results = tuple(
-        _check(model, replace(unread, **_looked_at(model, seen)))
+        _check(model, _looked_at(model, unread, seen, presence))
         for model in spec.models
     )
     return Verification(
@@ -167,12 +172,18 @@ def _are_pseudonyms(series: nw.Series[Any]) -> bool:
 
 
 def _looked_at(
-    model: PrivacyModel, seen: dict[str | None, dict[str, Any]]
-) -> dict[str, Any]:
-    """Return the counts a model looks at: sensitive values, presence, or none."""
-    if model.column is not None or getattr(model, "population", None) is not None:
-        return seen[model.column]
-    return {}
+    model: PrivacyModel,
+    unread: ClassCounts,
+    seen: Mapping[str, "_Spread"],
+    presence: ClassCounts | None,
+) -> Iterator[ClassCounts]:
+    """Return what a model looks at, some classes at a time."""
+    if model.column is not None:
+        yield from seen[model.column].parts(unread)
+    elif presence is not None and getattr(model, "population", None) is not None:
+        yield presence
+    else:
+        yield unread
 
 
 def _frame(
@@ -208,40 +219,83 @@ def _released(columns: Sequence[Coded], allowed: int) -> Flags | slice:
     return ~blank if np.count_nonzero(blank) <= allowed else slice(None)
 
 
-def _check(model: PrivacyModel, classes: ClassCounts) -> ModelResult:
-    rows = classes.rows
-    passes = model.passes(classes)
-    reached = float(model.reached(classes))
-    if passes.all():
-        if not model.holds(classes):
-            raise PrivacyViolation(
-                f"{model.title} fails: the table reaches {reached:.6g}",
-                hint="do not give this table away",
+def _check(model: PrivacyModel, parts: Iterable[ClassCounts]) -> ModelResult:
+    """Raise PrivacyViolation unless all classes pass; return what they reach."""
+    n_classes = n_rows = 0
+    failing: list[Codes] = []
+    reached: list[float] = []
+    holds = True
+    for classes in parts:
+        n_classes += classes.rows.size
+        n_rows += int(classes.rows.sum())
+        failing.append(classes.rows[~model.passes(classes)])
+        reached.append(float(model.reached(classes)))
+        holds = holds and model.holds(classes)
+    few = np.concatenate(failing)
+    if few.size:
+        raise PrivacyViolation(
+            f"{model.title} fails for {few.size} of {n_classes} classes with "
+            f"{int(few.sum())} of {n_rows} rows; "
+            f"the smallest of them has {int(few.min())}",
+            hint="do not give this table away",
+        )
+    worst = min if model.limits().at_least > -math.inf else max
+    if not holds:
+        raise PrivacyViolation(
+            f"{model.title} fails: the table reaches {worst(reached):.6g}",
+            hint="do not give this table away",
+        )
+    return ModelResult(model.title, worst(reached))
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """How many rows of each class have each value, where there are any."""
+
+    owner: Codes
+    """Classes, rising; and of each the values it has, with their rows."""
+    value: Codes
+    counts: Codes
+    table: Codes
+    """Rows of the whole table by value; the last one is missing."""
+    labels: Sequence[object]
+
+    def parts(self, unread: ClassCounts) -> Iterator[ClassCounts]:
+        """Fill in the counts by value of as many classes at a time as fit."""
+        n_classes, n_values = unread.rows.size, self.table.size
+        step = max(1, _MOST_CELLS // n_values)
+        for start in range(0, max(n_classes, 1), step):
+            stop = min(start + step, n_classes)
+            first, last = np.searchsorted(self.owner, [start, stop])
+            chosen = slice(int(first), int(last))
+            by_value = np.zeros((stop - start, n_values), dtype=np.int64)
+            place = self.owner[chosen] - start, self.value[chosen]
+            by_value[place] = self.counts[chosen]
+            persons = unread.persons
+            yield ClassCounts(
+                unread.rows[start:stop],
+                by_value,
+                self.labels,
+                None if persons is None else persons[start:stop],
+                self.table,
             )
-        return ModelResult(model.title, reached)
-    failing = rows[~passes]
-    raise PrivacyViolation(
-        f"{model.title} fails for {failing.size} of {rows.size} classes with "
-        f"{int(failing.sum())} of {int(rows.sum())} rows; "
-        f"the smallest of them has {int(failing.min())}",
-        hint="do not give this table away",
+
+
+def _spread(values: Coded, keys: Coded) -> _Spread:
+    """Count each class by sensitive value; values that no row has are left out."""
+    present = np.bincount(values.codes, minlength=values.n_codes) > 0
+    present[-1] = True  # missing is always the last
+    number = np.cumsum(present) - 1
+    pairs = combine([compress(keys), Coded(values.codes, values.n_codes)])
+    one = first_rows(pairs)
+    labels = [values.labels[i] for i in np.flatnonzero(present[:-1]).tolist()]
+    return _Spread(
+        compress(keys).codes[one],
+        number[values.codes[one]],
+        class_sizes(pairs),
+        np.bincount(number[values.codes], minlength=len(labels) + 1).astype(np.int64),
+        labels,
     )
-
-
-def _by_value(values: Coded, keys: Coded) -> dict[str, Any]:
-    """Count each class (axis 0) by sensitive value (axis 1), missing as the last.
-
-    Returns what ``ClassCounts`` calls these counts and their labels.
-    """
-    classes = compress(keys)
-    pairs = classes.codes * values.n_codes + values.codes
-    cells = classes.n_codes * values.n_codes
-    counts = np.bincount(pairs, minlength=cells).astype(np.int64)
-    by_value: Codes = counts.reshape(classes.n_codes, values.n_codes)
-    seen: Flags = np.asarray(by_value.any(axis=0))
-    seen[-1] = True
-    labels = [values.labels[i] for i in np.flatnonzero(seen[:-1]).tolist()]
-    return {"by_value": by_value[:, seen], "labels": labels}
 
 
 def _count_persons(units: Coded, keys: Coded) -> Codes:

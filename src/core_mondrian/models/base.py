@@ -26,6 +26,10 @@ MissingValues = Literal["value", "ignored"]
 
 # Measures are rounded; a limit is one this share away from itself.
 _ROUNDING = 1e-12
+# Counts from which compiling a measure is quicker than to run it as it is written.
+_MOST_IN_PYTHON = 1 << 17
+# Classes with more values than this hardly ever have the same counts.
+_FEW_VALUES = 64
 
 
 class Limits(NamedTuple):
@@ -144,9 +148,12 @@ class PrivacyModel:
         return self.parameters
 
     def measured(self, classes: ClassCounts) -> Floats:
-        """Return the measure of each class, uncompiled; NaN if it has no value."""
-        if type(self).measure is None:
+        """Return the measure of each class; NaN if it has no value."""
+        measure = type(self).measure
+        if measure is None:
             return np.zeros(classes.rows.size)
+        if classes.by_value.size > _MOST_IN_PYTHON:
+            measure = _compiled(measure)
         # Many classes have the same counts, and a call in Python is slow.
         counts, where = _distinct(classes.by_value)
         parameters = np.array(self.bind(classes.labels), dtype=np.float64)
@@ -158,17 +165,14 @@ class PrivacyModel:
         for i, n in enumerate(rows.tolist()):
             if n:
                 values = np.ascontiguousarray(counts[i])
-                found[i] = self._measure(n, values, table, parameters)
+                found[i] = self._ask(measure, n, values, table, parameters)
         return found[where]
 
-    def _measure(self, *arguments: object) -> float:
-        kind = type(self)
-        if kind.measure is None:
-            return 0.0
+    def _ask(self, measure: Callable[..., float], *arguments: object) -> float:
         try:
-            return float(kind.measure(*arguments))
+            return float(measure(*arguments))
         except Exception as error:
-            name, fault = kind.__name__, type(error).__name__
+            name, fault = type(self).__name__, type(error).__name__
             raise SpecError(f"the measure of {name} raised a {fault}") from error
 
     def passes(self, classes: ClassCounts) -> Flags:
@@ -247,9 +251,17 @@ def _rounded(reached: float, limits: Limits) -> tuple[float, float]:
     )
 
 
+def _compiled(measure: Callable[..., float]) -> Callable[..., float]:
+    """Return a measure as machine code, or as it is if that cannot be had."""
+    from core_mondrian.kernels.rules import PlainMeasure, compile_measure
+
+    compiled: Callable[..., float] = compile_measure(measure)
+    return measure if isinstance(compiled, PlainMeasure) else compiled
+
+
 def _distinct(rows: Counts) -> tuple[Counts, Counts]:
     """Return the distinct rows of a matrix, and which of them each row is."""
-    if rows.shape[0] < 2 or rows.shape[1] == 0:
+    if rows.shape[0] < 2 or not 0 < rows.shape[1] <= _FEW_VALUES:
         return rows, np.arange(rows.shape[0])
     width = rows.itemsize * rows.shape[1]
     packed = np.ascontiguousarray(rows).view(f"V{width}").ravel()
