@@ -203,9 +203,17 @@ class BestOracle:
         is_flat = all(not child.children for child in twig.children)
         return "flat" if is_flat else "tree"
 
+    def worth(self, row: Row) -> int:
+        """How often the loss of a tuple's rows counts."""
+        return row.count * (1 if self.table.worth is None else self.each(row))
+
+    def each(self, row: Row) -> int:
+        assert self.table.worth is not None
+        return int(self.table.worth[row.number])
+
     def loss(self, part: Part) -> float:
         """What all rows of a part lose as one class."""
-        return n_rows(part) * math.fsum(
+        return sum(self.worth(row) for row in part) * math.fsum(
             self.weight_of(info.name)
             * self.column_loss(i, {row.codes[i] for row in part})
             for i, info in enumerate(self.table.columns)
@@ -238,16 +246,16 @@ class BestOracle:
         )
 
     def column_impurity(self, column: int, part: Part) -> float:
-        rows = n_rows(part)
+        rows = sum(self.worth(row) for row in part)
         if self.kind(column) == "number":
             levels = np.repeat(
                 [self.level(column, row.codes[column]) for row in part],
-                [row.count for row in part],
+                [self.worth(row) for row in part],
             )
             return 0.5 * rows * float(np.std(levels)) / LEVELS
         counts: Counter[int] = Counter()
         for row in part:
-            counts[row.codes[column]] += row.count
+            counts[row.codes[column]] += self.worth(row)
         gini = 1.0 - math.fsum((n / rows) ** 2 for n in counts.values())
         if self.kind(column) == "set":
             gini /= max(len(self.domains[column]) - 1, 1)

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -39,6 +39,7 @@ from core_mondrian.frames import (
     row_weights,
 )
 from core_mondrian.measure.concerns import find_concerns
+from core_mondrian.measure.groups import count_groups
 from core_mondrian.measure.verify import verify
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.partition.engine import Grown, grow
@@ -77,13 +78,15 @@ def anonymize(
     spec: Spec,
     *,
     key: bytes | None = None,
+    by: Sequence[str] = (),
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Release[FrameT]:
     """Return ``data`` generalized until every class satisfies ``spec.models``.
 
     ``threads`` and the dataframe library change speed and type, never a cell. ``key``
-    is the secret of the spec's pseudonyms; nothing that is returned holds it.
+    is the secret of the spec's pseudonyms; nothing that is returned holds it. ``by``
+    names columns for `Release.by_group`.
 
     Raises:
         SpecError: the spec names columns the data does not have, or needs a key.
@@ -95,7 +98,7 @@ def anonymize(
     check_key(key, spec.pseudonyms)
     stages = Stages(progress)
     frame, encoded = take_in(data, spec, stages)
-    _check_names(frame, encoded, spec)
+    _check_names(frame, encoded, spec, by)
     hidden = _hide(frame, spec, key)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
     grown = grow(
@@ -114,7 +117,9 @@ def anonymize(
         stricter = _ask_again(spec, encoded.table, grown, recoded)
         if stricter is None:
             raise
-        again = anonymize(data, stricter, key=key, threads=threads, progress=progress)
+        again = anonymize(
+            data, stricter, key=key, by=by, threads=threads, progress=progress
+        )
         return _as_asked(again, spec, grown.budget)
     if spec.unit is not None and spec.unit in spec.removed:
         released = drop_column(released, spec.unit)
@@ -138,13 +143,35 @@ def anonymize(
         budget=grown.budget,
         seconds=stages.seconds,
         beta=grown.beta,
+        balance=grown.balance,
         warnings=concerns,
         # What is as long as the table is let go.
         _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
         _pieces=divided.table,
         _weights=None if weights is None else weigh_tuples(divided, weights),
+        _groups={
+            name: count_groups(frame[name], divided.row_tuple, spec.min_rows)
+            for name in _grouped_by(spec, by)
+        },
         _recoded=replace(recoded, columns={}, suppressed=recoded.suppressed[:0].copy()),
     )
+
+
+def _grouped_by(spec: Spec, by: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that losses are measured by."""
+    asked = [by] if isinstance(by, str) else by
+    equity = [] if spec.equity is None else [spec.equity]
+    return tuple(dict.fromkeys((*asked, *equity)))
+
+
+def _check_groups(frame: nw.DataFrame[Any], spec: Spec, by: Sequence[str]) -> None:
+    named = _grouped_by(spec, by)
+    check_columns(frame, named)
+    if gone := sorted({*spec.removed, *spec.pseudonyms} & set(named)):
+        raise SpecError(
+            f"losses by {list_names(gone)}, which are not released as they are",
+            hint="name a column of groups, such as sex",
+        )
 
 
 def check_threads(threads: int | None) -> None:
@@ -237,8 +264,11 @@ def _hide(
     }
 
 
-def _check_names(frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec) -> None:
+def _check_names(
+    frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec, by: Sequence[str]
+) -> None:
     """Refuse new columns that are called like others, before the long work."""
+    _check_groups(frame, spec, by)
     numbers = [item.name for item in encoded.table.columns if item.kind == "number"]
     added = [new for name in numbers for new in spec.bounds_of(name)]
     added += [] if spec.class_id is None else [spec.class_id]

@@ -24,6 +24,11 @@ class BestPolicy:
     price: float = 1.0
     """What a suppressed cell costs, where 1 is a cell that shows nothing. A row is
     suppressed, within the budget, only if that is cheaper than to release it."""
+    equity: str | None = None
+    """The column whose groups should lose about as much as each other."""
+    equity_bound: float | None = None
+    """How much the worst of them may lose, as a multiple of what all rows lose without
+    ``equity``; None: as long as it gains more than the others lose."""
 
     @property
     def name(self) -> str:
@@ -39,6 +44,13 @@ class BestPolicy:
             raise SpecError("best.beta lies between 0 and 1000")
         if not (_is_number(self.price) and 0 < self.price <= 1000):
             raise SpecError("best.price lies above 0, up to 1000")
+        if self.equity is not None and not isinstance(self.equity, str):
+            raise SpecError("best.equity is the name of a column")
+        bound = self.equity_bound
+        if bound is not None and not (_is_number(bound) and bound > 0):
+            raise SpecError("best.equity_bound lies above 0")
+        if bound is not None and self.equity is None:
+            raise SpecError("best.equity_bound needs best.equity, a column")
 
 
 def _is_number(value: object) -> bool:

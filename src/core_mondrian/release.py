@@ -1,6 +1,7 @@
 """Release: what is given back, and the evidence that goes with it."""
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 from core_mondrian import __version__
 from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.encode.table import EncodedTable
+from core_mondrian.errors import SpecError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.concerns import Concern
+from core_mondrian.measure.groups import GroupCounts, GroupMeasures, measure_groups
 from core_mondrian.measure.quality import Shortfall, check, score
 from core_mondrian.measure.savings import Saving, find_savings
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
+from core_mondrian.partition.equity import Balance
 from core_mondrian.partition.funnel import Funnel
 from core_mondrian.recode import Recoded, release_digest
 from core_mondrian.spec import Spec
@@ -50,6 +54,9 @@ class Release(Generic[FrameT]):
     """CPU seconds of each stage."""
     beta: float | None
     """Policy `best`: the weight of impurity next to loss, given or chosen."""
+    balance: Balance | None
+    """Policy `best` with ``equity``: what the worst group loses, and what that costs.
+    """
     warnings: tuple[Concern, ...]
     """What columns that pass through may give away; also those that are accepted."""
     _encoded: Encoded = field(repr=False)
@@ -58,6 +65,7 @@ class Release(Generic[FrameT]):
     _recoded: Recoded = field(repr=False)
     _weights: NDArray[np.float64] | None = field(default=None, repr=False)
     """Of each tuple, what its rows weigh."""
+    _groups: Mapping[str, GroupCounts] = field(default_factory=dict, repr=False)
 
     @property
     def n_tuples(self) -> int:
@@ -87,6 +95,24 @@ class Release(Generic[FrameT]):
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""
         return self._measures
+
+    def by_group(self, column: str) -> tuple[GroupMeasures, ...]:
+        """Return what each group of a column lost, those of most rows first.
+
+        The column is one of ``by`` that `anonymize` was given, or that of ``equity``.
+        Groups of fewer rows than a class needs are not told apart.
+
+        Raises:
+            SpecError: the release was made without that column.
+        """
+        counted = self._groups.get(column)
+        if counted is None:
+            raise SpecError(
+                f"the rows were not counted by column {column!r}",
+                hint=f"anonymize(data, spec, by=[{column!r}])",
+            )
+        classes = self._recoded.classes
+        return measure_groups(self._pieces, classes, self.spec, counted)
 
     def savings(self) -> tuple[Saving, ...]:
         """Return what hierarchies would have saved in the same classes."""
@@ -137,6 +163,7 @@ class Release(Generic[FrameT]):
                 "release": self.digest,
             },
             "search": None if self.beta is None else {"beta": self.beta},
+            "equity": None if self.balance is None else self.balance.to_json(),
             "funnel": self.funnel.to_json(),
             "versions": {
                 "core-mondrian": __version__,

@@ -60,6 +60,8 @@ TOLD: Final = {
     "best.disjoint": "Keep the boxes of classes disjoint.",
     "best.beta": "Weight of impurity next to loss, 0 to 1000; else the data chooses.",
     "best.price": "What a suppressed cell costs, where 1 is a cell that shows nothing.",
+    "best.equity": "Column whose groups should lose about as much as each other.",
+    "best.equity_bound": "How much the worst group may lose, as a multiple of all.",
     "paper.cut_points": "Where numbers may be cut.",
     "paper.bin_edges_above": "Bin edges from this share of all rows on.",
     "paper.max_bin_edges": "Edges proposed per histogram.",

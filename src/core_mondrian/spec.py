@@ -146,10 +146,22 @@ class Spec:
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
+    def equity(self) -> str | None:
+        """The column whose groups should lose about as much as each other."""
+        return self.policy.equity if isinstance(self.policy, BestPolicy) else None
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Columns that tuples are counted by, next to the quasi-identifiers."""
+        if self.equity is None or self.equity in self.quasi_identifiers:
+            return self.sensitive
+        return tuple(dict.fromkeys((*self.sensitive, self.equity)))
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Every column the spec names."""
         weight = () if self.weight is None else (self.weight,)
-        named = (*self.quasi_identifiers, *self.sensitive, *self.removed)
+        named = (*self.quasi_identifiers, *self.counted, *self.removed)
         return tuple(dict.fromkeys((*named, *self.pseudonyms, *weight, *self.accept)))
 
     @property
@@ -296,6 +308,11 @@ def _check_columns(spec: Spec) -> None:
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
+    if spec.equity in (*spec.removed, *spec.pseudonyms):
+        raise SpecError(
+            f"best.equity is {spec.equity!r}, which is not released as it is",
+            key=("best", "equity"),
+        )
     known = {*spec.quasi_identifiers, *spec.removed}
     if gone := sorted(set(spec.accept) & known):
         raise SpecError(
@@ -341,6 +358,7 @@ def _check_population(spec: Spec) -> None:
         "a unit": spec.unit is not None,
         "a suppression budget": spec.suppress not in (None, *_NO_SUPPRESSION),
         "missing = 'pattern'": spec.missing == "pattern",
+        "best.equity": spec.equity is not None,
         "numbers as mean, median, midpoint or sample": any(
             spec.format_of(name) not in _RANGES for name in spec.quasi_identifiers
         ),

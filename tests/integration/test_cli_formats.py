@@ -215,3 +215,26 @@ def test_advise_understands_formats(cli: Command, source: Path) -> None:
     done = cli("advise", source, "--qid", "i8", "--numbers", "bounds", "--nice")
 
     assert done.code == 0, done.err
+
+
+def test_losses_by_group_are_shown_and_rare_groups_are_not_named(
+    cli: Command, tmp_path: Path
+) -> None:
+    rows = range(120)
+    group = [CANARY if i < 2 else "ab"[i % 3 == 0] for i in rows]
+    table = pa.table({"age": [i % 40 for i in rows], "group": group})
+    pa_csv.write_csv(table, tmp_path / "in.csv")
+    asked = ("in.csv", "out.csv", "--qid", "age", "--k", 3)
+
+    shown = cli("anonymize", *asked, "--by", "group")
+    fair = cli("anonymize", *asked, "--equity", "group", "--json", "--overwrite")
+
+    assert shown.code == fair.code == 0
+    assert "others" in shown.err
+    assert "times all" in shown.err
+    assert "the worst group loses" in fair.err
+    told = json.loads(fair.out)
+    assert {one["group"] for one in told["groups"]["group"]} == {"a", "b", "others"}
+    assert told["equity"]["column"] == "group"
+    refused = cli("anonymize", *asked, "--by", "nobody", "--overwrite")
+    assert refused.code == 2

@@ -15,8 +15,10 @@ import typer
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
+    from core_mondrian.measure.groups import GroupMeasures
     from core_mondrian.measure.utility import Measures
     from core_mondrian.measure.verify import Verification
+    from core_mondrian.partition.equity import Balance
     from core_mondrian.release import Release
     from core_mondrian.spec import Spec
 
@@ -132,6 +134,22 @@ def anonymize_file(
             "--disjoint", help="Policy best: classes that do not overlap; loses more."
         ),
     ] = False,
+    equity: Annotated[
+        str | None,
+        typer.Option(
+            "--equity",
+            metavar="COLUMN",
+            help="Policy best: groups that should lose about as much as each other.",
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Show what each group lost, by its name. Repeat for more.",
+        ),
+    ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
@@ -263,7 +281,8 @@ def anonymize_file(
     """Write an anonymized copy of SOURCE to TARGET.
 
     TARGET is written only after the release has passed verification. Options override
-    the spec. No value of the table is ever printed.
+    the spec. No value of the table is ever printed, but for the groups of --by and
+    --equity: those that more rows have than a class needs.
     """
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
@@ -274,10 +293,15 @@ def anonymize_file(
     _check_formats(spec, target, suppressed_file)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
     _check_targets(source, files, overwrite=overwrite)
-    release, schema = _anonymize(source, spec, key, threads)
+    release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
+    groups = _groups(release, by or []) if measures else {}
     manifest = _finite(release.manifest())
     report = manifest if found is None else {**manifest, "measures": found.to_json()}
+    if groups:
+        report["groups"] = {
+            name: [one.to_json() for one in lost] for name, lost in groups.items()
+        }
     output = json.dumps(_finite(report), ensure_ascii=False) if as_json else None
     tables = dict(zip(files, (release.data, release.suppressed), strict=False))
     _write(tables, target, schema, manifest, overwrite=overwrite)
@@ -285,6 +309,8 @@ def anonymize_file(
         if output is not None:
             typer.echo(output)
         _summarize(release, found)
+        for name, lost in groups.items():
+            _tell_groups(name, lost)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
         if suppressed_file is not None:
@@ -332,7 +358,11 @@ def model_tables(
 
 def spec_of(options: Mapping[str, Any]) -> "Spec":
     """Return what the options of a command ask for, by their names above."""
-    best = {"effort": options["effort"], "disjoint": options["disjoint"] or None}
+    best = {
+        "effort": options["effort"],
+        "disjoint": options["disjoint"] or None,
+        "equity": options.get("equity"),
+    }
     weights = (_split_weight(text) for text in options["weights"] or [])
     same = (
         *("quasi_identifiers", "identifiers", "unit", "k", "policy", "missing"),
@@ -444,7 +474,7 @@ def _check_targets(source: Path, files: list[Path], *, overwrite: bool) -> None:
 
 
 def _anonymize(
-    source: Path, spec: "Spec", key: bytes | None, threads: int | None
+    source: Path, spec: "Spec", key: bytes | None, threads: int | None, by: list[str]
 ) -> tuple["Release[Any]", Any]:
     from core_mondrian.files.kinds import source_schema
     from core_mondrian.files.read import read_table
@@ -456,7 +486,9 @@ def _anonymize(
 
     tell_compiling(spec)
     with show_progress() as progress:
-        release = anonymize(table, spec, key=key, threads=threads, progress=progress)
+        release = anonymize(
+            table, spec, key=key, by=by, threads=threads, progress=progress
+        )
     return release, source_schema(table)
 
 
@@ -546,6 +578,8 @@ def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     tell_verification(release.verification)
     if measures is not None:
         console.print(_loss_table(measures))
+    if release.balance is not None:
+        console.print(f"equity      {_balance_text(release.balance)}", soft_wrap=True)
     console.print(f"digest      {release.digest}", soft_wrap=True)
     for concern in release.warnings:
         if not concern.accepted:
@@ -577,6 +611,44 @@ def tell_verification(found: "Verification") -> None:
             f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"
         )
         typer.echo(f"verified    {model.name} (reached {reached})", err=True)
+
+
+def _groups(
+    release: "Release[Any]", by: list[str]
+) -> "dict[str, tuple[GroupMeasures, ...]]":
+    equity = release.spec.equity
+    names = dict.fromkeys((*by, *([] if equity is None else [equity])))
+    return {name: release.by_group(name) for name in names}
+
+
+def _balance_text(balance: "Balance") -> str:
+    """Return what equity did, and what it cost."""
+    text = (
+        f"the worst group loses {balance.worst:.4f} (was {balance.worst_before:.4f}), "
+        f"all rows {balance.loss:.4f} (was {balance.loss_before:.4f})"
+    )
+    if balance.is_reached:
+        return text
+    asked = (balance.bound or 0.0) * balance.loss_before
+    return f"{text}; the bound of {asked:.4f} was NOT reached"
+
+
+def _tell_groups(name: str, groups: "tuple[GroupMeasures, ...]") -> None:
+    """Show on stderr what each group lost."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="lost by group", box=None)
+    table.add_column(printable(name))
+    for title in ("rows", "suppressed", "NCP", "times all"):
+        table.add_column(title, justify="right")
+    for one in groups:
+        table.add_row(
+            *(printable(one.group), str(one.n_rows), f"{one.share_suppressed:.2%}"),
+            f"{one.loss:.4f}",
+            "-" if one.ratio is None else f"{one.ratio:.2f}",
+        )
+    Console(stderr=True, markup=False, highlight=False).print(table)
 
 
 def _loss_table(measures: "Measures") -> Any:  # noqa: ANN401  # a rich table

@@ -92,7 +92,7 @@ def encode(
         for name, ranked in columns.items()
     ]
     blanked = [x.is_blanked[:n_rows] for x in coded if x.is_blanked is not None]
-    ranked = [encode_sensitive(arrow_column(frame, n), n) for n in spec.sensitive]
+    ranked = [encode_sensitive(arrow_column(frame, n), n) for n in spec.counted]
     codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in ranked]
     population = None
     if others is not None:

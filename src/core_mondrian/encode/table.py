@@ -35,7 +35,10 @@ class EncodedColumn:
 
 @dataclass(frozen=True, slots=True)
 class SensitiveColumn:
-    """One sensitive column: codes are ranks; code ``n_values - 1`` is missing."""
+    """A column that tuples are also counted by, sensitive or of groups.
+
+    Codes are ranks; code ``n_values - 1`` is missing.
+    """
 
     name: str
     n_values: int
@@ -61,6 +64,8 @@ class EncodedTable:
     present: int | None = None
     """Which sensitive column says whether a tuple is of the table itself or of the
     rest of its population; None: there is no population."""
+    worth: NDArray[np.int32] | None = None
+    """How often the loss of one row of each tuple counts; None: once."""
 
     @property
     def n_tuples(self) -> int:

@@ -27,7 +27,7 @@ from core_mondrian.kernels.layout import (
     Models,
     Space,
 )
-from core_mondrian.kernels.losses import class_loss
+from core_mondrian.kernels.losses import class_loss, worth_between
 from core_mondrian.kernels.nodes import add_node
 
 # Cuts tried out times columns: the more columns, the dearer each trial.
@@ -121,7 +121,8 @@ def greedy_loss(
         if rows >= 2 * least and stop - start > 1:
             best = find_cuts(space, aims, models, finder, start, stop, rows, weight)
         if best < 0:
-            total += rows * class_loss(space.records, aims, finder, start, stop, -1)
+            worth = worth_between(space.records, aims, start, stop, rows)
+            total += worth * class_loss(space.records, aims, finder, start, stop, -1)
         else:
             left = finder.found[best].rows
             if weight == 0.0 and left < 2 * least and rows - left < 2 * least:

@@ -118,7 +118,7 @@ def borrow_space(space: Space) -> Space:
         borrowed(space.ordered),
         borrowed(space.candidates),
         borrowed(space.codes),
-        borrowed(space.rows),
+        borrowed(space.worth),
     )
 
 
@@ -131,6 +131,7 @@ def borrow_aims(aims: Aims) -> Aims:
         borrowed(aims.levels),
         borrowed(aims.shares),
         borrowed(aims.nodes),
+        borrowed(aims.worth),
     )
 
 

@@ -21,6 +21,7 @@ from core_mondrian.kernels.groups import (
     group_records,
     load_pairs,
     order_by_rows,
+    weigh_groups,
 )
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
@@ -38,6 +39,8 @@ from core_mondrian.kernels.losses import (
     NOTHING_LOW,
     box_loss,
     lowest_node,
+    worth_between,
+    worth_of,
 )
 from core_mondrian.kernels.rules import (
     add_record,
@@ -58,8 +61,10 @@ def list_prefixes(
     """List the cuts between neighbouring groups that leave both sides enough rows."""
     n = 3 * start
     left = np.int64(0)
+    worth = np.int64(0)
     for group in range(start, start + n_groups - 1):
         left += space.groups[group].rows
+        worth += space.groups[group].worth
         if left < models.min_rows:
             continue
         if rows - left < models.min_rows:
@@ -67,6 +72,7 @@ def list_prefixes(
         space.candidates[n].first = start
         space.candidates[n].last = group + 1
         space.candidates[n].rows = left
+        space.candidates[n].worth = worth
         space.candidates[n].loss = 0.0
         n += 1
     return n
@@ -74,14 +80,20 @@ def list_prefixes(
 
 @kernel
 def add_range(
-    space: Space, models: Models, n: int, first: int, last: int, left: int, rows: int
+    space: Space, models: Models, n: int, first: int, last: int, rows: int
 ) -> int:
     """List one range of groups against the rest, if both sides have enough rows."""
+    left = np.int64(0)
+    worth = np.int64(0)
+    for group in range(first, last):
+        left += space.groups[group].rows
+        worth += space.groups[group].worth
     if left < models.min_rows or rows - left < models.min_rows:
         return n
     space.candidates[n].first = first
     space.candidates[n].last = last
     space.candidates[n].rows = left
+    space.candidates[n].worth = worth
     space.candidates[n].loss = 0.0
     return n + 1
 
@@ -99,9 +111,7 @@ def list_nodes(
     """List every value, and every hierarchy node, against the rest."""
     n = 3 * start
     for group in range(start, start + n_groups):
-        n = add_range(
-            space, models, n, group, group + 1, space.groups[group].rows, rows
-        )
+        n = add_range(space, models, n, group, group + 1, rows)
     if aims.info[column].kind != NODE_SHARE:
         return n
     # Neighbours meet in exactly the nodes under which there are several values. Those
@@ -119,22 +129,19 @@ def list_nodes(
         space.ranks[n_open] = node
         n_open += 1
         first = group
-        left = space.groups[group].rows
         while first > start and space.groups[first - 1].code >= aims.nodes[node].low:
             first -= 1
-            left += space.groups[first].rows
         last = group + 1
         while last < stop and space.groups[last].code <= aims.nodes[node].high:
-            left += space.groups[last].rows
             last += 1
-        n = add_range(space, models, n, first, last, left, rows)
+        n = add_range(space, models, n, first, last, rows)
     return n
 
 
 @kernel
 def add_box_losses(
     space: Space, aims: Aims, column: int, start: int, n_groups: int, last: int,
-    rows: int,
+    worth: int,
 ) -> None:  # fmt: skip
     """Add to each candidate what its sides' boxes lose in ``column``."""
     groups = space.groups
@@ -158,9 +165,9 @@ def add_box_losses(
         if done < stop:
             rest_low = min(rest_low, groups[done].low_after)
             rest_high = max(rest_high, groups[done].high_after)
-        left = space.candidates[i].rows
+        left = space.candidates[i].worth
         space.candidates[i].loss += left * box_loss(aims, column, low, high) + (
-            rows - left
+            worth - left
         ) * box_loss(aims, column, rest_low, rest_high)
 
 
@@ -182,7 +189,7 @@ def add_count_losses(
     column: int,
     start: int,
     last: int,
-    rows: int,
+    worth: int,
     beta: float,
 ) -> None:
     """Add what the sides lose by counts: Gini impurity, and distinct values of sets."""
@@ -211,7 +218,7 @@ def add_count_losses(
         for group in range(done, candidates[i].last):
             for j in range(groups[group].begin, groups[group].end):
                 code = offset + space.codes[j]
-                n = np.int64(space.rows[j])
+                n = np.int64(space.worth[j])
                 here = finder.side[code]
                 there = finder.counts[code] - here
                 left_squares += n * (2 * here + n)
@@ -220,28 +227,28 @@ def add_count_losses(
                 rest_distinct -= there == n
                 finder.side[code] = here + n
         done = candidates[i].last
-        left = candidates[i].rows
-        rest = rows - left
+        left = candidates[i].worth
+        rest = worth - left
         if is_set:
             candidates[i].loss += unit * (
                 left * (left_distinct - 1) + rest * (rest_distinct - 1)
             )
         if beta > 0.0:
             candidates[i].loss += impurity * (
-                rows - left_squares / left - rest_squares / rest
+                worth - left_squares / left - rest_squares / rest
             )
     if first >= 0:
         clear_side(space, finder, offset, first, done)
 
 
 @kernel
-def spread(rows: int, levels: int, level_squares: int) -> float:
-    """Return rows times the standard deviation of the levels."""
-    mean = levels / rows
-    variance = level_squares / rows - mean * mean
+def spread(worth: int, levels: int, level_squares: int) -> float:
+    """Return the standard deviation of the levels, times what their rows are worth."""
+    mean = levels / worth
+    variance = level_squares / worth - mean * mean
     if variance <= 0.0:
         return 0.0
-    return rows * np.sqrt(variance)
+    return worth * np.sqrt(variance)
 
 
 @kernel
@@ -252,7 +259,7 @@ def add_spread_losses(
     column: int,
     start: int,
     last: int,
-    rows: int,
+    worth: int,
     beta: float,
 ) -> None:
     """Add half the standard deviation of a number on either side."""
@@ -273,16 +280,16 @@ def add_spread_losses(
         for group in range(done, candidates[i].last):
             for j in range(groups[group].begin, groups[group].end):
                 level = aims.levels[offset + space.codes[j]]
-                product = level * space.rows[j]
+                product = level * space.worth[j]
                 levels += product
                 squares += level * product
         done = candidates[i].last
-        left = candidates[i].rows
+        left = candidates[i].worth
         rest_levels = finder.totals[column].levels - levels
         rest_squares = finder.totals[column].level_squares - squares
         candidates[i].loss += impurity * (
             spread(left, levels, squares)
-            + spread(rows - left, rest_levels, rest_squares)
+            + spread(worth - left, rest_levels, rest_squares)
         )
 
 
@@ -350,6 +357,7 @@ def score_candidates(
     n_groups: int,
     last: int,
     rows: int,
+    worth: int,
     n_active: int,
     beta: float,
     by_rows: bool,
@@ -358,15 +366,15 @@ def score_candidates(
     for i in range(n_active):
         other = finder.active[i]
         kind = aims.info[other].kind
-        load_pairs(space, finder, column, other, start, stop, n_groups)
+        load_pairs(space, aims, finder, column, other, start, stop, n_groups)
         if kind != VALUE_SET:
             bound_groups(space, start, n_groups)
-            add_box_losses(space, aims, other, start, n_groups, last, rows)
+            add_box_losses(space, aims, other, start, n_groups, last, worth)
         if kind == RANGE:
             if beta > 0.0:
-                add_spread_losses(space, aims, finder, other, start, last, rows, beta)
+                add_spread_losses(space, aims, finder, other, start, last, worth, beta)
         elif kind == VALUE_SET or beta > 0.0:
-            add_count_losses(space, aims, finder, other, start, last, rows, beta)
+            add_count_losses(space, aims, finder, other, start, last, worth, beta)
     keep_best(space, models, finder, aims.info.size, column, start, last, rows, by_rows)
 
 
@@ -379,16 +387,14 @@ def sum_up(
     start: int,
     stop: int,
     beta: float,
+    worth: int,
 ) -> tuple[int, float]:
     """Fill box, sums and active columns; return how many are active, and the loss.
 
-    The loss is that of the partition as a class, times its rows, with the impurity.
+    The loss is that of the partition as a class, with the impurity, times what its
+    rows are worth.
     """
     records = space.records
-    rows_at = records.shape[1] - 2
-    rows = np.int64(0)
-    for i in range(start, stop):
-        rows += records[i, rows_at]
     n_active = 0
     loss = 0.0
     for column in range(aims.info.size):
@@ -401,30 +407,30 @@ def sum_up(
         n_active += 1
         kind = aims.info[column].kind
         if kind == RANGE:
-            loss += rows * box_loss(aims, column, low, high)
+            loss += worth * box_loss(aims, column, low, high)
             if beta > 0.0:
                 offset = aims.info[column].value_offset
                 levels = np.int64(0)
                 squares = np.int64(0)
                 for i in range(start, stop):
                     level = aims.levels[offset + records[i, column]]
-                    product = level * records[i, rows_at]
+                    product = level * worth_of(aims, records[i])
                     levels += product
                     squares += level * product
                 total.levels = levels
                 total.level_squares = squares
                 impurity = beta * aims.info[column].impurity
-                loss += impurity * spread(rows, levels, squares)
+                loss += impurity * spread(worth, levels, squares)
             continue
         if kind != VALUE_SET:
-            loss += rows * box_loss(aims, column, low, high)
+            loss += worth * box_loss(aims, column, low, high)
         if kind == VALUE_SET or beta > 0.0:
             offset = aims.info[column].count_offset
             squares = np.int64(0)
             n_distinct = 0
             for i in range(start, stop):
                 code = offset + records[i, column]
-                n = np.int64(records[i, rows_at])
+                n = worth_of(aims, records[i])
                 here = finder.counts[code]
                 n_distinct += here == 0
                 squares += n * (2 * here + n)
@@ -432,10 +438,10 @@ def sum_up(
             total.squares = squares
             total.n_distinct = n_distinct
             if kind == VALUE_SET:
-                loss += aims.info[column].unit * rows * (n_distinct - 1)
+                loss += aims.info[column].unit * worth * (n_distinct - 1)
             if beta > 0.0:
                 impurity = beta * aims.info[column].impurity
-                loss += impurity * (rows - squares / rows)
+                loss += impurity * (worth - squares / worth)
     if models.has_rules:
         clear(finder.all_counts, models)
         for i in range(start, stop):
@@ -483,13 +489,15 @@ def find_exact_cuts(
     aims = borrow_aims(aims)
     models = borrow_models(models)
     finder = borrow_finder(finder)
-    n_active, whole = sum_up(space, aims, models, finder, start, stop, beta)
+    worth = worth_between(space.records, aims, start, stop, rows)
+    n_active, whole = sum_up(space, aims, models, finder, start, stop, beta, worth)
     for column in range(aims.info.size):
         finder.found[column].rows = 0
     best = -1
     for i in range(n_active):
         column = finder.active[i]
         n_groups = group_records(space, finder, column, start, stop)
+        weigh_groups(space, aims, start, n_groups)
         kind = aims.info[column].kind
         if kind == RANGE:
             last = list_prefixes(space, models, start, n_groups, rows)
@@ -498,7 +506,7 @@ def find_exact_cuts(
         if last > 3 * start:
             score_candidates(
                 space, aims, models, finder, column, start, stop, n_groups, last, rows,
-                n_active, beta, False,
+                worth, n_active, beta, False,
             )  # fmt: skip
         if kind == VALUE_SET and n_groups > 3:
             order_by_rows(space, start, n_groups)
@@ -506,7 +514,7 @@ def find_exact_cuts(
             if last > 3 * start:
                 score_candidates(
                     space, aims, models, finder, column, start, stop, n_groups, last,
-                    rows, n_active, beta, True,
+                    rows, worth, n_active, beta, True,
                 )  # fmt: skip
         found = finder.found[column]
         if found.rows == 0:

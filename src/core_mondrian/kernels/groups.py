@@ -3,8 +3,8 @@
 import numpy as np
 
 from core_mondrian.kernels.jit import kernel
-from core_mondrian.kernels.layout import Codes, Fields, Finder, Space
-from core_mondrian.kernels.losses import NOTHING_HIGH, NOTHING_LOW
+from core_mondrian.kernels.layout import Aims, Codes, Fields, Finder, Space
+from core_mondrian.kernels.losses import NOTHING_HIGH, NOTHING_LOW, worth_of
 from core_mondrian.kernels.runs import sort_keys
 
 
@@ -83,12 +83,28 @@ def group_records(
 
 
 @kernel
+def weigh_groups(space: Space, aims: Aims, start: int, n_groups: int) -> None:
+    """Fill what the rows of each group are worth."""
+    groups = space.groups
+    for group in range(start, start + n_groups):
+        groups[group].worth = groups[group].rows
+        if aims.worth.size == 0:
+            continue
+        worth = np.int64(0)
+        first = groups[group].first
+        for i in range(first, first + groups[group].n):
+            worth += worth_of(aims, space.records[space.keys[i]])
+        groups[group].worth = worth
+
+
+@kernel
 def copy_group(source: Fields, i: int, target: Fields, j: int) -> None:
     """Write ``source[i]`` over ``target[j]``."""
     target[j].code = source[i].code
     target[j].first = source[i].first
     target[j].n = source[i].n
     target[j].rows = source[i].rows
+    target[j].worth = source[i].worth
 
 
 @kernel
@@ -107,6 +123,7 @@ def order_by_rows(space: Space, start: int, n_groups: int) -> None:
 @kernel
 def load_pairs(
     space: Space,
+    aims: Aims,
     finder: Finder,
     column: int,
     other: int,
@@ -114,20 +131,19 @@ def load_pairs(
     stop: int,
     n_groups: int,
 ) -> None:
-    """Fill the codes of ``other`` in each group of ``column``, with their rows.
+    """Fill the codes of ``other`` in each group of ``column``, and what they are worth.
 
     Where two columns have few values, equal pairs are counted first: then what follows
     costs as much as there are pairs, however many records there are.
     """
     records = space.records
-    rows_at = records.shape[1] - 2
     groups = space.groups
     if column == other:
         for group in range(start, start + n_groups):
             groups[group].begin = group
             groups[group].end = group + 1
             space.codes[group] = groups[group].code
-            space.rows[group] = groups[group].rows
+            space.worth[group] = groups[group].worth
         return
     low = finder.totals[column].low
     other_low = finder.totals[other].low
@@ -137,7 +153,7 @@ def load_pairs(
         for i in range(start, stop):
             record = space.keys[i]
             space.codes[i] = records[record, other]
-            space.rows[i] = records[record, rows_at]
+            space.worth[i] = worth_of(aims, records[record])
         for group in range(start, start + n_groups):
             groups[group].begin = groups[group].first
             groups[group].end = groups[group].first + groups[group].n
@@ -145,7 +161,7 @@ def load_pairs(
     joint = finder.joint
     for i in range(start, stop):
         pair = span * (records[i, column] - low) + records[i, other] - other_low
-        joint[pair] += records[i, rows_at]
+        joint[pair] += worth_of(aims, records[i])
     place = start
     for group in range(start, start + n_groups):
         groups[group].begin = place
@@ -153,7 +169,7 @@ def load_pairs(
         for code in range(span):
             if joint[first + code]:
                 space.codes[place] = other_low + code
-                space.rows[place] = joint[first + code]
+                space.worth[place] = joint[first + code]
                 joint[first + code] = 0
                 place += 1
         groups[group].end = place

@@ -63,13 +63,13 @@ AIM = _fields(
 )
 AIM_NODE = _fields(float64="share", int32="low high first n_children")
 GROUP = _fields(
-    int64="rows",
+    int64="rows worth",
     int32="code first n begin end low high low_before high_before low_after high_after",
 )
-CANDIDATE = _fields(float64="loss", int64="rows", int32="first last")
+CANDIDATE = _fields(float64="loss", int64="rows worth", int32="first last")
 FOUND = _fields(float64="loss gain", int64="rows side", int32="first last by_rows")
 SEGMENT = _fields(int64="rows", int32="start stop node")
-POOLED_CLASS = _fields(float64="loss", int64="rows", int32="head n tried changed")
+POOLED_CLASS = _fields(float64="loss", int64="rows worth", int32="head n tried changed")
 NEAR = _fields(float64="extra", int64="number")
 TOTAL = _fields(int64="squares levels level_squares", int32="low high n_distinct")
 PROPOSAL = _fields(float64="score", int64="column at variant loss")
@@ -177,12 +177,16 @@ class Space(NamedTuple):
     candidates: Fields
     """The cuts of one column, 3 places per record."""
     codes: Codes
-    rows: Codes
-    """Another column's codes and their rows, group after group."""
+    worth: Codes
+    """Another column's codes and what their rows are worth, group after group."""
 
 
 class Aims(NamedTuple):
-    """What the policy `best` minimizes: the loss of each column, as it is released."""
+    """What the policy `best` minimizes: the loss of each column, as it is released.
+
+    The loss of a row counts as often as the row is worth; all rows together are worth
+    less than 2**31, like rows themselves.
+    """
 
     info: Fields
     positions: Floats
@@ -194,6 +198,8 @@ class Aims(NamedTuple):
     """Categories: the loss of each pair of lowest and highest code."""
     nodes: Fields
     """Nodes of all hierarchies, one after the other."""
+    worth: Codes
+    """What one row of each tuple is worth; empty: 1 each."""
 
 
 class Finder(NamedTuple):

@@ -17,6 +17,26 @@ def n_words(n_codes: int) -> int:
 
 
 @kernel
+def worth_of(aims: Aims, record: Codes) -> int:
+    """Return how often the loss of a record's rows counts."""
+    rows = np.int64(record[record.size - 2])
+    if aims.worth.size == 0:
+        return rows
+    return rows * aims.worth[record[record.size - 1]]
+
+
+@kernel
+def worth_between(records: Codes, aims: Aims, start: int, stop: int, rows: int) -> int:
+    """Return what records are worth that have ``rows`` rows."""
+    if aims.worth.size == 0:
+        return np.int64(rows)
+    worth = np.int64(0)
+    for i in range(start, stop):
+        worth += worth_of(aims, records[i])
+    return worth
+
+
+@kernel
 def lowest_node(aims: Aims, column: int, low: int, high: int) -> int:
     """Return the lowest hierarchy node that covers both codes."""
     first = aims.info[column].node_offset

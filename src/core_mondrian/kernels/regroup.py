@@ -33,6 +33,8 @@ from core_mondrian.kernels.losses import (
     box_loss,
     class_loss,
     n_words,
+    worth_between,
+    worth_of,
 )
 from core_mondrian.kernels.rules import add_record, change_counts, clear, rules_admit
 from core_mondrian.kernels.solve import solve_main
@@ -198,13 +200,15 @@ def best_target(
     """
     best = -1
     least = saved
+    n = np.int64(pool.records[record, pool.records.shape[1] - 2])
+    more = worth_of(aims, pool.records[record]) // n * taken
     for number in range(n_classes):
-        rows = pool.classes[number].rows
-        if number == source or rows == 0:
+        if number == source or pool.classes[number].rows == 0:
             continue
-        own = rows * pool.classes[number].loss
-        loss = loss_with(pool, aims, number, record, (least + own) / (rows + taken))
-        extra = (rows + taken) * loss - own
+        worth = pool.classes[number].worth
+        own = worth * pool.classes[number].loss
+        loss = loss_with(pool, aims, number, record, (least + own) / (worth + more))
+        extra = (worth + more) * loss - own
         if extra < least and rules_admit_change(
             pool, models, finder, aims.info.size, number, record, taken
         ):
@@ -239,13 +243,14 @@ def move_records(
         while i >= 0 and classes[a].rows > models.min_rows:
             following = pool.next[i]
             n = np.int64(pool.records[i, rows_at])
-            rows = classes[a].rows
-            taken = min(n, rows - models.min_rows)
-            saved = taken * classes[a].loss
+            worth = classes[a].worth
+            taken = min(n, classes[a].rows - models.min_rows)
+            less = worth_of(aims, pool.records[i]) // n * taken
+            saved = less * classes[a].loss
             if taken == n:
                 without = loss_without(pool, aims, a, i)
-                saved = rows * classes[a].loss - (rows - n) * without
-            saved -= ROUNDING * rows * classes[a].loss
+                saved = worth * classes[a].loss - (worth - less) * without
+            saved -= ROUNDING * worth * classes[a].loss
             target = -1
             if (taken == n or free >= 0) and rules_admit_change(
                 pool, models, finder, aims.info.size, a, i, -taken
@@ -276,8 +281,10 @@ def move_records(
             classes[target].head = moved
             classes[target].n += 1
             classes[target].rows += taken
+            classes[target].worth += less
             classes[target].changed = clock
             classes[a].rows -= taken
+            classes[a].worth -= less
             classes[a].changed = clock
             classes[a].loss = bound_class(pool, aims, a, -1)
             classes[target].loss = bound_class(pool, aims, target, -1)
@@ -290,16 +297,16 @@ def find_nearest(pool: Pool, aims: Aims, a: int, n_classes: int, width: int) -> 
     """Fill ``near`` with the classes whose union with ``a`` loses least; count them."""
     near = pool.near
     n = 0
-    own = pool.classes[a].rows * pool.classes[a].loss
+    own = pool.classes[a].worth * pool.classes[a].loss
     for b in range(n_classes):
         if b == a or pool.classes[b].rows == 0:
             continue
-        rows = pool.classes[a].rows + pool.classes[b].rows
-        apart = own + pool.classes[b].rows * pool.classes[b].loss
+        worth = pool.classes[a].worth + pool.classes[b].worth
+        apart = own + pool.classes[b].worth * pool.classes[b].loss
         most = np.inf
         if n == width:
-            most = (near[n - 1].extra + apart) / rows
-        extra = rows * union_loss(pool, aims, a, b, most) - apart
+            most = (near[n - 1].extra + apart) / worth
+        extra = worth * union_loss(pool, aims, a, b, most) - apart
         if n == width and extra >= near[n - 1].extra:
             continue
         place = n if n < width else n - 1
@@ -347,7 +354,11 @@ def fill_class(
         pool.next[place] = pool.classes[number].head
         pool.classes[number].head = place
     pool.classes[number].n = stop - start
-    pool.classes[number].rows = block.nodes[node].rows
+    rows = block.nodes[node].rows
+    pool.classes[number].rows = rows
+    pool.classes[number].worth = worth_between(
+        block.main.records, aims, start, stop, rows
+    )
     pool.classes[number].loss = bound_class(pool, aims, number, -1)
     return free
 
@@ -386,7 +397,8 @@ def loss_of_leaves(
                 add_record(finder.side_counts, models, record, aims.info.size)
             if not rules_admit(models, rows, finder.side_counts):
                 return np.inf
-        total += rows * class_loss(block.main.records, aims, finder, start, stop, -1)
+        worth = worth_between(block.main.records, aims, start, stop, rows)
+        total += worth * class_loss(block.main.records, aims, finder, start, stop, -1)
     return total
 
 
@@ -443,7 +455,7 @@ def recut(
         b = pool.near[i].number
         n = gather(pool, block.main.records, b, n)
         rows += pool.classes[b].rows
-        before += pool.classes[b].rows * pool.classes[b].loss
+        before += pool.classes[b].worth * pool.classes[b].loss
         n_given += pool.classes[b].n
     n_nodes, n_out = solve_main(
         block, aims, models, finder, n, rows, 0.0, True, True, False

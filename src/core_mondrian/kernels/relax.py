@@ -26,7 +26,7 @@ from core_mondrian.kernels.layout import (
     Models,
     Space,
 )
-from core_mondrian.kernels.losses import box_loss
+from core_mondrian.kernels.losses import box_loss, worth_between, worth_of
 from core_mondrian.kernels.nodes import add_node
 from core_mondrian.kernels.rules import (
     add_record,
@@ -145,6 +145,7 @@ def find_best_place(
     best = finder.found[n_columns]
     best.first = -1
     best.loss = np.inf
+    worth = worth_between(records, aims, start, stop, rows)
     if models.has_rules:
         clear(finder.all_counts, models)
         for i in range(start, stop):
@@ -155,23 +156,27 @@ def find_best_place(
         running_losses(space, aims, finder, n_active, start, stop, 1, before)
         running_losses(space, aims, finder, n_active, stop - 1, start - 1, -1, after)
         if active == 0:
-            best.loss = rows * before[stop - 1]
+            best.loss = worth * before[stop - 1]
         seen = np.int64(0)
+        left = np.int64(0)  # what the rows seen are worth
         clear(finder.side_counts, models)
         for i in range(start, stop):
             record = records[space.keys[i]]
             n = np.int64(record[rows_at])
+            each = worth_of(aims, record) // n
             if seen >= least and rows - seen >= least:
-                loss = seen * before[i - 1] + (rows - seen) * after[i]
+                loss = left * before[i - 1] + (worth - left) * after[i]
                 try_place(models, finder, n_columns, rows, loss, seen, column)
             for taken in (np.int64(least), rows - np.int64(least)):
                 if seen < taken < seen + n:
-                    loss = taken * before[i] + (rows - taken) * after[i]
+                    more = left + each * (taken - seen)
+                    loss = more * before[i] + (worth - more) * after[i]
                     count_here(models, finder, record, n_columns, taken - seen)
                     try_place(models, finder, n_columns, rows, loss, taken, column)
                     count_here(models, finder, record, n_columns, seen - taken)
             count_here(models, finder, record, n_columns, n)
             seen += n
+            left += each * n
     return np.int64(best.first)
 
 

@@ -19,7 +19,7 @@ from core_mondrian.kernels.layout import (
     Floats,
     Models,
 )
-from core_mondrian.kernels.losses import class_loss
+from core_mondrian.kernels.losses import class_loss, worth_between, worth_of
 from core_mondrian.kernels.rules import add_record, clear, rules_admit
 
 
@@ -60,6 +60,8 @@ def find_outliers(
 ) -> None:
     """Fill what each open class saves per row by losing its worst record, and which.
 
+    A row that is worth more is dearer to lose, too.
+
     -1 stands for the class as a whole, where that is dearer than its price.
     """
     records = borrowed(records)
@@ -74,7 +76,10 @@ def find_outliers(
         stop = stops[leaf]
         loss = class_loss(records, aims, finder, start, stop, -1)
         least = ROUNDING * price
+        worth = worth_between(records, aims, start, stop, rows[leaf])
+        # Compared with others by the row, because the budget is rows.
         saved[leaf] = loss - price if loss - price > least else 0.0
+        saved[leaf] *= worth / rows[leaf]
         taken[leaf] = -1
         if stop - start == 1 or loss == 0.0:
             continue
@@ -84,7 +89,8 @@ def find_outliers(
             if others < models.min_rows:
                 continue
             left = class_loss(records, aims, finder, start, stop, i)
-            gain = (rows[leaf] * loss - others * left) / n - price
+            own = worth_of(aims, records[i])
+            gain = (worth * loss - (worth - own) * left) / n - price * (own / n)
             if gain <= saved[leaf] + least:
                 continue
             if admits_others(

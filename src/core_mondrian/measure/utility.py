@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -12,14 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.table import EncodedColumn, EncodedTable
+from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.measure.cells import (
+    Cells,
+    Flags,
+    Floats,
+    Grouping,
+    Integers,
+    cells_of,
+    charge,
+    divide,
+    group_tuples,
+    own_penalty,
+    penalties,
+    relative_spans,
+    run_starts,
+    total_by,
+    tree_of,
+    values_of,
+)
 from core_mondrian.spec import Spec
-
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,59 +100,13 @@ class Measures:
     @property
     def share_released(self) -> float | None:
         """The rows that were not suppressed, as a share of all."""
-        return _divide(self.n_released, self.n_rows)
+        return divide(self.n_released, self.n_rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; what is undefined is None."""
         plain = json.dumps(dataclasses.asdict(self), allow_nan=False)
         result: dict[str, Any] = json.loads(plain)
         return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Grouping:
-    """The released tuples, those of one class next to each other."""
-
-    order: NDArray[np.intp]
-    owner: NDArray[np.intp]
-    """Class of each."""
-    starts: NDArray[np.intp]
-    """Where each class begins."""
-    counts: Integers
-    rows: Integers
-    """Rows of each class."""
-    n_released: int
-    n_rows: int
-    """Rows of the whole table."""
-    weights: Floats | None = None
-    """Weight of each class, and at the end that of the whole table."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """One column's original codes, and what they come to in each class."""
-
-    column: EncodedColumn
-    codes: NDArray[np.int32]
-    """Of the released tuples, class by class."""
-    low: NDArray[np.int32]
-    """Lowest code of each class; the missing code where no value is present."""
-    high: NDArray[np.int32]
-    """Highest code of each class, likewise."""
-    has_missing: Flags
-    domain: NDArray[np.int32]
-    """Distinct codes of the whole table, rising; missing, if any, is the last."""
-    nodes: NDArray[np.int32] | None
-    representatives: Floats | None
-
-    @property
-    def is_empty(self) -> Flags:
-        empty: Flags = self.low == self.column.missing
-        return empty
-
-    @property
-    def is_mixed(self) -> Flags:
-        return self.has_missing & ~self.is_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +134,8 @@ def measure(
     the paper's authors estimate it from samples. An interval stands for its class mean;
     a class that mixes missing and present numbers stands for a blank.
     """
-    grouping = _group(table, classes, weights)
-    cells = tuple(_cells(table, classes, grouping))
+    grouping = group_tuples(table, classes, weights)
+    cells = tuple(cells_of(table, classes, grouping))
     columns = tuple(_measure_column(one, grouping, spec) for one in cells)
     n, released = table.n_rows, grouping.n_released
     generalized = _count_generalized(cells, grouping)
@@ -178,16 +145,16 @@ def measure(
         n_rows=n,
         n_released=released,
         n_suppressed=n - released,
-        share_suppressed=_divide(n - released, n),
+        share_suppressed=divide(n - released, n),
         n_generalized=generalized,
-        share_generalized=_divide(generalized, n),
+        share_generalized=divide(generalized, n),
         n_classes=classes.n_classes,
         smallest_class=int(classes.rows.min()) if classes.n_classes else None,
-        average_class=_divide(released, classes.n_classes),
+        average_class=divide(released, classes.n_classes),
         dm=dm + (n - released) * n,
         dm_released=dm,
         ilm=_ilm([one for one in cells if one.column.kind == "number"], grouping),
-        rilm=_divide(math.fsum(r * t for r, t in scored), sum(t for _, t in scored)),
+        rilm=divide(math.fsum(r * t for r, t in scored), sum(t for _, t in scored)),
         rilm_mean=_mean([r for r, _ in scored]),
         loss=_loss(columns),
         ncp_flat=_mean([column.ncp_flat for column in columns]),
@@ -201,9 +168,9 @@ def measure(
 
 def tree_loss(table: EncodedTable, classes: ReleasedClasses, q: int) -> float | None:
     """Return what category ``q`` of the classes loses by the column's hierarchy."""
-    grouping = _group(table, classes, None)
-    cells = next(islice(_cells(table, classes, grouping), q, None))
-    return _charge(_category_ncp(cells, grouping)[1], grouping)
+    grouping = group_tuples(table, classes, None)
+    cells = next(islice(cells_of(table, classes, grouping), q, None))
+    return charge(penalties(cells, grouping)[1], grouping)
 
 
 def scale_nmi(share: float, entropy: float) -> float | None:
@@ -216,13 +183,9 @@ def scale_nmi(share: float, entropy: float) -> float | None:
     return 1.0 - (1.0 - share) * excess
 
 
-def _divide(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
 def _mean(values: list[float | None] | list[float]) -> float | None:
     defined = [value for value in values if value is not None]
-    return _divide(math.fsum(defined), len(defined))
+    return divide(math.fsum(defined), len(defined))
 
 
 def _loss(
@@ -232,7 +195,7 @@ def _loss(
     lost_of = [(c.ncp_weighted if weighted else c.ncp, c.weight) for c in columns]
     charged = [(ncp, weight / heaviest) for ncp, weight in lost_of if ncp is not None]
     lost = math.fsum(ncp * weight for ncp, weight in charged)
-    return _divide(lost, math.fsum(weight for _, weight in charged))
+    return divide(lost, math.fsum(weight for _, weight in charged))
 
 
 def _squares(rows: Integers) -> int:
@@ -241,94 +204,30 @@ def _squares(rows: Integers) -> int:
     return sum(size * size * n for size, n in pairs)
 
 
-def _total(places: NDArray[np.intp], amounts: NDArray[Any], n: int = 0) -> Floats:
-    """Add up ``amounts`` place by place, in the order they are given."""
-    totals: Floats = np.bincount(places, weights=amounts, minlength=n).astype(float)
-    return totals
-
-
-def _run_starts(ordered: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
-    """Return where each run of equal keys, all at least 0, begins."""
-    return np.flatnonzero(np.diff(ordered, prepend=-1))
-
-
-def _suppressed_weight(grouping: _Grouping) -> float | None:
+def _suppressed_weight(grouping: Grouping) -> float | None:
     if grouping.weights is None:
         return None
     *released, whole = grouping.weights.tolist()
-    return _divide(max(whole - math.fsum(released), 0.0), whole)
+    return divide(max(whole - math.fsum(released), 0.0), whole)
 
 
-def _group(
-    table: EncodedTable, classes: ReleasedClasses, weights: Floats | None
-) -> _Grouping:
-    order = np.argsort(classes.of_tuple, kind="stable")
-    order = order[np.count_nonzero(classes.of_tuple < 0) :]
-    owner = classes.of_tuple[order].astype(np.intp)
-    counts = table.counts[order]
-    n_tuples = np.bincount(owner, minlength=classes.n_classes)
-    rows = _total(owner, counts, classes.n_classes)
-    if not n_tuples.all() or not np.array_equal(rows, classes.rows):
-        raise InternalError("the rows of the classes are not those of the table")
-    if weights is not None:
-        weighed = _total(owner, weights[order], classes.n_classes)
-        suppressed = math.fsum(weights[classes.of_tuple < 0].tolist())
-        whole = math.fsum(weighed.tolist()) + suppressed
-        weights = np.append(weighed, whole)
-    return _Grouping(
-        order=order,
-        owner=owner,
-        starts=np.cumsum(n_tuples) - n_tuples,
-        counts=counts,
-        rows=classes.rows,
-        n_released=int(classes.rows.sum()),
-        n_rows=table.n_rows,
-        weights=weights,
-    )
-
-
-def _cells(
-    table: EncodedTable, classes: ReleasedClasses, grouping: _Grouping
-) -> Iterator[_Cells]:
-    for q, column in enumerate(table.columns):
-        everywhere = np.bincount(table.codes[:, q], minlength=column.n_values + 1)
-        codes = table.codes[grouping.order, q]
-        low = np.minimum.reduceat(codes, grouping.starts)
-        high = np.maximum.reduceat(codes, grouping.starts)
-        has_missing = high == column.missing
-        if has_missing.any():
-            present = np.where(codes == column.missing, np.int32(-1), codes)
-            high = np.maximum.reduceat(present, grouping.starts)
-            high[high < 0] = column.missing
-        yield _Cells(
-            column=column,
-            codes=codes,
-            low=low,
-            high=high,
-            has_missing=has_missing,
-            domain=np.flatnonzero(everywhere).astype(np.int32),
-            nodes=classes.nodes[q],
-            representatives=classes.representatives[q],
-        )
-
-
-def _measure_column(cells: _Cells, grouping: _Grouping, spec: Spec) -> ColumnMeasures:
+def _measure_column(cells: Cells, grouping: Grouping, spec: Spec) -> ColumnMeasures:
     name, is_number = cells.column.name, cells.column.kind == "number"
     lost = _lost_range(cells) if is_number else _lost_size(cells)
     defined = ~np.isnan(lost)
     scored = grouping.rows[defined]
     kept = float((scored * (1.0 - lost[defined])).sum())
-    penalties = _number_ncp(cells) if is_number else _category_ncp(cells, grouping)
-    flat, tax, each = (_charge(penalty, grouping) for penalty in penalties)
-    is_set = spec.categories_of(name) == "set"  # of numbers, all are the same
+    found = penalties(cells, grouping)
+    own = own_penalty(cells, found, spec)
+    flat, tax, each = (charge(penalty, grouping) for penalty in found)
     pairs = _pairs(cells, grouping) if is_number else None
     v1, v2, scaled = _nmi(pairs) if pairs else (None, None, None)
     return ColumnMeasures(
         name=name,
         kind=cells.column.kind,
-        rilm=_divide(kept, int(scored.sum())),
+        rilm=divide(kept, int(scored.sum())),
         rilm_rows=int(scored.sum()),
-        ncp=each if is_set else tax,
+        ncp=charge(own, grouping),
         weight=spec.weight_of(name),
         ncp_flat=flat,
         ncp_tax=tax,
@@ -337,59 +236,30 @@ def _measure_column(cells: _Cells, grouping: _Grouping, spec: Spec) -> ColumnMea
         nmi_v1=v1,
         nmi_v2=v2,
         nmi_scaled_v1=scaled,
-        ncp_weighted=_charge_weight(penalties[2 if is_set else 1], grouping),
+        ncp_weighted=_charge_weight(own, grouping),
     )
 
 
-def _values(column: EncodedColumn) -> Floats:
-    """Return the value of each code; of the missing code, NaN."""
-    return np.append(column.values, np.nan)
-
-
-def _tree(column: EncodedColumn) -> Hierarchy:
-    if column.hierarchy is None:
-        raise InternalError(f"category column {column.name!r} without a hierarchy")
-    return column.hierarchy
-
-
-def _relative_spans(cells: _Cells, ends: NDArray[np.int32]) -> Floats:
-    """Return each class's range as a share of that of ``ends``; NaN: no value."""
-    # Halves, because the width itself may lie beyond the largest float.
-    halves = 0.5 * _values(cells.column)
-    spans: Floats = halves[cells.high] - halves[cells.low]
-    present = ends[ends < cells.column.missing]
-    if present.size == 0:
-        return spans
-    whole = float(halves[present.max()] - halves[present.min()])
-    return spans / whole if whole > 0.0 else 0.0 * spans
-
-
-def _lost_range(cells: _Cells) -> Floats:
+def _lost_range(cells: Cells) -> Floats:
     """Return the range of each class over that of all released rows."""
-    return _relative_spans(cells, np.concatenate((cells.low, cells.high)))
+    return relative_spans(cells, np.concatenate((cells.low, cells.high)))
 
 
-def _lost_size(cells: _Cells) -> Floats:
+def _lost_size(cells: Cells) -> Floats:
     """Return the size of each class's node over that of the root; blank: NaN."""
-    nodes, sizes = _nodes(cells), _tree(cells.column).sizes
+    nodes, sizes = _nodes(cells), tree_of(cells.column).sizes
     relative = sizes / sizes[0] if sizes[0] > 0.0 else np.zeros(sizes.size)
     lost: Floats = np.where(nodes < 0, np.nan, relative[nodes])
     return lost
 
 
-def _nodes(cells: _Cells) -> NDArray[np.int32]:
+def _nodes(cells: Cells) -> NDArray[np.int32]:
     if cells.nodes is None:
         raise InternalError(f"column {cells.column.name!r} without released nodes")
     return cells.nodes
 
 
-def _charge(penalties: Floats, grouping: _Grouping) -> float | None:
-    """Return the mean penalty of all rows; a suppressed row has lost everything."""
-    lost = float((grouping.rows * penalties).sum())
-    return _divide(lost + (grouping.n_rows - grouping.n_released), grouping.n_rows)
-
-
-def _charge_weight(penalties: Floats, grouping: _Grouping) -> float | None:
+def _charge_weight(penalties: Floats, grouping: Grouping) -> float | None:
     """Return the mean penalty of all rows by their weight, where there is one."""
     suppressed = _suppressed_weight(grouping)
     if grouping.weights is None or suppressed is None:
@@ -398,44 +268,13 @@ def _charge_weight(penalties: Floats, grouping: _Grouping) -> float | None:
     return math.fsum((shares * penalties).tolist()) + suppressed
 
 
-def _number_ncp(cells: _Cells) -> tuple[Floats, Floats, Floats]:
-    penalty = _relative_spans(cells, cells.domain)
-    penalty[cells.is_empty] = 0.0
-    penalty[cells.is_mixed] = 1.0
-    return penalty, penalty, penalty
-
-
-def _category_ncp(cells: _Cells, grouping: _Grouping) -> tuple[Floats, Floats, Floats]:
-    """Return each class's penalty: any loss, leaves under its node, values it mixes."""
-    width = cells.column.n_values + 1
-    keys = np.sort(grouping.owner * width + cells.codes)
-    owners = keys[_run_starts(keys)] // width
-    others = np.bincount(owners, minlength=grouping.rows.size) - 1.0
-    flat = (others > 0).astype(float)
-    tax = np.where(others > 0, _covered(cells), 0.0)
-    return flat, tax, others / max(cells.domain.size - 1, 1)
-
-
-def _covered(cells: _Cells) -> Floats:
-    """Return the share of leaves under the lowest node over each class's values."""
-    tree = _tree(cells.column)
-    plain = ~cells.has_missing
-    high = cells.high[plain]
-    nodes = tree.leaf_nodes[cells.low[plain]]
-    while (outside := tree.high[nodes] < high).any():
-        nodes = np.where(outside, tree.parents[nodes], nodes)
-    covered = np.ones(plain.size)
-    covered[plain] = (tree.high[nodes] - tree.low[nodes] + 1) / tree.n_leaves
-    return covered
-
-
-def _count_generalized(cells: tuple[_Cells, ...], grouping: _Grouping) -> int:
+def _count_generalized(cells: tuple[Cells, ...], grouping: Grouping) -> int:
     changed = np.zeros(grouping.order.size, dtype=np.bool_)
     for one in cells:
         if one.column.kind == "category":
             changed |= _changed_categories(one, grouping)
         elif one.representatives is not None:
-            original = _values(one.column)[one.codes]
+            original = values_of(one.column)[one.codes]
             shown = one.representatives[grouping.owner]
             both_blank = np.isnan(original) & np.isnan(shown)
             changed |= (original != shown) & ~both_blank
@@ -444,8 +283,8 @@ def _count_generalized(cells: tuple[_Cells, ...], grouping: _Grouping) -> int:
     return int(grouping.counts[changed].sum())
 
 
-def _changed_categories(cells: _Cells, grouping: _Grouping) -> Flags:
-    tree = _tree(cells.column)
+def _changed_categories(cells: Cells, grouping: Grouping) -> Flags:
+    tree = tree_of(cells.column)
     own = np.append(tree.leaf_nodes[: cells.column.n_values], -1)
     changed: Flags = own[cells.codes] != _down(tree)[_nodes(cells)][grouping.owner]
     return changed
@@ -463,7 +302,7 @@ def _down(tree: Hierarchy) -> NDArray[np.intp]:
     return down
 
 
-def _ilm(numbers: list[_Cells], grouping: _Grouping) -> float | None:
+def _ilm(numbers: list[Cells], grouping: Grouping) -> float | None:
     """Return the mean sum of relative ranges of classes by their numbers alone."""
     if not numbers or grouping.n_released == 0:
         return None
@@ -488,7 +327,7 @@ def _ilm(numbers: list[_Cells], grouping: _Grouping) -> float | None:
     return total / grouping.n_released
 
 
-def _shown_numbers(cells: _Cells) -> tuple[NDArray[np.intp], ...]:
+def _shown_numbers(cells: Cells) -> tuple[NDArray[np.intp], ...]:
     """Return keys that are equal where classes show the same number."""
     if cells.representatives is not None:
         return (np.unique(cells.representatives, return_inverse=True)[1],)
@@ -499,38 +338,38 @@ def _shown_numbers(cells: _Cells) -> tuple[NDArray[np.intp], ...]:
     )
 
 
-def _released_numbers(cells: _Cells, grouping: _Grouping) -> Floats:
+def _released_numbers(cells: Cells, grouping: Grouping) -> Floats:
     """Return the number each class stands for; blank: NaN."""
     if cells.representatives is not None:
         return cells.representatives
-    values = _values(cells.column)
+    values = values_of(cells.column)
     amounts = values[cells.codes] * grouping.counts
-    sums = _total(grouping.owner, amounts, grouping.rows.size)
+    sums = total_by(grouping.owner, amounts, grouping.rows.size)
     # A missing value makes the whole sum NaN; clipped, a class of one value keeps it.
     means: Floats = np.clip(sums / grouping.rows, values[cells.low], values[cells.high])
     return means
 
 
-def _pairs(cells: _Cells, grouping: _Grouping) -> _Pairs | None:
+def _pairs(cells: Cells, grouping: Grouping) -> _Pairs | None:
     """Count pairs over released rows with an original; blanks become the mean."""
     present = cells.codes < cells.column.missing
     if not present.any():
         return None
     owner, counts = grouping.owner[present], grouping.counts[present]
-    rows = _total(owner, counts, grouping.rows.size)
+    rows = total_by(owner, counts, grouping.rows.size)
     filled = _impute(_released_numbers(cells, grouping), rows)
     shown, y = np.unique(filled, return_inverse=True)
     keys = cells.codes[present] * np.int64(shown.size) + y[owner]
     order = np.argsort(keys)  # ties are added up as whole numbers: any order will do
     ordered = keys[order]
-    starts = _run_starts(ordered)
+    starts = run_starts(ordered)
     joint = np.add.reduceat(counts[order], starts).astype(float)
     # Tuples of a population have no rows; they are in the class, but not released.
     starts, joint = starts[joint > 0], joint[joint > 0]
     if not joint.size:
         return None
     x, y = np.divmod(ordered[starts], shown.size)
-    return _Pairs(x, y, _values(cells.column)[x], shown[y], joint)
+    return _Pairs(x, y, values_of(cells.column)[x], shown[y], joint)
 
 
 def _impute(shown: Floats, rows: Floats) -> Floats:
@@ -571,7 +410,7 @@ def _centred(values: Floats, counts: Floats) -> Floats:
 def _nmi(pairs: _Pairs) -> tuple[float | None, float | None, float | None]:
     """Return MI over the entropy of the original, of the released, and the scaled."""
     n = float(pairs.counts.sum())
-    in_x, in_y = _total(pairs.x, pairs.counts), _total(pairs.y, pairs.counts)
+    in_x, in_y = total_by(pairs.x, pairs.counts), total_by(pairs.y, pairs.counts)
     h_x, h_y = _entropy(in_x, n), _entropy(in_y, n)
     # Equal products of whole numbers round alike: independent columns give exactly 0.
     ratios = (pairs.counts * n) / (in_x[pairs.x] * in_y[pairs.y])

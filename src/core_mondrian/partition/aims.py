@@ -121,6 +121,7 @@ def build_aims(table: EncodedTable, spec: Spec) -> Aims:
         levels=np.concatenate(builder.levels),
         shares=np.concatenate(builder.shares),
         nodes=np.concatenate(builder.nodes).view(np.recarray),
+        worth=np.empty(0, dtype=np.int32) if table.worth is None else table.worth,
     )
 
 
@@ -174,7 +175,7 @@ def build_space(records: Codes) -> Space:
         ordered=raw_fields(n, GROUP),
         candidates=raw_fields(3 * n, CANDIDATE),
         codes=np.empty(n, dtype=np.int32),
-        rows=np.empty(n, dtype=np.int32),
+        worth=np.empty(n, dtype=np.int32),
     )
 
 

@@ -76,7 +76,8 @@ class Searched:
     records: Codes
     """Class after class; a tuple may be there more than once, in pieces."""
     loss: float
-    """Sum over rows of the weighted losses of their cells."""
+    """Sum over rows of the weighted losses of their cells, by what the rows are worth.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +217,32 @@ class BestSearch:
 def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
     """Return what all rows of the classes among ``nodes`` lose together."""
     classes = nodes[nodes.kind == layout.CLASS]
+    losses = losses_of(search, records, classes)
+    return float((losses * worth_of_nodes(search, records, classes)).sum())
+
+
+def losses_of(
+    search: BestSearch, records: Codes, classes: Nodes
+) -> NDArray[np.float64]:
+    """Return what each row of each class loses."""
     losses = np.empty(classes.size)
     starts, stops = classes.start.astype(np.int64), classes.stop.astype(np.int64)
     class_losses(records, starts, stops, search.aims, search.finders[0], losses)
-    return float((losses * classes.rows).sum())
+    return losses
+
+
+def worth_of_nodes(
+    search: BestSearch, records: Codes, nodes: Nodes
+) -> NDArray[np.int64]:
+    """Return how often the loss of each node's rows counts."""
+    worth = search.aims.worth
+    if not worth.size:
+        rows: NDArray[np.int64] = nodes.rows
+        return rows
+    each = records[:, -2].astype(np.int64) * worth[records[:, -1]]
+    total = np.concatenate([[0], np.cumsum(each)])
+    sums: NDArray[np.int64] = total[nodes.stop] - total[nodes.start]
+    return sums
 
 
 def _chunks(spans: NDArray[np.int64], n_threads: int) -> list[NDArray[np.int64]]:

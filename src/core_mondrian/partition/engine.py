@@ -15,8 +15,10 @@ from core_mondrian.errors import InternalError
 from core_mondrian.kernels import layout
 from core_mondrian.kernels.grow import grow_below
 from core_mondrian.kernels.layout import (
+    Codes,
     Columns,
     Fields,
+    Floats,
     Models,
     Policy,
     Tuples,
@@ -32,6 +34,12 @@ from core_mondrian.partition.arrays import (
     build_work,
 )
 from core_mondrian.partition.best import Searched, open_search
+from core_mondrian.partition.equity import (
+    Balance,
+    balance_groups,
+    find_groups,
+    losses_by_group,
+)
 from core_mondrian.partition.funnel import Funnel
 from core_mondrian.partition.missing import Roots, one_root, roots_by_pattern
 from core_mondrian.partition.pieces import Pieces, find_pieces
@@ -80,6 +88,10 @@ class Grown:
     """How tuples were divided over classes; None: each is in one class."""
     beta: float | None = None
     """Policy `best`: the weight of impurity that was used."""
+    losses: NDArray[np.float64] | None = None
+    """Where groups should lose alike, what all rows of each group lose together."""
+    balance: Balance | None = None
+    """And what became of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +141,31 @@ def grow(
     standard = first_standard(table, spec)
     check_feasible(table, spec, standard)
     n_threads = useful_threads(threads, table.n_tuples)
-    run = _Run(table, spec, n_threads, report)
-    grown = run.settle(standard)
-    if not run.holds(grown):
-        grown = run.raise_rows(standard)
+    grown = _balance(_Run(table, spec, n_threads, report), standard)
     check_measures(spec)
     if grown.tree.n_suppressed > grown.budget:
         raise InternalError(
             f"{grown.tree.n_suppressed} rows suppressed, budget {grown.budget}"
         )
     return grown
+
+
+def _balance(run: "_Run", standard: Standard) -> Grown:
+    """Grow, where the spec asks for it until no group loses much more than others."""
+    groups = find_groups(run.table, run.spec)
+    if groups is None:
+        return run.finish(standard)
+
+    def attempt(worth: Codes | None, done: float, part: float) -> tuple[Grown, Floats]:
+        weighed = replace(run.table, worth=worth)
+        tell: Report = lambda share: run.report(done + part * share)  # noqa: E731
+        grown = replace(run, table=weighed, report=tell).finish(standard)
+        if grown.losses is None:
+            raise InternalError("groups that were not looked at")
+        return grown, grown.losses
+
+    grown, balance = balance_groups(groups, _policy(run.spec).equity_bound, attempt)
+    return replace(grown, balance=balance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +176,11 @@ class _Run:
     spec: Spec
     n_threads: int
     report: Report
+
+    def finish(self, standard: Standard) -> Grown:
+        """Grow until every model is met."""
+        grown = self.settle(standard)
+        return grown if self.holds(grown) else self.raise_rows(standard)
 
     def settle(self, standard: Standard) -> Grown:
         """Grow until every class passes next to the *released* table.
@@ -274,9 +306,11 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
         codes, counts = codes[pieces.tuple_of], pieces.rows
     tuples = build_tuples(codes, counts, numbers)
     tree = _freeze(number_nodes(found.nodes, planted.size), tuples, _names(table))
+    groups = find_groups(table, spec)
     return Grown(
         *(tree, funnel, budget, roots.n_blanked, tuples, columns, work),
         *(pieces, search.search.beta),
+        None if groups is None else losses_by_group(search, found, groups),
     )
 
 

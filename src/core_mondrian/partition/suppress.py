@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from core_mondrian.kernels import layout
 from core_mondrian.kernels.layout import Codes, fields
 from core_mondrian.kernels.suppress import find_outliers
-from core_mondrian.partition.best import BestSearch, Searched, loss_of
+from core_mondrian.partition.best import (
+    BestSearch,
+    Searched,
+    loss_of,
+    worth_of_nodes,
+)
 from core_mondrian.partition.scheduler import Nodes, Report
 
 Integers = NDArray[np.int64]
@@ -40,7 +45,7 @@ def search_with_budget(
     early = search.solve(apart, lambda done: report(2 / 3 + done / 3))
     left = budget - n_suppressed(early)
     early = suppress_rows(search, early, price, left)
-    return min(late, early, key=lambda item: _cost(item, price))
+    return min(late, early, key=lambda item: _cost(search, item, price))
 
 
 def at_least(
@@ -52,15 +57,17 @@ def at_least(
     has other blind spots.
     """
     loss = loss_of(search, other.records, other.nodes)
-    if _cost(replace(other, loss=loss), price) >= _cost(found, price):
+    other = replace(other, loss=loss)
+    if _cost(search, other, price) >= _cost(search, found, price):
         return found
     search.space.records[:] = other.records
     further = search.solve(other.nodes, lambda _: None)
-    return min(found, further, key=lambda item: _cost(item, price))
+    return min(found, further, key=lambda item: _cost(search, item, price))
 
 
-def _cost(found: Searched, price: float) -> float:
-    return found.loss + price * n_suppressed(found)
+def _cost(search: BestSearch, found: Searched, price: float) -> float:
+    lost = found.nodes[found.nodes.kind == layout.SUPPRESSED]
+    return found.loss + price * int(worth_of_nodes(search, found.records, lost).sum())
 
 
 def n_suppressed(found: Searched) -> int:

@@ -1,6 +1,7 @@
 """Exact cuts are the best ones: every candidate of every column is tried by hand."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Engine:
         order = [*order[:shift], *order]
         codes, counts = self.table.codes[order], self.table.counts[order]
         records = build_tuples(codes, counts, np.arange(len(order))).records
+        records[:, -1] = order
         space = build_space(records)
         best = find_exact_cuts(
             *(space, self.aims, self.models, self.finder),
@@ -110,13 +112,21 @@ def check_column(best: int, tops: list[Choice], near: float) -> None:
         assert gains[best] >= tops[0].gain - near
 
 
+def weighed(table: EncodedTable, rng: random.Random) -> EncodedTable:
+    """The table with rows whose losses count more than others', or all once."""
+    if rng.random() < 0.5:
+        return table
+    worth = [rng.choice([1, 1, 2, 7, 100]) for _ in range(table.n_tuples)]
+    return replace(table, worth=np.array(worth, dtype=np.int32))
+
+
 @given(st.data())
 def test_the_best_cut_of_every_column_is_found(data: st.DataObject) -> None:
     sample = data.draw(samples(max_rows=40))
     spec = data.draw(best_specs(sample))
-    oracle = BestOracle(encoded(sample.arrow(), spec), spec)
-    engine = Engine(oracle.table, spec)
     rng = random.Random(data.draw(st.integers(0, 99)))  # noqa: S311
+    oracle = BestOracle(weighed(encoded(sample.arrow(), spec), rng), spec)
+    engine = Engine(oracle.table, spec)
 
     for beta in BETAS:
         part = rng.sample(oracle.rows, rng.randint(1, len(oracle.rows)))
@@ -164,7 +174,7 @@ def test_cuts_of_large_partitions_are_the_best(seed: int) -> None:
         categories_by_column={"c3": "set"},
         policy=BestPolicy(),
     )
-    oracle = BestOracle(encoded(table, spec), spec)
+    oracle = BestOracle(weighed(encoded(table, spec), rng), spec)
     engine = Engine(oracle.table, spec)
 
     for beta in (0.0, 2.0):
