@@ -211,7 +211,7 @@ def sweep(
     check_threads(threads)
     _check_vary(spec, vary)
     stages = Stages(progress)
-    _, encoded = take_in(data, spec, stages)
+    _, encoded = take_in(data, spec, stages, threads)
     encoded = replace(encoded, row_tuple=encoded.row_tuple[:0].copy())
     report = stages.report("points")
     tasks, n_workers = _plan(encoded.table, vary, threads)

@@ -97,7 +97,7 @@ def anonymize(
     check_threads(threads)
     check_key(key, spec.pseudonyms)
     stages = Stages(progress)
-    frame, encoded = take_in(data, spec, stages)
+    frame, encoded = take_in(data, spec, stages, threads)
     _check_names(frame, encoded, spec, by)
     hidden = _hide(frame, spec, key)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
@@ -107,12 +107,14 @@ def anonymize(
     stages.end("partition")
     stages.report("recode")
     divided = without_population(_divide_rows(frame, encoded, grown, spec))
-    recoded = recode(divided, grown, spec)
+    recoded = recode(divided, grown, spec, threads)
     released = _release_rows(frame, recoded, hidden, spec)
     stages.end("recode")
     stages.report("verify")
     try:
-        verification = verify(released, built(spec, encoded), budget=grown.budget)
+        verification = verify(
+            *(released, built(spec, encoded)), budget=grown.budget, threads=threads
+        )
     except PrivacyViolation:
         stricter = _ask_again(spec, encoded.table, grown, recoded)
         if stricter is None:
@@ -181,12 +183,12 @@ def check_threads(threads: int | None) -> None:
 
 
 def take_in(
-    data: object, spec: Spec, stages: Stages
+    data: object, spec: Spec, stages: Stages, threads: int | None
 ) -> tuple[nw.DataFrame[Any], Encoded]:
     """Return the caller's frame, and the columns the spec names as counted tuples."""
     frame = open_frame(data)
     check_columns(frame, spec.columns)
-    coded = encode(frame, spec, stages.report("encode"))
+    coded = encode(frame, spec, stages.report("encode"), threads)
     stages.end("encode")
     stages.report("collapse")
     encoded = collapse(coded)

@@ -19,6 +19,7 @@ from core_mondrian.partition.engine import Grown
 from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
 from core_mondrian.spec import Spec
+from core_mondrian.threads import map_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,9 @@ class Recoded:
     class_of_leaf: NDArray[np.int64]
 
 
-def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
+def recode(
+    encoded: Encoded, grown: Grown, spec: Spec, threads: int | None = None
+) -> Recoded:
     """Give every row the label of its class in every quasi-identifier."""
     recoded = recode_classes(encoded, grown, spec)
     leaf_of_row = number_leaves(grown)[encoded.row_tuple]
@@ -44,8 +47,12 @@ def recode(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
     if spec.leaves_out:
         leaf_of_row = leaf_of_row[~suppressed]
     columns = {}
-    for name, labels in recoded.labels.items():
-        array = _spread(labels, leaf_of_row)
+    n_rows = leaf_of_row.size
+    arrays = map_columns(
+        lambda labels: _spread(labels, leaf_of_row),
+        *(list(recoded.labels.values()), n_rows, threads),
+    )
+    for name, array in zip(recoded.labels, arrays, strict=True):
         is_apart = pa.types.is_struct(array.type) and spec.bounds_of(name)
         columns[name] = (
             dict(zip(spec.bounds_of(name), array.flatten(), strict=True))

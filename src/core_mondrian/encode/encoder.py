@@ -28,6 +28,7 @@ from core_mondrian.errors import DataError
 from core_mondrian.frames import arrow_column, scatter
 from core_mondrian.population import open_population
 from core_mondrian.spec import Spec
+from core_mondrian.threads import map_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def encode(
     frame: nw.DataFrame[Any],
     spec: Spec,
     report: Callable[[float], None] = lambda _: None,
+    threads: int | None = None,
 ) -> Coded:
     """Turn the columns the spec names into codes.
 
@@ -78,13 +80,16 @@ def encode(
         others = open_population(
             spec.population, spec.quasi_identifiers, spec.null_values
         )
-    columns: dict[str, Ranked] = {}
-    for done, name in enumerate(spec.quasi_identifiers):
+
+    def rank(name: str) -> Ranked:
         array = arrow_column(frame, name)
         if others is not None:
             array = join_columns(name, array, arrow_column(others, name))
-        columns[name] = rank_column(array, name)
-        report((done + 1) / len(spec.quasi_identifiers))
+        return rank_column(array, name)
+
+    names = spec.quasi_identifiers
+    ranks = map_columns(rank, names, n_rows, threads, report)
+    columns = dict(zip(names, ranks, strict=True))
     coded = [
         encode_ranked(
             *(ranked, name, build_tree(name, columns, spec), spec.uncovered_of(name))
@@ -92,8 +97,8 @@ def encode(
         for name, ranked in columns.items()
     ]
     blanked = [x.is_blanked[:n_rows] for x in coded if x.is_blanked is not None]
-    ranked = [encode_sensitive(arrow_column(frame, n), n) for n in spec.counted]
-    codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in ranked]
+    counted = [encode_sensitive(arrow_column(frame, n), n) for n in spec.counted]
+    codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in counted]
     population = None
     if others is not None:
         population = np.stack([item.codes[n_rows:] for item in coded], axis=1)
@@ -104,7 +109,7 @@ def encode(
         n_units = len(units.values) + 1  # rows of nobody count as one person's
     return Coded(
         tuple(item.column for item in coded),
-        tuple(column for _, column in ranked),
+        tuple(column for _, column in counted),
         codes,
         tuple(item.values for item in coded),
         n_rows,

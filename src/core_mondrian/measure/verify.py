@@ -33,6 +33,7 @@ from core_mondrian.measure.matches import count_presence, read_cells
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spec import Spec
+from core_mondrian.threads import map_columns
 
 # Counts of classes by value that are laid out at a time: 128 MiB.
 _MOST_CELLS = 1 << 24
@@ -78,7 +79,11 @@ class Verification:
 
 
 def verify(
-    data: IntoDataFrame, spec: Spec, *, budget: int | None = None
+    data: IntoDataFrame,
+    spec: Spec,
+    *,
+    budget: int | None = None,
+    threads: int | None = None,
 ) -> Verification:
     """Check that every class of ``data`` passes every model of ``spec``.
 
@@ -95,16 +100,19 @@ def verify(
         DataError: the table has several columns of one name.
     """
     try:
-        return _recount(data, spec, budget)
+        return _recount(data, spec, budget, threads)
     except PrivacyViolation:
         if spec.suppressed == "blank":
             # A class of rows without any value looks as if it were suppressed.
             with suppress(PrivacyViolation):
-                return _recount(data, replace(spec, suppressed="drop"), budget)
+                blank = replace(spec, suppressed="drop")
+                return _recount(data, blank, budget, threads)
         raise
 
 
-def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verification:
+def _recount(
+    data: IntoDataFrame, spec: Spec, budget: int | None, threads: int | None
+) -> Verification:
     frame, shown = _frame(data, spec)
     if spec.unit is not None and spec.unit not in frame.columns:
         raise SpecError(
@@ -116,7 +124,8 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> Verificatio
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
     _check_pseudonyms(frame, spec)
     n_rows = len(frame)
-    columns = [code_series(frame[name]) for names in shown.values() for name in names]
+    series = [frame[name] for names in shown.values() for name in names]
+    columns = map_columns(code_series, series, n_rows, threads)
     allowed = spec.budget(n_rows) if budget is None else budget
     everything: Flags | slice = slice(None)
     kept = _released(columns, allowed) if spec.suppressed == "blank" else everything

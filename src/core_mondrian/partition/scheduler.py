@@ -1,6 +1,5 @@
 """Run queued partitions on threads; the result does not depend on how many."""
 
-import os
 from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.kernels.layout import QUEUED, Fields
 from core_mondrian.kernels.tables import NODE_ROWS, level_order
+from core_mondrian.threads import n_cores
 
 Nodes = Fields
 Report = Callable[[float], None]
@@ -48,10 +48,7 @@ def useful_threads(asked: int | None, n_tuples: int) -> int:
     """Return how many threads to start: as asked, or what the table can feed."""
     if asked is not None:
         return asked
-    cores = os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    return min(cores, 1 + n_tuples // _TUPLES_PER_THREAD)
+    return min(n_cores(), 1 + n_tuples // _TUPLES_PER_THREAD)
 
 
 def run_queue(job: Job, roots: Nodes, works: list[Any], report: Report) -> Nodes:

@@ -1,0 +1,49 @@
+"""Threads: how many, and the same work on each of some columns."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+# Columns of fewer rows are done before another thread has started.
+_ROWS_PER_THREAD = 50_000
+
+
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def map_columns(
+    work: Callable[[ItemT], ResultT],
+    columns: Sequence[ItemT],
+    n_rows: int,
+    threads: int | None = None,
+    report: Callable[[float], None] = lambda _: None,
+) -> list[ResultT]:
+    """Return ``work(column)`` of each column, in order, on ``threads`` or all cores.
+
+    Arrow and NumPy let other threads run while they work. Of several errors the first
+    column's is raised.
+    """
+    most = n_cores() if threads is None else threads
+    n_threads = min(most, len(columns), n_rows // _ROWS_PER_THREAD)
+    if n_threads < 2:
+        return _collect(map(work, columns), len(columns), report)
+    with ThreadPoolExecutor(n_threads) as pool:
+        return _collect(pool.map(work, columns), len(columns), report)
+
+
+def _collect(
+    found: Iterable[ResultT], n: int, report: Callable[[float], None]
+) -> list[ResultT]:
+    results: list[ResultT] = []
+    for result in found:
+        results.append(result)
+        report(len(results) / n)
+    return results
