@@ -1,8 +1,9 @@
 """Read both tables' columns: numbers as numbers, categories as shares of their values.
 
 A released cell may allow several values. A number is then the middle of its range, and
-a category is each of its values in part: in proportion to how often they are among the
-exact cells of the released column, or in equal parts where none of them is.
+a category is each of its values in part: in proportion to how often they are in the
+released column, where cells that are shared count in these same parts. That is the most
+likely distribution of the values, found by expectation and maximization in turns.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,6 +46,8 @@ Floats = NDArray[np.float64]
 Texts = list[str | None]
 MOST_LEVELS: Final = 1000
 """Values of a category that statistics are made of."""
+_MOST_ROUNDS: Final = 200
+_SAME: Final = 1e-9  # of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,14 +290,24 @@ def _read_labels(
             f"released column {name!r} has cells that allow no value of the original",
             hint="is it a release of this table, made with this spec?",
         )
-    # How often each value, and the missing one, is shown as it is.
-    often = (counts * exact) @ fits
-    shares = fits * often
-    none = ~shares.any(axis=1)
-    shares[none] = fits[none]
-    total = shares.sum(axis=1, keepdims=True)
-    shares = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
-    return Cells(codes, shares[:, :-1], exact)
+    return Cells(codes, _share_out(fits, counts)[:, :-1], exact)
+
+
+def _share_out(fits: Floats, counts: Codes) -> Floats:
+    """Return the share of each value (axis 1) in each cell, given which ones it allows.
+
+    It begins with equal parts, and stays there for values that always go together.
+    """
+    shares = fits
+    often = np.ones(fits.shape[1])
+    for _ in range(_MOST_ROUNDS):
+        weights = fits * often
+        total = weights.sum(axis=1, keepdims=True)
+        shares = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+        before, often = often, counts @ shares
+        if np.abs(often - before).max(initial=0.0) < _SAME:
+            break
+    return shares
 
 
 def _find_fits(

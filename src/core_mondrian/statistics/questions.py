@@ -15,9 +15,9 @@ Kind = Literal["means", "table", "linear", "logistic", "classifier"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 FITTED: Final = ("linear", "logistic", "classifier")
 """Kinds that need scikit-learn, and columns to predict by."""
-_MOST_OUTCOMES: Final = 3
+_MOST_OUTCOMES: Final = 2
 _MOST_SINGLE: Final = 6
-_MOST_PAIRS: Final = 3
+_MOST_PAIRS: Final = 2
 _MOST_VALUES: Final = 20
 """Values of a column that is an outcome without being asked for."""
 
@@ -95,9 +95,9 @@ def default_questions(tables: "Tables", *, fits: bool) -> tuple[Question, ...]:
     """Return what is worth asking of any release.
 
     The outcomes are the sensitive columns, else other columns that are released as they
-    are, else the quasi-identifiers themselves. Each is asked for by every
-    quasi-identifier, by the first pairs of them and, if ``fits``, as a regression and
-    a classifier.
+    are, else the quasi-identifiers themselves; numbers and columns of two values first.
+    Each is asked for by every quasi-identifier, by the first pairs of them and, if
+    ``fits``, as a regression and, with rows to test it on, as a classifier.
 
     Raises:
         SpecError: no column of both tables has few enough values.
@@ -111,8 +111,9 @@ def default_questions(tables: "Tables", *, fits: bool) -> tuple[Question, ...]:
     ]
     others = [name for name in others if not _is_identifier(tables, name)]
     for candidates in (spec.sensitive, others, by):
-        outcomes = [n for n in candidates if _is_usable(tables, n)][:_MOST_OUTCOMES]
-        if outcomes:
+        usable = [name for name in candidates if _is_usable(tables, name)]
+        usable.sort(key=lambda name: len(tables.column(name).levels) > 2)
+        if outcomes := usable[:_MOST_OUTCOMES]:
             break
     else:
         raise SpecError(
@@ -141,7 +142,7 @@ def _about(
         if column.is_number or is_two_valued:
             fitted: Kind = "linear" if column.is_number else "logistic"
             found.append(Question(fitted, outcome, tuple(by)))
-        if not column.is_number:
+        if not column.is_number and tables.test is not None:
             found.append(Question("classifier", outcome, tuple(by)))
     return found
 
