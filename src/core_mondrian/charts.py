@@ -380,7 +380,7 @@ def _dots(answer: "Answer") -> Iterator[Row]:
         before, after = row.before, row.after
         off = difference_text(row.difference, is_share=is_share)
         if is_fitted and row.difference is not None:
-            off = f"{row.difference / unit:+.1f}"
+            off = f"{round(row.difference / unit, 1) or 0.0:+.1f}"
         yield {
             "name": row.name,
             "original": None if before is None else before / unit,

@@ -647,18 +647,22 @@ def test_groups_below_k_are_put_together_until_nobody_stands_out() -> None:
     sizes = np.array([50, 9, 3, 2])
     shown = np.array([50.0, 9.0, 3.0, 2.0])
 
-    assert choose_named(sizes, shown, 5, None).tolist() == [True, True, False, False]
+    def named(n: Any, shown_by: Any, people: Any = None) -> list[bool]:
+        people = n if people is None else np.array(people)
+        return choose_named(n, people, shown_by, 5).tolist()
+
+    assert named(sizes, shown) == [True, True, False, False]
     # 3 + 2 rows are 5; without the 2 the 3 would stand alone, so 9 rows join them.
-    assert choose_named(sizes[:3], shown[:3], 5, None).tolist() == [True, False, False]
-    assert not choose_named(sizes[2:], shown[2:], 5, None).any()
+    assert named(sizes[:3], shown[:3]) == [True, False, False]
+    assert not any(named(sizes[2:], shown[2:]))
     # The release has to show the values as they are.
-    assert choose_named(sizes[:2], np.array([50.0, 4.0]), 5, None).tolist() == [
-        *(True, False)
-    ]
+    assert named(sizes[:2], np.array([50.0, 4.0])) == [True, False]
     # Of 50 rows, 1 with the outcome would stand out.
-    parts = np.array([[49, 1], [0, 9]])
-    assert choose_named(sizes[:2], shown[:2], 5, parts).tolist() == [False, False]
-    assert choose_named(np.array([0]), np.array([0.0]), 5, None).tolist() == [False]
+    assert named(np.array([[49, 1], [0, 9]]), shown[:2]) == [False, False]
+    assert named(np.array([0]), np.array([0.0])) == [False]
+    # 9 rows of 4 persons, or of persons that are elsewhere too, need company.
+    assert named(sizes[:2], shown[:2], [40, 4]) == [False, False]
+    assert named(sizes[:2], shown[:2], [40, 0]) == [False, False]
 
 
 def test_no_small_group_can_be_found_by_subtraction() -> None:
@@ -721,6 +725,51 @@ def test_rare_outcomes_of_a_quasi_identifier_are_not_counted_apart() -> None:
     # One man in A; where sex is released as it is anyway, that is no secret.
     assert [row.name for row in known.rows] == ["all"]
     assert [row.name for row in open_.rows] == ["A", "B"]
+
+
+def test_groups_are_counted_by_person_where_rows_belong_to_persons() -> None:
+    # Town B has 20 rows of 4 persons, A and C have 20 of 20 each.
+    people = pa.table(
+        {
+            "id": [*range(20), *[100, 101, 102, 103] * 5, *range(200, 220)],
+            "t": ["A"] * 20 + ["B"] * 20 + ["C"] * 20,
+            "v": np.arange(60.0),
+        }
+    )
+    asked = Question("means", "v", ("t",))
+
+    by_row = ask(people, people, k_spec("t", k=5), asked)
+    by_person = ask(people, people, k_spec("t", k=5, unit="id"), asked)
+    moved = people.set_column(0, "id", pa.array([*range(30)] * 2))
+    between = ask(moved, moved, k_spec("t", k=5, unit="id"), asked)
+
+    assert [row.name for row in by_row.rows] == ["A", "B", "C"]
+    assert [row.name for row in by_person.rows] == ["C", "others"]
+    # Persons 0-9 are in A and B, 10-19 in A and C, 20-29 in B and C: all are in two.
+    assert [row.name for row in between.rows] == ["all"]
+    with pytest.raises(SpecError, match=r"not in the data: \['id'\]"):
+        ask(people.drop_columns(["id"]), people, k_spec("t", unit="id"), asked)
+
+
+def test_no_statistic_of_fewer_than_k_rows_is_told() -> None:
+    people = pa.table(
+        {
+            "t": ["A"] * 30,
+            "v": [1.0, 2.0, 4.0, *[None] * 27],
+            "sex": ["M", *["F"] * 29],
+        }
+    )
+    spec = k_spec("t", "sex", k=5)
+    for question in (
+        Question("means", "v", ("t",)),
+        Question("table", "v"),
+        Question("linear", "v", ("t",)),
+        Question("means", "sex"),
+    ):
+        answer = ask(people, people, spec, question)
+        assert answer.rows == ()
+        assert not answer.figures
+        assert "fewer than 5 have" in answer.sentence
 
 
 # What is asked

@@ -217,7 +217,8 @@ def _show(found: "Comparison", *, asked: bool) -> None:
     from core_mondrian.statistics.regressions import has_sklearn
 
     console = Console(markup=False, highlight=False)
-    console.width = min(max(console.width, _WIDTH), _WIDTH)
+    # Lines that a narrow terminal breaks are easier to read than broken cells.
+    console.width = _WIDTH
     for answer in found.answers:
         console.print(printable(answer.title), style="bold")
         if answer.rows:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from core_mondrian.measure.counting import Codes, Flags
-from core_mondrian.statistics.cells import Column, Floats
+from core_mondrian.statistics.cells import Column, Floats, Tables
 from core_mondrian.statistics.questions import Question
 
 NOISE: Final = 1.96
@@ -44,8 +44,10 @@ class Row:
     @property
     def errors_off(self) -> float | None:
         """The difference in standard errors of the original."""
-        if self.difference is None or not self.error_before:
-            return 0.0 if self.difference == 0.0 else None
+        if self.difference is None:
+            return None
+        if not self.error_before:
+            return 0.0 if abs(self.difference) < 1e-12 else None
         return self.difference / self.error_before
 
     @property
@@ -106,31 +108,33 @@ def unanswered(question: Question, why: str) -> Answer:
     return Answer(question, "no answer", (), None, f"There is no answer: {why}.")
 
 
-def choose_named(sizes: Codes, shown: Floats, k: int, parts: Codes | None) -> Flags:
-    """Tell which groups may be named; the others are put together.
+def choose_named(rows: Codes, people: Codes, shown: Floats, k: int) -> Flags:
+    """Tell which groups (axis 0) may be named; the others are put together.
 
-    ``sizes`` are their rows in the original, ``shown`` those in the release that show
-    all values of the group as they are: both have to be k or more. ``parts``: rows of
-    the original by group and outcome, each of which has to be none or as many. What is
-    left together has to be none or k rows too, else the smallest groups join it.
+    ``rows`` and ``people`` of the original are counted by group, or by group and
+    outcome (axis 1); ``shown`` are the rows of the release that show all values of the
+    group as they are. A group needs k people and k rows that show it, and k people or
+    no row with each outcome. What is left together needs that too, else the smallest
+    groups join it.
     """
-    together = sizes[:, np.newaxis] if parts is None else parts
-    fine = ((together == 0) | (together >= k)).all(axis=1)
+    rows, people = rows.reshape(shown.size, -1), people.reshape(shown.size, -1)
+    sizes = people.sum(axis=1)
+    fine = ((rows == 0) | (people >= k)).all(axis=1)
     named: Flags = (sizes >= k) & (shown >= k - 1e-6) & fine
     while named.any():
-        rest = together[~named].sum(axis=0)
-        if ((rest == 0) | (rest >= k)).all():
+        rest, known = rows[~named].sum(axis=0), people[~named].sum(axis=0)
+        if ((rest == 0) | (known >= k)).all():
             break
         candidates = np.flatnonzero(named)
         named[candidates[sizes[candidates].argmin()]] = False
     return named
 
 
-def name_levels(column: Column, k: int) -> Flags:
+def name_levels(column: Column, tables: Tables) -> Flags:
     """Tell which levels of a category may be named."""
     exact = column.after.content * column.after.exact[:, np.newaxis]
-    before = (column.before.count() @ column.before.content).astype(np.int64)
-    return choose_named(before, column.after.count() @ exact, k, None)
+    counts = tables.count_people([column.before])
+    return choose_named(*counts, column.after.count() @ exact, tables.spec.min_rows)
 
 
 def most_off(rows: Sequence[Row], most: int) -> list[Row]:

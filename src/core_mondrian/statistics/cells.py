@@ -6,9 +6,8 @@ released column, where cells that are shared count in these same parts. That is 
 likely distribution of the values, found by expectation and maximization in turns.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Final
 
 import narwhals as nw
@@ -110,6 +109,35 @@ class Tables:
         rest = round(len(self.released) - float(after.sum()), 6)
         return len(self.original) - round(float(before.sum())), max(rest, 0.0)
 
+    def count_people(
+        self, cells: Sequence[Cells], known: Flags | None = None
+    ) -> tuple[Codes, Codes]:
+        """Count rows and people of the original by combination of levels.
+
+        Rows with a blank, and those that are not ``known``, are not counted. People are
+        rows; where the spec names a unit, they are the persons who have all their rows
+        in one combination: those add up, and are never more than there are.
+        """
+        shape = [one.content.shape[1] for one in cells]
+        n_groups = int(np.prod(shape, dtype=np.int64))
+        group = np.zeros(len(self.original), dtype=np.int64)
+        if not n_groups:
+            return group[:0], group[:0]
+        counted = np.ones(group.size, dtype=np.bool_) if known is None else known
+        for one, n_levels in zip(cells, shape, strict=True):
+            counted = counted & (one.content.sum(axis=1) > 0)[one.codes]
+            group = group * n_levels + one.content.argmax(axis=1)[one.codes]
+        group = group[counted]
+        rows = np.bincount(group, minlength=n_groups).astype(np.int64)
+        if self.spec.unit is not None:
+            units = code_series(self.original[self.spec.unit])
+            first = np.full(units.n_codes, n_groups)
+            last = np.full(units.n_codes, -1)
+            np.minimum.at(first, units.codes[counted], group)
+            np.maximum.at(last, units.codes[counted], group)
+            group = first[first == last]
+        return rows, np.bincount(group, minlength=n_groups).astype(np.int64)
+
     def column(self, name: str) -> Column:
         """Return a column of all tables.
 
@@ -131,7 +159,8 @@ def open_tables(
         DataError: one has no rows, or two columns of one name.
     """
     before, after = open_frame(original), open_frame(released)
-    check_columns(before, spec.quasi_identifiers)
+    units = () if spec.unit is None else (spec.unit,)
+    check_columns(before, (*spec.quasi_identifiers, *units))
     for frame, what in ((before, "original"), (after, "release")):
         if not len(frame):
             raise DataError(f"the {what} has no rows: there is nothing to compare")
@@ -336,81 +365,3 @@ def _find_fits(
                 text.startswith("{") or fits[i, place.get(text, -1)] == 1.0
             )
     return fits, exact
-
-
-# Numbers as categories
-
-
-def as_category(column: Column, low: float, high: float) -> Column:
-    """Return a number that has two values as a category of them."""
-    width = high - low
-
-    def share(numbers: Floats) -> tuple[Floats, Flags]:
-        upper = np.clip((numbers - low) / width if width else 1.0, 0.0, 1.0)
-        shares = np.stack([1.0 - upper, upper * np.ones(numbers.size)], axis=1)
-        return shares, np.isin(numbers, (low, high))
-
-    return _categorize(column, _number_texts(np.array([low, high]), column.type), share)
-
-
-def as_bins(column: Column, n_bins: int = 4) -> Column:
-    """Return a number as a category of ranges with about equally many released rows.
-
-    Their bounds are numbers that the release shows, or middles of its ranges.
-    """
-    edges = _find_edges(column.after, n_bins)
-
-    def place(numbers: Floats) -> tuple[Floats, Flags]:
-        bins = np.searchsorted(edges, numbers, side="left")
-        shares = np.eye(edges.size + 1)[np.minimum(bins, edges.size)]
-        return shares, np.ones(bins.size, dtype=np.bool_)
-
-    texts = _number_texts(edges, column.type)
-    if not texts:
-        return _categorize(column, ["any"], place)
-    between = [f"over {low} to {high}" for low, high in pairwise(texts)]
-    levels = [f"to {texts[0]}", *between, f"over {texts[-1]}"]
-    return _categorize(column, levels, place)
-
-
-def _find_edges(cells: Cells, n_bins: int) -> Floats:
-    counts = np.where(np.isnan(cells.content), 0, cells.count())
-    filled = cells.content[counts > 0]
-    if not filled.size:
-        return filled
-    ends = np.cumsum(counts[counts > 0])
-    at = np.searchsorted(ends, ends[-1] * np.arange(1, n_bins) / n_bins)
-    edges = np.unique(filled[at])
-    kept: Floats = edges[edges < filled[-1]]
-    return kept
-
-
-def _categorize(
-    column: Column,
-    levels: Sequence[str],
-    share: Callable[[Floats], tuple[Floats, Flags]],
-) -> Column:
-    """Return a number as a category, given the shares of levels in its cells."""
-
-    def turn(cells: Cells) -> Cells:
-        shares, exact = share(cells.content)
-        shares[np.isnan(cells.content)] = 0.0
-        return Cells(cells.codes, shares, exact)
-
-    return Column(
-        column.name,
-        pa.string(),
-        tuple(levels),
-        turn(column.before),
-        turn(column.after),
-        None if column.test is None else turn(column.test),
-    )
-
-
-def _number_texts(numbers: Floats, kind: pa.DataType) -> list[str]:
-    """Return numbers as text; dates and times as such."""
-    if not pa.types.is_temporal(kind) or pa.types.is_duration(kind):
-        return [f"{number:.12g}" for number in numbers.tolist()]
-    wide = pa.int32() if kind.bit_width == 32 else pa.int64()
-    whole = pa.array(np.floor(numbers).astype(np.int64)).cast(wide)
-    return list(whole.view(kind).cast(pa.string()).to_pylist())

@@ -11,7 +11,8 @@ from core_mondrian.errors import SpecError
 from core_mondrian.frames import scatter
 from core_mondrian.measure.counting import Codes
 from core_mondrian.statistics.answers import Answer, Row, name_levels, unanswered
-from core_mondrian.statistics.cells import Cells, Column, Floats, Tables, as_category
+from core_mondrian.statistics.bins import as_category
+from core_mondrian.statistics.cells import Cells, Column, Floats, Tables
 from core_mondrian.statistics.design import Side, find_features, lay_out
 from core_mondrian.statistics.questions import Question
 
@@ -46,7 +47,7 @@ def answer_classifier(question: Question, tables: Tables) -> Answer:
         by = [getattr(column, side) for column in columns]
         return lay_out(features, by, cells), cells
 
-    groups = _groups(outcome, tables.spec.min_rows)
+    groups = _groups(outcome, tables)
     before, after = lay("before"), lay("after")
     if tables.test is None:
         tested = hold_out(before[0].codes, before[0].counts, HOLDOUT)
@@ -101,9 +102,9 @@ def _outcome(tables: Tables, question: Question) -> Column:
     return as_category(column, float(filled[0]), float(filled[-1]))
 
 
-def _groups(outcome: Column, k: int) -> Codes:
+def _groups(outcome: Column, tables: Tables) -> Codes:
     """Return the class of each level; those that may not be named are one."""
-    named = name_levels(outcome, k)
+    named = name_levels(outcome, tables)
     return np.where(named, np.cumsum(named) - 1, int(named.sum())).astype(np.int64)
 
 

@@ -59,7 +59,7 @@ def find_features(
         if column.is_number:
             features.append(Feature(column.name, place))
             continue
-        named = name_levels(column, tables.spec.min_rows)
+        named = name_levels(column, tables)
         if not named.any():
             continue
         rows = column.after.count() @ (

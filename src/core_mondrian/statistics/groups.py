@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from core_mondrian.errors import SpecError
-from core_mondrian.measure.counting import Codes, Flags
+from core_mondrian.measure.counting import Flags
 from core_mondrian.statistics.answers import (
     OTHERS,
     Answer,
@@ -19,13 +19,12 @@ from core_mondrian.statistics.answers import (
     size_text,
     unanswered,
 )
+from core_mondrian.statistics.bins import as_bins, as_category
 from core_mondrian.statistics.cells import (
     Cells,
     Column,
     Floats,
     Tables,
-    as_bins,
-    as_category,
     collapse,
 )
 from core_mondrian.statistics.questions import Question
@@ -76,7 +75,7 @@ def find_outcome(tables: Tables, question: Question) -> Outcome:
     if len(column.levels) > 2:
         _refuse(question, len(column.levels))
     level = len(column.levels) - 1
-    named = name_levels(column, tables.spec.min_rows)
+    named = name_levels(column, tables)
     # Which one is looked for is no secret, what it is called may be.
     shown = column.levels[level] if level >= 0 and named[level] else "the later value"
     what = f"share of {shown} in {column.name}"
@@ -142,12 +141,16 @@ def answer_means(question: Question, tables: Tables) -> Answer:
     after, exact = _sum_up(outcome, [column.after for column in columns], "after")
     if not before[:, 0].sum() or not after[:, 0].sum():
         return unanswered(question, "no row has all its columns")
-    sizes = np.rint(before[:, 0]).astype(np.int64)
-    parts = None
+    groups = [column.before for column in columns]
+    known = outcome.values(outcome.column.before)[1][outcome.column.before.codes] > 0
+    if tables.count_people([], known)[1].sum() < k:
+        return unanswered(question, f"fewer than {k} have all its columns")
     if outcome.is_share and question.outcome in tables.spec.quasi_identifiers:
-        hits = np.rint(before[:, 1]).astype(np.int64)
-        parts = np.stack([hits, sizes - hits], axis=1)
-    named = choose_named(sizes, exact, k, parts)
+        rows_of, people = tables.count_people([outcome.column.before], known)
+        if ((rows_of > 0) & (people < k)).any():
+            return unanswered(question, f"fewer than {k} have one of its values")
+        groups.append(outcome.column.before)
+    named = choose_named(*tables.count_people(groups, known), exact, k)
     names = group_names(columns, named) if columns else [_ALL]
     rows = [
         _mean_row(name, *sums)
@@ -264,8 +267,11 @@ def answer_table(question: Question, tables: Tables) -> Answer:
     )
     if not before.sum() or not after.sum():
         return unanswered(question, "no row has all its columns")
-    sizes: Codes = np.rint(before).astype(np.int64)
-    named = choose_named(sizes, exact, tables.spec.min_rows, None)
+    k = tables.spec.min_rows
+    sizes, people = tables.count_people([column.before for column in columns])
+    if people.sum() < k:
+        return unanswered(question, f"fewer than {k} have all its columns")
+    named = choose_named(sizes, people, exact, k)
     shares = before / before.sum(), after / after.sum()
     pooled = pool(named, *(one[:, np.newaxis] for one in shares))
     counts = pool(named, before[:, np.newaxis], after[:, np.newaxis])

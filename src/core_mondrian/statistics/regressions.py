@@ -75,6 +75,8 @@ def answer_regression(question: Question, tables: Tables) -> Answer:
             sides, (outcome.column.before, outcome.column.after), strict=True
         )
     )
+    if before.weights.sum() < (k := tables.spec.min_rows):
+        return unanswered(question, f"fewer than {k} have all its columns")
     varies = _varies(before) & _varies(after)
     names = [one.name for one, kept in zip(features, varies, strict=True) if kept]
     if not names:
