@@ -9,7 +9,6 @@ classifier's release is made of 70 % of them, and the other rows test it.
 """
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from itertools import product
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import ADULT_6, ADULT_8, ADULT_10, adult_folder
-from benchmarks.lines import emit, facts, say, source_digest
+from benchmarks.lines import emit, facts, read_lines, say, source_digest
 
 Line = dict[str, Any]
 SETS = {"6": ADULT_6, "8": ADULT_8, "10": ADULT_10}
@@ -39,7 +38,7 @@ _ASKED: tuple[tuple[Any, str, tuple[str, ...]], ...] = (
 def main() -> None:
     asked = _arguments()
     lines = []
-    for line in _read(asked.lines) if asked.lines else _run(asked):
+    for line in read_lines(asked.lines) if asked.lines else _run(asked):
         lines.append(line)
         if not asked.markdown:
             emit(line)
@@ -55,10 +54,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=[*FORMATS])
     parser.add_argument("--markdown", action="store_true", help="print tables")
     return parser.parse_args()
-
-
-def _read(path: Path) -> list[Line]:
-    return [json.loads(text) for text in path.read_text().splitlines() if text.strip()]
 
 
 def _run(asked: argparse.Namespace) -> Iterator[Line]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from core_mondrian.measure.counting import Flags
 from core_mondrian.statistics.cells import Cells, Column, Floats
+from core_mondrian.statistics.questions import N_BINS
 
 
 def as_category(column: Column, low: float, high: float) -> Column:
@@ -22,7 +23,7 @@ def as_category(column: Column, low: float, high: float) -> Column:
     return _categorize(column, _number_texts(np.array([low, high]), column.type), share)
 
 
-def as_bins(column: Column, n_bins: int = 4) -> Column:
+def as_bins(column: Column, n_bins: int = N_BINS) -> Column:
     """Return a number as a category of ranges with about equally many released rows.
 
     Their bounds are numbers that the release shows, or middles of its ranges.

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from core_mondrian.errors import SpecError
 from core_mondrian.measure.counting import Codes, Flags
 from core_mondrian.statistics.answers import OTHERS, name_levels
 from core_mondrian.statistics.cells import Cells, Column, Floats, Tables, collapse
+
+MOST_FEATURES: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,9 @@ def find_features(
 
     The level with the most exact rows in the release is what others are compared with,
     and has no feature unless ``is_full``.
+
+    Raises:
+        SpecError: there are too many.
     """
     features = []
     for place, column in enumerate(columns):
@@ -75,6 +82,11 @@ def find_features(
         if (column.before.count() @ column.before.content)[~named].any():
             name = f"{column.name} {OTHERS}"
             features.append(Feature(name, place, ~named, against))
+    if len(features) > MOST_FEATURES:
+        raise SpecError(
+            f"the predictors have {len(features)} values; at most {MOST_FEATURES}",
+            hint="predict by columns with fewer values",
+        )
     return features
 
 

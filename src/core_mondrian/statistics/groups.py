@@ -27,9 +27,8 @@ from core_mondrian.statistics.cells import (
     Tables,
     collapse,
 )
-from core_mondrian.statistics.questions import Question
+from core_mondrian.statistics.questions import MOST_GROUPS, Question
 
-MOST_GROUPS: Final = 2000
 _CHUNK: Final = 1 << 22
 _ALL: Final = "all"
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from core_mondrian.errors import DataError, SpecError, list_names
@@ -20,6 +21,11 @@ _MOST_SINGLE: Final = 6
 _MOST_PAIRS: Final = 2
 _MOST_VALUES: Final = 20
 """Values of a column that is an outcome without being asked for."""
+_MOST_PREDICTING: Final = 50
+"""Values of a category that predicts without being asked for."""
+MOST_GROUPS: Final = 2000
+N_BINS: Final = 4
+"""Groups that a number makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +142,24 @@ def _about(
     is_two_valued = not column.is_number and len(column.levels) <= 2
     kind: Kind = "means" if column.is_number or is_two_valued else "table"
     groups: list[tuple[str, ...]] = [(name,) for name in by[:_MOST_SINGLE]]
-    groups += [*combinations(by, 2)][:_MOST_PAIRS]
+    pairs = [pair for pair in combinations(by, 2) if _are_few(tables, outcome, pair)]
+    groups = [one for one in groups if _are_few(tables, outcome, one)]
+    groups += pairs[:_MOST_PAIRS]
     found = [Question(kind, outcome, group) for group in groups or [()]]
-    if fits and by:
+    few = [n for n in by if len(tables.column(n).levels) <= _MOST_PREDICTING]
+    if fits and few:
         if column.is_number or is_two_valued:
             fitted: Kind = "linear" if column.is_number else "logistic"
-            found.append(Question(fitted, outcome, tuple(by)))
+            found.append(Question(fitted, outcome, tuple(few)))
         if not column.is_number and tables.test is not None:
-            found.append(Question("classifier", outcome, tuple(by)))
+            found.append(Question("classifier", outcome, tuple(few)))
     return found
+
+
+def _are_few(tables: "Tables", outcome: str, by: tuple[str, ...]) -> bool:
+    """Tell whether columns make few enough groups for a table."""
+    columns = [tables.column(name) for name in (outcome, *by)]
+    return prod(len(one.levels) or N_BINS for one in columns) <= MOST_GROUPS
 
 
 def _is_usable(tables: "Tables", name: str) -> bool:
