@@ -496,7 +496,21 @@ def test_predictors_that_do_not_vary_are_left_out() -> None:
 
     assert [row.name for row in answer.rows] == ["a"]
     assert answer.figures["left_out_predictors"] == 1
+    assert "1 that hardly vary there are left out" in answer.sentence
     assert "no predictor varies" in nothing.sentence
+
+
+def test_values_that_are_all_but_gone_from_a_release_are_left_out() -> None:
+    # C is shown by no cell, and A and B by so many that it is hardly likely anywhere.
+    towns = ["A"] * 40 + ["B"] * 40 + ["C"] * 20
+    outcome = (["l"] * 2 + ["r"]) * 34
+    before = pa.table({"t": towns, "a": range(100), "w": outcome[:100]})
+    shown = ["A"] * 40 + ["B"] * 40 + ["{A, C}"] * 10 + ["{B, C}"] * 10
+    after = before.set_column(0, "t", pa.array(shown))
+
+    answer = ask(before, after, k_spec("t"), Question("logistic", "w", ("t", "a")))
+
+    assert [row.name for row in answer.rows] == ["t B", "a"]
 
 
 def test_one_group_is_a_group() -> None:

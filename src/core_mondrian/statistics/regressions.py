@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from core_mondrian.errors import SpecError
-from core_mondrian.measure.counting import Flags
 from core_mondrian.statistics.answers import NOISE, Answer, Row, unanswered
 from core_mondrian.statistics.cells import Floats, Tables
 from core_mondrian.statistics.design import Side, find_features, lay_out
@@ -17,6 +16,8 @@ from core_mondrian.statistics.questions import Question
 
 _STEEP: Final = 30.0
 """Scaled coefficients and errors beyond this mean that there is no finite estimate."""
+_FLAT: Final = 0.01
+"""A predictor that varies less in the release, next to the original, says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,12 @@ def answer_regression(question: Question, tables: Tables) -> Answer:
     )
     if before.weights.sum() < (k := tables.spec.min_rows):
         return unanswered(question, f"fewer than {k} have all its columns")
-    varies = _varies(before) & _varies(after)
+    deviations = _deviations(before), _deviations(after)
+    varies = (deviations[0] > 0.0) & (deviations[1] > _FLAT * deviations[0])
     names = [one.name for one, kept in zip(features, varies, strict=True) if kept]
     if not names:
         return unanswered(question, "no predictor varies in both tables")
-    scale = _deviations(before)[varies]
+    scale = deviations[0][varies]
     fits = []
     for data, what in ((before, "original"), (after, "release")):
         kept = _Data(data.features[:, varies] / scale, data.outcome, data.weights)
@@ -109,18 +111,15 @@ def _data(outcome: Outcome, side: Side, cells: Any) -> _Data:  # noqa: ANN401
     return _Data(side.features[kept], values[side.outcome][kept], weights[kept])
 
 
-def _varies(data: _Data) -> Flags:
-    if not len(data.features):
-        return np.zeros(data.features.shape[1], dtype=np.bool_)
-    flags: Flags = np.ptp(data.features, axis=0) > 1e-12
-    return flags
-
-
 def _deviations(data: _Data) -> Floats:
+    """Return the standard deviation of each feature; 0 where there are no rows."""
+    if not len(data.features):
+        return np.zeros(data.features.shape[1])
     mean = np.average(data.features, axis=0, weights=data.weights)
-    spread = np.average((data.features - mean) ** 2, axis=0, weights=data.weights)
-    found: Floats = np.sqrt(spread)
-    return np.where(found > 0, found, 1.0)
+    squares = np.average((data.features - mean) ** 2, axis=0, weights=data.weights)
+    found: Floats = np.sqrt(squares)
+    # What remains of a constant after rounding.
+    return np.where(found > 1e-9 * np.abs(mean), found, 0.0)
 
 
 def _fit(data: _Data, *, is_logistic: bool) -> _Fit:
@@ -245,6 +244,8 @@ def _answer(
         f"{measure} is {before.quality:.3f} in the original and {after.quality:.3f} in "
         "the release."
     )
+    if n_dropped:
+        sentence += f" {n_dropped} that hardly vary there are left out."
     return Answer(
         question,
         "coefficients",
