@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics pictures clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench-reference  the same table through the paper's own code (minutes)"
 	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
+	@echo "make bench-statistics what analysts find in releases of Adult (a minute)"
 	@echo "make pictures         the pictures of the docs"
 	@echo "make clean            remove what make made"
 
@@ -75,6 +76,11 @@ bench-models: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.models --judge $(JUDGE) --hierarchies $(HIERARCHIES) > out/models.jsonl
 	@$(BIN)/python -m benchmarks.models --lines out/models.jsonl --check --markdown
+
+bench-statistics: $(VENV)/stamp-dev
+	@mkdir -p out
+	@$(BIN)/python -m benchmarks.statistics > out/statistics.jsonl
+	@$(BIN)/python -m benchmarks.statistics --lines out/statistics.jsonl --markdown
 
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings

@@ -14,7 +14,6 @@ is not counted. Without --lines, --check runs the cases that have a bar.
 """
 
 import argparse
-import json
 import tempfile
 from collections.abc import Iterator
 from itertools import product
@@ -30,7 +29,7 @@ from benchmarks.cases import (
     adult_folder,
 )
 from benchmarks.judged import Bench, find_wrong
-from benchmarks.lines import emit, facts, say, source_digest
+from benchmarks.lines import emit, facts, read_lines, say, source_digest
 
 if TYPE_CHECKING:
     from core_mondrian import Spec
@@ -48,7 +47,7 @@ _VERDICT = (
 def main() -> None:
     asked = _arguments()
     lines = []
-    for line in _read(asked.lines) if asked.lines else _run(asked):
+    for line in read_lines(asked.lines) if asked.lines else _run(asked):
         lines.append(line)
         if not (asked.lines or asked.markdown):
             emit(line)
@@ -81,10 +80,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="compare with the bars")
     parser.add_argument("--markdown", action="store_true", help="print tables")
     return parser.parse_args()
-
-
-def _read(path: Path) -> list[Line]:
-    return [json.loads(text) for text in path.read_text().splitlines() if text.strip()]
 
 
 def plan(asked: argparse.Namespace) -> list[Case]:

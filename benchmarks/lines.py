@@ -21,6 +21,11 @@ def emit(line: Mapping[str, Any]) -> None:
     print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the results that an earlier run printed."""
+    return [json.loads(text) for text in path.read_text().splitlines() if text.strip()]
+
+
 def say(words: str) -> None:
     """Tell the person who is waiting."""
     print(words, file=sys.stderr, flush=True)

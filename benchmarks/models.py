@@ -16,7 +16,6 @@ every case once; ratios are medians of the ratios within a turn.
 """
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -33,7 +32,7 @@ import pyarrow as pa
 
 from benchmarks.cases import ADULT_6, CENSUS_6, adult_folder
 from benchmarks.judged import ID, Bench, Timed, find_wrong
-from benchmarks.lines import emit, facts, middle, say, source_digest
+from benchmarks.lines import emit, facts, middle, read_lines, say, source_digest
 from benchmarks.model_bars import (
     CASES,
     CLOSE,
@@ -72,7 +71,7 @@ print(time.process_time() - before)
 def main() -> None:
     asked = _arguments()
     lines = []
-    for line in _read(asked.lines) if asked.lines else _run(asked):
+    for line in read_lines(asked.lines) if asked.lines else _run(asked):
         lines.append(line)
         if not (asked.lines or asked.markdown):
             emit(line)
@@ -99,10 +98,6 @@ def _arguments() -> argparse.Namespace:
     if asked.judge and not asked.hierarchies:
         parser.error("--judge needs --hierarchies: releases show their labels")
     return asked
-
-
-def _read(path: Path) -> list[Line]:
-    return [json.loads(text) for text in path.read_text().splitlines() if text.strip()]
 
 
 def _run(asked: argparse.Namespace) -> Iterator[Line]:

@@ -1,6 +1,7 @@
 """Draw the pictures of the docs, into docs/pictures/.
 
-One table is painted as several policies cut it, and the command `advise` is drawn.
+One table is painted as several policies cut it, and what the commands `advise` and
+`compare` draw.
 
     python -m benchmarks.paintings [--check]
 
@@ -21,6 +22,9 @@ COLUMNS = ("age", "hours_per_week")
 ADVISED_ROWS = 5_000
 ADVISED_COLUMNS = ("age", "sex", "occupation", "native_country")
 ADVISED_K = (2, 5, 10, 20, 50, 100)
+# That of docs/good-enough.md.
+COMPARED_COLUMNS = ("age", "sex", "marital_status", "hours_per_week")
+COMPARED_K = 25
 
 
 def main() -> None:
@@ -28,7 +32,8 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
     outdated = []
-    for name, picture in {**paintings(), "advise": trade_off()}.items():
+    drawn = {"advise": trade_off(), "compare": comparison()}
+    for name, picture in {**paintings(), **drawn}.items():
         path = FOLDER / f"{name}.svg"
         if asked.check:
             if not path.exists() or path.read_text(encoding="utf-8") != picture:
@@ -90,6 +95,23 @@ def trade_off() -> str:
     spec = Spec(ADVISED_COLUMNS, models=(KAnonymity(ADVISED_K[0]),))
     found = sweep(census(ADVISED_ROWS), spec, {"k": ADVISED_K})
     return render(draw_trade_off(found), ".svg").decode()
+
+
+def comparison() -> str:
+    """Return what `core-mondrian compare` draws."""
+    from core_mondrian import KAnonymity, Spec, anonymize
+    from core_mondrian.charts import draw_comparison, render
+    from core_mondrian.datasets import census
+    from core_mondrian.statistics import Question, compare
+
+    people = census(ADVISED_ROWS)
+    spec = Spec(COMPARED_COLUMNS, models=(KAnonymity(COMPARED_K),))
+    asked = [
+        Question("means", "income", ("sex", "marital_status")),
+        Question("linear", "hours_per_week", ("age", "sex")),
+    ]
+    found = compare(people, anonymize(people, spec).data, spec, asked)
+    return render(draw_comparison(found), ".svg").decode()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Charts in one style, as SVG, PNG or a page; Altair loads when one is drawn.
 
-A chart shows figures of releases, such as losses and class sizes, and no cell.
+A chart shows figures of releases, such as losses and class sizes, and no cell; that
+of a comparison names values that the release shows.
 """
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -11,6 +13,7 @@ from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
     from core_mondrian.advise import Point, Sweep
+    from core_mondrian.statistics import Answer, Comparison
 
 Chart: TypeAlias = Any
 """An Altair chart; its class depends on how it is composed."""
@@ -29,6 +32,8 @@ WIDTH: Final = 400
 HEIGHT: Final = 110
 _ROOM: Final = 1.25  # room for labels above the highest point
 _MOST_LABELS: Final = 8
+_MOST_GROUPS: Final = 12
+_STEP: Final = 22  # between two groups
 _CROSS: Final = "\u00d7"
 _FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 _HEAD: Final = (
@@ -294,3 +299,91 @@ def _draw_labels(found: Chart, panel: _Panel) -> list[Chart]:
         halo.encode(text=text, color=white),
         found.mark_text(**look).encode(text=text),
     ]
+
+
+def draw_comparison(found: "Comparison") -> Chart:
+    """Return both tables' statistics as dots, a panel for each question.
+
+    Raises:
+        SpecError: no question has an answer.
+    """
+    import altair as alt
+
+    answers = [answer for answer in found.answers if answer.rows]
+    if not answers:
+        raise SpecError("no question has an answer, so there is nothing to draw")
+    charts = [_draw_answer(answer) for answer in answers]
+    stacked = alt.vconcat(*charts, spacing=24).resolve_scale(
+        x="independent", y="independent"
+    )
+    rows = f"{found.n_original:,} rows, {found.n_released:,} released, k = {found.k}"
+    notes = [rows, f"score {found.sentence}"] if found.score is not None else [rows]
+    return styled(stacked, "The original and its release", _wrapped(notes))
+
+
+def _wrapped(texts: Sequence[str], width: int = 90) -> list[str]:
+    return [line for text in texts for line in textwrap.wrap(text, width)]
+
+
+def _draw_answer(answer: "Answer") -> Chart:
+    import altair as alt
+
+    rows = [row for row in _dots(answer) if row["original"] is not None]
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    is_share = answer.is_share or answer.question.kind == "classifier"
+    format_ = ".3~%" if is_share else ".4~r"
+    axis = alt.Axis(title=None, grid=False, labelLimit=300, ticks=False)
+    y = alt.Y("name:N", sort=names, axis=axis)
+    scale = alt.Scale(zero=answer.is_share, nice=True)
+    across = alt.Axis(title=None, format=format_, tickCount=5)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=y)
+    line = base.mark_rule(color=FAINT, strokeWidth=2).encode(
+        x=alt.X("original:Q", scale=scale, axis=across), x2="release:Q"
+    )
+    sides = base.transform_fold(["original", "release"], as_=["table", "value"])
+    domain = ["original", "release"]
+    points = sides.mark_point(size=70, opacity=1, strokeWidth=2).encode(
+        x=alt.X("value:Q", scale=scale, axis=across),
+        color=alt.Color(
+            "table:N",
+            scale=alt.Scale(domain=domain, range=list(PALETTE[:2])),
+            legend=_legend(),
+        ),
+        shape=alt.Shape(
+            "table:N", scale=alt.Scale(domain=domain, range=["circle", "cross"])
+        ),
+    )
+    off = base.mark_text(align="left", fontSize=12, font=_FONT, color=INK).encode(
+        x=alt.value(WIDTH + 12), text="off:N"
+    )
+    hidden = len(answer.rows) - len(rows)
+    title = answer.title
+    if answer.question.kind in ("linear", "logistic"):
+        title += "; in standard errors of the original"
+    if hidden:
+        title += f"; the {len(rows)} most off of {len(answer.rows)}"
+    heading = alt.TitleParams(
+        _wrapped([title], 80), anchor="start", frame="group", fontSize=13
+    )
+    layers = alt.layer(line, points, off)
+    return layers.properties(width=WIDTH, height=_STEP * len(names), title=heading)
+
+
+def _dots(answer: "Answer") -> Iterator[Row]:
+    """Yield a plain row for each number, those that are most off if there are many."""
+    from core_mondrian.statistics.answers import difference_text, most_off
+
+    is_fitted = answer.question.kind in ("linear", "logistic")
+    is_share = answer.is_share or answer.question.kind == "classifier"
+    for row in most_off(answer.rows, _MOST_GROUPS):
+        unit = (row.error_before or 1.0) if is_fitted else 1.0
+        before, after = row.before, row.after
+        off = difference_text(row.difference, is_share=is_share)
+        if is_fitted and row.difference is not None:
+            off = f"{round(row.difference / unit, 1) or 0.0:+.1f}"
+        yield {
+            "name": row.name,
+            "original": None if before is None else before / unit,
+            "release": None if after is None else after / unit,
+            "off": off,
+        }

@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = (
     *("numba", "pandas", "polars", "pyarrow", "narwhals", "rich", "typer"),
-    *("altair", "vl_convert"),
+    *("altair", "vl_convert", "sklearn"),
 )
 CPU = "import time; {}; print(time.process_time())"
 
@@ -69,7 +69,7 @@ def test_help_loads_no_compiler_and_no_dataframes() -> None:
 
     loaded = run(code).split()
 
-    heavy = ("numba", "pandas", "polars", "pyarrow")
+    heavy = ("numba", "pandas", "polars", "pyarrow", "sklearn")
     assert [name for name in heavy if name in loaded] == []
 
 

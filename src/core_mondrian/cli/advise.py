@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 CommandT = TypeVar("CommandT", bound=Callable[..., None])
 
 _DEFAULT_K: Final = (2, 5, 10, 20, 50, 100)
-_OF_ANONYMIZE_ONLY: Final = (
-    *("k", "overwrite", "as_json", "measures", "suppressed_file", "key_file"),
+OF_RELEASES: Final = (
+    *("overwrite", "as_json", "measures", "suppressed_file", "key_file"),
 )
+"""Options of `anonymize` that mean nothing where no release is written."""
 _BAR: Final = 10
 _WIDTH: Final = 120
 _PRACTICE: Final = (
@@ -39,7 +40,7 @@ _PRACTICE: Final = (
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
-def _with_options_of(
+def with_options_of(
     other: Callable[..., None], *, but: tuple[str, ...]
 ) -> Callable[[CommandT], CommandT]:
     """Give a command the options of another too; they arrive as its last argument.
@@ -66,7 +67,7 @@ def _with_options_of(
     return extend
 
 
-@_with_options_of(anonymize_file, but=_OF_ANONYMIZE_ONLY)
+@with_options_of(anonymize_file, but=("k", *OF_RELEASES))
 def advise_file(
     source: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
     *,
@@ -107,7 +108,7 @@ def advise_file(
     started = time.perf_counter()
     asked = _read_vary(k, vary or [])
     files = [file for file in (plot, json_file) if file is not None]
-    _check_files(source, plot, files, overwrite=overwrite)
+    check_files(source, plot, files, overwrite=overwrite)
     spec = _base_spec(options, varies_k="k" in asked)
     found = _sweep(source, spec, asked, options["threads"])
     found.check_feasible()
@@ -158,7 +159,7 @@ def _base_spec(options: Mapping[str, Any], *, varies_k: bool) -> "Spec":
     return spec_of({**options, "k": _DEFAULT_K[0] if needs_k else None})
 
 
-def _check_files(
+def check_files(
     source: Path, plot: Path | None, files: list[Path], *, overwrite: bool
 ) -> None:
     """Refuse files that cannot be written, before the work."""

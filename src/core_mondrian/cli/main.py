@@ -18,6 +18,7 @@ import typer
 from core_mondrian import __version__
 from core_mondrian.cli.advise import advise_file
 from core_mondrian.cli.anonymize import anonymize_file
+from core_mondrian.cli.compare import compare_file
 from core_mondrian.cli.demo import show_demo
 from core_mondrian.cli.hierarchy import hierarchy_file
 from core_mondrian.cli.init import init_file, show_schema
@@ -152,6 +153,7 @@ app.command("anonymize")(_guarded(anonymize_file))
 app.command("verify")(_guarded(verify_file))
 app.command("p-sensitize")(_guarded(p_sensitize_file))
 app.command("advise")(_guarded(advise_file))
+app.command("compare")(_guarded(compare_file))
 app.command("inspect")(_guarded(inspect_file))
 app.command("hierarchy")(_guarded(hierarchy_file))
 app.command("init")(_guarded(init_file))

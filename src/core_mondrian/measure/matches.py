@@ -110,12 +110,17 @@ def fitting(
     return fits
 
 
-def _fit_interval(cell: str, values: Array) -> Flags:
-    low = high = cell
+def split_interval(cell: str) -> tuple[str, str]:
+    """Return both bounds of a released number as texts; one value is its own two."""
     if cell.startswith("[") and cell.endswith("]"):
         low, _, high = cell[1:-1].partition(", ")
+        return low, high
+    return cell, cell
+
+
+def _fit_interval(cell: str, values: Array) -> Flags:
     try:
-        ends = pa.array([low, high], pa.string()).cast(values.type)
+        ends = pa.array(split_interval(cell), pa.string()).cast(values.type)
     except pa.ArrowException:
         raise SpecError(
             "a released number is no interval of the population's numbers",
