@@ -183,7 +183,7 @@ def check_threads(threads: int | None) -> None:
 
 
 def take_in(
-    data: object, spec: Spec, stages: Stages, threads: int | None
+    data: object, spec: Spec, stages: Stages, threads: int | None = None
 ) -> tuple[nw.DataFrame[Any], Encoded]:
     """Return the caller's frame, and the columns the spec names as counted tuples."""
     frame = open_frame(data)
