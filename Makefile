@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models peers pictures clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench-reference  the same table through the paper's own code (minutes)"
 	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
+	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
 	@echo "make pictures         the pictures of the docs"
 	@echo "make clean            remove what make made"
 
@@ -75,6 +76,14 @@ bench-models: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.models --judge $(JUDGE) --hierarchies $(HIERARCHIES) > out/models.jsonl
 	@$(BIN)/python -m benchmarks.models --lines out/models.jsonl --check --markdown
+
+# Each of the others gets an environment of its own, .venv-<name>. PEERS: more options,
+# such as --sets 4 6 8 numeric, --rows 1000000, --hierarchies DIR, --judge FILE.
+peers: $(VENV)/stamp-dev
+	@mkdir -p out
+	@$(BIN)/python -m benchmarks.peers --hostile $(PEERS) > out/peers.jsonl
+	@$(BIN)/python -m benchmarks.peers --lines out/peers.jsonl --markdown \
+	  $(if $(UPDATE),--update README.md docs/peers.md)
 
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings

@@ -1,5 +1,6 @@
 """Tables as Markdown, and where they stand in a page."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -26,10 +27,14 @@ def write_seconds(value: float) -> str:
     return f"{value:.2f}".removeprefix("0")
 
 
-def update_page(page: Path, name: str, text: str) -> None:
-    """Put a text between the two marks of this name, each on a line of its own."""
-    mark = f"<!-- {name} -->"
-    parts = page.read_text(encoding="utf-8").split(mark)
-    if len(parts) != 3:
-        raise SystemExit(f"{page.name} has not two marks {mark}")
-    page.write_text(f"{parts[0]}{mark}\n\n{text}\n\n{mark}{parts[2]}", encoding="utf-8")
+def update_page(page: Path, texts: Mapping[str, str]) -> None:
+    """Put each text between the two marks of its name, where the page has them."""
+    whole = page.read_text(encoding="utf-8")
+    marks = {f"<!-- {name} -->": text for name, text in texts.items()}
+    present = [mark for mark in marks if whole.count(mark) == 2]
+    if not present:
+        raise SystemExit(f"{page.name} has no two marks {' or '.join(marks)}")
+    for mark in present:
+        before, _, after = whole.split(mark)
+        whole = f"{before}{mark}\n\n{marks[mark]}\n\n{mark}{after}"
+    page.write_text(whole, encoding="utf-8")

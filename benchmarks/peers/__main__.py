@@ -31,7 +31,7 @@ from benchmarks.lines import emit, facts, say, source_digest
 from benchmarks.markdown import update_page
 from benchmarks.peers import hostile
 from benchmarks.peers.runs import NAMES, Ran, Task, Tool, find_tools, run_tool
-from benchmarks.peers.tables import Line, write_tables
+from benchmarks.peers.tables import Line, write_short, write_tables
 from benchmarks.peers.tools.ours import read as read_ours
 from benchmarks.peers.verdicts import (
     ID,
@@ -59,9 +59,9 @@ def main() -> None:
         lines = list(_run(asked))
     if asked.markdown:
         print(write_tables(lines))
+    texts = {"peers": write_tables(lines), "peers: short": write_short(lines)}
     for page in asked.update:
-        # The first page has the first table only; the others have all.
-        update_page(page, "peers", write_tables(lines))
+        update_page(page, texts)
     raise SystemExit(1 if any(line.get("judge_differs") for line in lines) else 0)
 
 

@@ -5,10 +5,12 @@ from typing import Any
 from benchmarks.markdown import cells, rule, write_loss, write_millions, write_seconds
 
 Line = dict[str, Any]
-_HEAD = (
-    *("tool", "CPU s", "of it the call", "peak MB", "classes", "suppressed"),
+_ALL = (
+    *("CPU s", "of it the call", "peak MB", "classes", "suppressed"),
     *("DM", "DM without penalty", "NCP flat", "NCP set"),
 )
+_KINDS = ("flat", "set", "tax")
+_FEW = ("CPU s", "peak MB", "suppressed", "DM", "NCP flat", "NCP set")
 
 
 def write_tables(lines: list[Line]) -> str:
@@ -16,40 +18,51 @@ def write_tables(lines: list[Line]) -> str:
     runs = [line for line in lines if line["benchmark"] == "peers"]
     traps = [line for line in lines if line["benchmark"] == "peers_hostile"]
     titles = list(dict.fromkeys(_title(line) for line in runs))
+    has_tax = any(line["has_trees"] for line in runs)
+    columns = (*_ALL, "NCP tax") if has_tax else _ALL
     tables = [
-        _table([line for line in runs if _title(line) == title], title)
+        _table([line for line in runs if _title(line) == title], columns)
         for title in titles
     ]
     return "\n\n".join(tables + ([_traps(traps)] if traps else []))
+
+
+def write_short(lines: list[Line]) -> str:
+    """Return the first case alone, in few columns."""
+    runs = [line for line in lines if line["benchmark"] == "peers"]
+    first = [line for line in runs if _title(line) == _title(runs[0])]
+    return _table(first, _FEW) if first else ""
 
 
 def _title(line: Line) -> str:
     return f"{line['case_title']}, {line['rows']:,} rows, k = {line['k']}"
 
 
-def _table(lines: list[Line], title: str) -> str:
-    has_tax = any(line.get("has_trees") for line in lines)
-    head = [*_HEAD, *(["NCP tax"] if has_tax else []), "what is wrong"]
-    rows = [cells(*head), rule(len(head))]
-    rows += [_row(line, has_tax=has_tax) for line in lines]
-    return "\n".join([f"**{title}**", "", *rows])
+def _table(lines: list[Line], columns: tuple[str, ...]) -> str:
+    head = [_title(lines[0]), *columns, "what is wrong"]
+    return "\n".join(
+        [cells(*head), rule(len(head)), *(_row(x, columns) for x in lines)]
+    )
 
 
-def _row(line: Line, *, has_tax: bool) -> str:
-    name = line["tool"]
-    if line["missing"] == "filled":
-        name += " ‡"
-    kinds = ("ncp_flat", "ncp_set", *(["ncp_tax"] if has_tax else []))
-    seconds = [line.get(key) for key in ("cpu_seconds", "call_cpu_seconds")]
-    figures = [
-        *("-" if s is None else write_seconds(s) for s in seconds),
-        _whole(line.get("peak_mb")),
-        _whole(line.get("classes")),
-        _whole(line.get("suppressed")),
-        *(_dm(line.get(key)) for key in ("dm", "dm_released")),
-        *(write_loss(line.get(kind)) for kind in kinds),
-    ]
+def _row(line: Line, columns: tuple[str, ...]) -> str:
+    name = line["tool"] + (" ‡" if line["missing"] == "filled" else "")
+    known = {
+        "CPU s": _seconds(line.get("cpu_seconds")),
+        "of it the call": _seconds(line.get("call_cpu_seconds")),
+        "peak MB": _whole(line.get("peak_mb")),
+        "classes": _whole(line.get("classes")),
+        "suppressed": _whole(line.get("suppressed")),
+        "DM": _dm(line.get("dm")),
+        "DM without penalty": _dm(line.get("dm_released")),
+        **{f"NCP {kind}": write_loss(line.get(f"ncp_{kind}")) for kind in _KINDS},
+    }
+    figures = [known[column] for column in columns]
     return cells(name, *figures, "; ".join(line["wrong"]) or "nothing")
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else write_seconds(value)
 
 
 def _whole(value: float | None) -> str:
