@@ -116,7 +116,8 @@ def _benches(asked: argparse.Namespace, place: Path) -> Iterator["Bench"]:
     if folder is not None:
         table = adult(folder)
         for name in asked.sets:
-            title = f"Adult, {len(ADULT_SETS[name])} columns"
+            kind = "numbers" if name == "numeric" else "columns"
+            title = f"Adult, {len(ADULT_SETS[name])} {kind}"
             yield Bench(title, table, ADULT_SETS[name], place, asked)
     if asked.rows:
         yield Bench("census, 6 columns", census(asked.rows), CENSUS_6, place, asked)
