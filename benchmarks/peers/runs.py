@@ -186,7 +186,8 @@ def _ended(
     figures: dict[str, Any],
     limit: int,
 ) -> Ran:
-    if status in (-signal.SIGXCPU, -signal.SIGKILL) and figures["cpu_seconds"] >= limit:
+    spent = status == -signal.SIGKILL and figures["cpu_seconds"] >= limit
+    if spent or status == -signal.SIGXCPU:
         return Ran("timed out", f"after {limit} s of CPU", None, figures)
     if status == -signal.SIGALRM:
         return Ran("timed out", "it waited for something", None, figures)
