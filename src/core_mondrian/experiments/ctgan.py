@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from core_mondrian.errors import DataError, InternalError, SpecError
+from core_mondrian.errors import DataError, InternalError, SpecError, show_name
 from core_mondrian.experiments.environments import Environment, find_environment
 
 FOLDER_VARIABLE: Final = "CORE_MONDRIAN_CTGAN"
@@ -73,7 +73,7 @@ def sample(
         raise SpecError("CTGAN needs n_rows >= 1, epochs >= 1 and 0 <= seed < 2**32")
     if table.num_rows == 0:
         raise SpecError("CTGAN learns from rows, and the table has none")
-    encoded = [_encode(name, table[name]) for name in table.column_names]
+    encoded = [_encode(place, table) for place in range(table.num_columns)]
     digest = _digest(encoded, epochs, seed)
     cache = place.cache
     model, made = cache / f"{digest}.model", cache / f"{digest}-{n_rows}.npz"
@@ -103,6 +103,8 @@ def environment_folder(folder: Path | None = None) -> Path:
 class _Encoded:
     """One column as CTGAN takes it: numbers, or codes, and which are missing."""
 
+    key: str
+    """By its place: a name could be anything, and several columns have one."""
     name: str
     type: pa.DataType
     values: NDArray[Any]
@@ -113,13 +115,13 @@ class _Encoded:
     """Of a number with missing values: where they are."""
 
     def decode(self, found: NpzFile, n_rows: int) -> pa.Array:
-        values = _column(found, self.name, self.values, n_rows)
+        values = _column(found, self.key, self.values, n_rows)
         if self.domain is not None:
             codes = pa.array(values, mask=values == len(self.domain))
             return self.domain.take(codes).cast(self.type)
         gaps = None
         if self.absent is not None:
-            gaps = _column(found, _absent(self.name), self.absent, n_rows)
+            gaps = _column(found, _absent(self.key), self.absent, n_rows)
             gaps = gaps.astype(np.bool_)
         values = np.clip(values, self.values.min(), self.values.max())
         if not pa.types.is_floating(self.type):
@@ -128,44 +130,48 @@ class _Encoded:
 
 
 def _column(
-    found: NpzFile, name: str, trained: NDArray[Any], n_rows: int
+    found: NpzFile, key: str, trained: NDArray[Any], n_rows: int
 ) -> NDArray[Any]:
     """Return what was sampled; a constant was not trained and stays what it is."""
-    if name in found.files:
-        return np.asarray(found[name]).astype(trained.dtype)
+    if key in found.files:
+        return np.asarray(found[key]).astype(trained.dtype)
     return np.full(n_rows, trained[0])
 
 
-def _encode(name: str, column: pa.ChunkedArray) -> _Encoded:
-    type_ = column.type
+def _encode(place: int, table: pa.Table) -> _Encoded:
+    column, field = table.column(place), table.field(place)
+    type_ = field.type
     if pa.types.is_floating(type_) or pa.types.is_integer(type_):
-        return _encode_numbers(name, column.cast(pa.float64(), safe=False), type_)
+        return _encode_numbers(place, field, column.cast(pa.float64(), safe=False))
     if pa.types.is_temporal(type_):
         days = pa.types.is_date32(type_) or pa.types.is_time32(type_)
         plain = column.cast(pa.int32() if days else pa.int64())
-        return _encode_numbers(name, plain.cast(pa.float64(), safe=False), type_)
+        return _encode_numbers(place, field, plain.cast(pa.float64(), safe=False))
     plain = column.cast(type_.value_type) if pa.types.is_dictionary(type_) else column
     inner = plain.type
     if not (pa.types.is_boolean(inner) or _is_text(inner)):
-        raise DataError(f"CTGAN cannot learn the type {inner} of column {name!r}")
+        name = show_name(field.name, place + 1)
+        raise DataError(f"CTGAN cannot learn the type {inner} of {name}")
     # Sorted, so that codes do not depend on the order of rows.
     domain = pc.unique(plain.combine_chunks()).drop_null()
     domain = domain.take(pc.sort_indices(domain))
     codes = pc.index_in(plain, value_set=domain).fill_null(len(domain))
-    return _Encoded(name, type_, codes.to_numpy().astype(np.int64), domain, None)
+    values = codes.to_numpy().astype(np.int64)
+    return _Encoded(_key(place), field.name, type_, values, domain, None)
 
 
 def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
-def _encode_numbers(name: str, floats: pa.ChunkedArray, type_: pa.DataType) -> _Encoded:
+def _encode_numbers(place: int, field: pa.Field, floats: pa.ChunkedArray) -> _Encoded:
     values = floats.to_numpy()
     absent = ~np.isfinite(values)
     known = values[~absent]
     middle = float(np.sort(known)[known.size // 2]) if known.size else 0.0
     filled = np.where(absent, middle, values)
-    return _Encoded(name, type_, filled, None, absent if absent.any() else None)
+    gaps = absent if absent.any() else None
+    return _Encoded(_key(place), field.name, field.type, filled, None, gaps)
 
 
 def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -173,18 +179,22 @@ def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
     return (column.cast(pa.int32()) if narrow else column).cast(type_)
 
 
-def _absent(name: str) -> str:
-    return f"{name}/absent"
+def _key(place: int) -> str:
+    return f"column_{place}"
+
+
+def _absent(key: str) -> str:
+    return f"{key}_absent"
 
 
 def _arrays(encoded: list[_Encoded]) -> dict[str, NDArray[Any]]:
     """Return what the worker trains on: floats are numbers, all else is a category."""
     arrays: dict[str, NDArray[Any]] = {}
     for column in encoded:
-        arrays[column.name] = column.values
+        arrays[column.key] = column.values
         if column.absent is not None:
-            arrays[_absent(column.name)] = column.absent.astype(np.int64)
-    return {name: a for name, a in arrays.items() if a.min() != a.max()}
+            arrays[_absent(column.key)] = column.absent.astype(np.int64)
+    return {key: a for key, a in arrays.items() if a.min() != a.max()}
 
 
 def _digest(encoded: list[_Encoded], epochs: int, seed: int) -> str:
