@@ -123,6 +123,15 @@ def _benches(asked: argparse.Namespace, place: Path) -> Iterator["Bench"]:
         yield Bench("census, 6 columns", census(asked.rows), CENSUS_6, place, asked)
 
 
+def find_steps(column: "pd.Series[Any]") -> tuple[int, ...]:
+    """Return about a 16th, an 8th, a 4th and half of the range, as people write it."""
+    width = float(column.max() - column.min())
+    nice = [digit * 10**power for power in range(18) for digit in (1, 2, 4, 5)]
+    wanted = [width / parts for parts in (16, 8, 4, 2)]
+    steps = [min(nice, key=lambda step: (abs(step - x), step)) for x in wanted]
+    return tuple(dict.fromkeys(steps))
+
+
 class Bench:
     """One table, given to one tool after the other."""
 
@@ -141,6 +150,7 @@ class Bench:
         self._numbers = tuple(
             name for name in qids if pd.api.types.is_numeric_dtype(frame[name])
         )
+        self._steps = {name: find_steps(frame[name]) for name in self._numbers}
         texts = [name for name in qids if name not in self._numbers]
         self._files = {"as it is": place / "table.csv"}
         frame.to_csv(self._files["as it is"], index=False)
@@ -168,7 +178,8 @@ class Bench:
         for missing in self._files:
             say(f"{self._title}, k = {k}: {tool.title}, missing values {missing}")
             task = Task(
-                *(self._files[missing], self._qids, self._numbers, k, _SUPPRESS)
+                *(self._files[missing], self._qids, self._numbers, k, _SUPPRESS),
+                steps=self._steps,
             )
             if not tool.requirements:  # ours: the first run may have to compile
                 run_tool(tool, task, self._place, self._asked.limit)

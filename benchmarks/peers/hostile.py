@@ -96,7 +96,9 @@ def spring(tools: list[Tool], place: Path) -> Iterator[dict[str, Any]]:
         file = place / "trap.csv"
         table_of(trap).to_csv(file, index=False)
         task = Task(
-            *(file, QIDS, ("age",), trap.k, trap.suppress, trap.steps, trap.labels)
+            *(file, QIDS, ("age",), trap.k, trap.suppress),
+            steps={"age": trap.steps},
+            labels=trap.labels,
         )
         for tool in tools:
             ran = run_tool(tool, task, place, _LIMIT)

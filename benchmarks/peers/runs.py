@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,8 +62,8 @@ class Task:
     k: int
     suppress: float
     """The share of rows that may be left out, by those who do."""
-    steps: tuple[int, ...] = ()
-    """Widths of intervals for tools that need a hierarchy of numbers."""
+    steps: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Widths of intervals, by column, for tools that need a hierarchy of numbers."""
     labels: int = 0
     """What the first row is called in the frame's index."""
 

@@ -27,7 +27,7 @@ def _levels(column: "pd.Series[Any]", job: dict[str, Any]) -> dict[int, Any]:
 
     values = column.unique()
     levels: list[Any] = [values]
-    for step in job["steps"] if column.name in job["numbers"] else ():
+    for step in job["steps"].get(column.name, ()):
         low = int(values.min() // step * step)
         high = int(values.max() // step * step + step)
         levels.append(generate_intervals(values, low, high, step))

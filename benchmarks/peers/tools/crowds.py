@@ -18,9 +18,8 @@ def release(table: pd.DataFrame, job: dict[str, Any]) -> pd.DataFrame:
         GenRule,
     )
 
-    steps = dict.fromkeys(job["numbers"], job["steps"])
     rules = {
-        name: GenRule([_binned(step) for step in steps.get(name, ())])
+        name: GenRule([_binned(step) for step in job["steps"].get(name, ())])
         for name in job["qids"]
     }
     released, levels = ola.anonymize(

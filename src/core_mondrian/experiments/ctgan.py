@@ -6,7 +6,7 @@ worker trains and samples, and what it returns gets the table's types back. On o
 machine the same table, seed, epochs and number of rows give the same sample.
 
 Measured on one core: 10,000 rows of Adult and 2 epochs took 25 CPU seconds, all 48,842
-rows and 3 epochs 70, of which some 20 are spent before the first epoch.
+rows and 3 epochs 70.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ FOLDER_VARIABLE: Final = "CORE_MONDRIAN_CTGAN"
 CACHE: Final = Path("out") / "ctgan"
 _BESIDE: Final = ("ctgan==0.12.1", "pandas==2.3.3", "numpy==2.4.6")
 ENVIRONMENT: Final = Environment(
-    # The first has no GPU in it, and a tenth of the size; not every registry has it.
+    # Without GPU code, so much smaller; not every registry has it.
     requirements=(*_BESIDE, "torch==2.13.0+cpu"),
     instead=(*_BESIDE, "torch==2.13.0"),
     oldest=(3, 11),
@@ -73,7 +73,7 @@ def sample(
         raise SpecError("CTGAN needs n_rows >= 1, epochs >= 1 and 0 <= seed < 2**32")
     if table.num_rows == 0:
         raise SpecError("CTGAN learns from rows, and the table has none")
-    encoded = [_encode(place, table) for place in range(table.num_columns)]
+    encoded = [_encode(i, table) for i in range(table.num_columns)]
     digest = _digest(encoded, epochs, seed)
     cache = place.cache
     model, made = cache / f"{digest}.model", cache / f"{digest}-{n_rows}.npz"

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.lines import facts
 from benchmarks.markdown import update_page
+from benchmarks.peers.__main__ import find_steps
 from benchmarks.peers.runs import NAMES, TOOLS, Ran, Task, load_tool, run_tool
 from benchmarks.peers.tables import write_short, write_tables
 from benchmarks.peers.verdicts import ID, Terms, judge_release, read_csv, read_released
@@ -112,6 +113,20 @@ def test_every_adapter_is_pinned_and_short(name: str) -> None:
 
     assert all("==" in text for text in namespace["REQUIREMENTS"])  # type: ignore[attr-defined]
     assert len(text.splitlines()) < 80
+
+
+@pytest.mark.parametrize(
+    ("ages", "steps"),
+    [
+        pytest.param([17, 90], (5, 10, 20, 40), id="age"),
+        pytest.param([0, 99999], (5000, 10000, 20000, 50000), id="capital"),
+        pytest.param([3, 3], (1,), id="constant"),
+    ],
+)
+def test_bins_have_widths_that_people_write(
+    ages: list[int], steps: tuple[int, ...]
+) -> None:
+    assert find_steps(pd.Series(ages)) == steps
 
 
 def line(tool: str, **more: object) -> dict[str, object]:
