@@ -114,8 +114,10 @@ def say_what_came(ran: Ran, tool: Tool, trap: Trap, original: pd.DataFrame) -> s
     """Say in a few words what a tool made of a table."""
     if ran.released is None:
         kind = ran.figures.get("error")
-        words = f"refused ({kind})" if kind == "InfeasibleError" else ran.outcome
-        return f"{ran.outcome}: {kind}" if kind and words == ran.outcome else words
+        # Nobody can release a table that is smaller than k: an error is the answer.
+        if kind and (kind == "InfeasibleError" or trap.k > len(original)):
+            return f"refused ({kind})"
+        return f"{ran.outcome}: {kind or ran.why}"
     released = read_released(ran.released)
     may_lose = int(trap.suppress * len(original)) if tool.suppresses else 0
     terms = Terms(QIDS, trap.k, may_lose)

@@ -22,9 +22,10 @@ def release(table: pd.DataFrame, job: dict[str, Any]) -> pd.DataFrame:
         name: GenRule([_binned(step) for step in job["steps"].get(name, ())])
         for name in job["qids"]
     }
-    released, levels = ola.anonymize(
-        table, rules, k=job["k"], max_sup=100 * job["suppress"]
-    )
+    found = ola.anonymize(table, rules, k=job["k"], max_sup=100 * job["suppress"])
+    if found is None:  # no recoding is good enough
+        return pd.DataFrame()
+    released, levels = found
     # Its last level is None: the column says nothing, which is not a missing value.
     for name, level in levels.items():
         if level == rules[name].max_level:
