@@ -22,8 +22,9 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any, cast
 
-from benchmarks.cases import ADULT_SETS, ROOT, adult_folder
+from benchmarks.cases import ROOT, adult_folder
 from benchmarks.lines import emit, facts, megabytes, middles, say, source_digest
+from core_mondrian.datasets import ADULT_SETS
 
 REQUIREMENT = "project-lighthouse-anonymize==1.0.0"
 FOLDER = ROOT / ".venv-reference"
