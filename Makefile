@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models experiments pictures clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench-reference  the same table through the paper's own code (minutes)"
 	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
+	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
 	@echo "make pictures         the pictures of the docs"
 	@echo "make clean            remove what make made"
 
@@ -75,6 +76,11 @@ bench-models: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.models --judge $(JUDGE) --hierarchies $(HIERARCHIES) > out/models.jsonl
 	@$(BIN)/python -m benchmarks.models --lines out/models.jsonl --check --markdown
+
+# UPDATE=1 also replaces docs/experiments.md and its pictures; it needs a full run.
+experiments: $(VENV)/stamp-run
+	@$(BIN)/core-mondrian experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
+	  $(if $(TABLE),--table $(TABLE)) $(if $(UPDATE),--docs docs)
 
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings

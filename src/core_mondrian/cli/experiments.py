@@ -88,6 +88,8 @@ def run_experiments(
             "--docs is for a full run on Adult",
             hint="leave out --quick, --figures and --table",
         )
+    for folder in (out, *(() if docs is None else (docs,))):
+        _check_folder(folder)
     base = _load(table, adult_folder, rows, seed)
     cores = _count_cores()
     setting = Setting(
@@ -193,19 +195,18 @@ def _write(report: "Report", out: Path, docs: Path | None) -> int:
         kept = {name: one for name, one in shown.items() if not name.endswith(".png")}
         files |= {docs / name: content for name, content in kept.items()}
     for folder in {path.parent for path in files}:
-        _make(folder)
+        folder.mkdir(parents=True, exist_ok=True)
     write_files(files, overwrite=True)
     return len(files)
 
 
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that is not there and cannot be made, before the work."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise OutputError(
-            f"{folder}: cannot be made ({reason})", hint="name another folder"
-        ) from None
+            f"{folder}: cannot be made or written to", hint="name another folder"
+        )
 
 
 def _tell(report: "Report") -> None:

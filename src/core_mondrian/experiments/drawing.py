@@ -138,13 +138,15 @@ def draw_lines(
     kept = [{f: row[f] for f in (x.field, y.field, "series")} for row in rows]
     base = alt.Chart().encode(x=x.encode(alt.X), y=y.encode(alt.Y))
     channels = _channels(names)
-    lines = base.mark_line(strokeWidth=2).encode(
-        color=channels["color"], strokeDash=channels["strokeDash"]
-    )
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(
-        color=channels["color"], shape=channels["shape"]
-    )
-    layers = [lines, points]
+    layers = []
+    # Not a scale of dashes: the symbols of the legend would be dashed, too.
+    for dash in dict.fromkeys(LOOKS[name].dash for name in names):
+        alike = [name for name in names if LOOKS[name].dash == dash]
+        mine = base.transform_filter(alt.FieldOneOfPredicate("series", alike))
+        line = mine.mark_line(strokeWidth=2, strokeDash=list(dash))
+        layers.append(line.encode(color=channels["color"]))
+    points = base.mark_point(filled=True, size=55, opacity=1)
+    layers.append(points.encode(**channels))
     if stated:
         layers.append(_draw_stated(stated, x, y))
     return panel(alt.layer(*layers, data=alt.InlineData(values=kept)), title)
@@ -175,12 +177,6 @@ def _channels(names: Sequence[str]) -> dict[str, Any]:
             "series:N", scale=scale([k.colour for k in chosen]), **shown
         ),
         "shape": alt.Shape("series:N", scale=scale([k.shape for k in chosen]), **shown),
-        "strokeDash": alt.StrokeDash(
-            # Symbols of the legend would be drawn with dashes, too.
-            "series:N",
-            scale=scale([list(k.dash) for k in chosen]),
-            legend=None,
-        ),
     }
 
 

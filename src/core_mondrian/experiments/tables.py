@@ -17,6 +17,7 @@ SynthesizerName = Literal["tree", "ctgan"]
 Sampler = Callable[[int], pa.Table]
 """``sample(n_rows)``: so many rows like those of the table."""
 
+_CTGAN: Final = "core_mondrian.experiments.ctgan"
 _LOSS_DIVISOR: Final = 23
 """Adult's greatest capital loss is that much smaller than its greatest gain."""
 
@@ -59,8 +60,10 @@ def sampler(
         learnt = fit(table)
         return lambda n_rows: learnt.sample(n_rows, seed)
     try:
-        ctgan = importlib.import_module("core_mondrian.experiments.ctgan")
-    except ModuleNotFoundError:
+        ctgan = importlib.import_module(_CTGAN)
+    except ModuleNotFoundError as error:
+        if error.name != _CTGAN:
+            raise
         raise SpecError(
             "this version has no CTGAN", hint="take --synthesizer tree"
         ) from None
