@@ -18,9 +18,9 @@ from conftest import CANARY, Command, files_in
 
 from core_mondrian.cli.main import run
 from core_mondrian.experiments import tables
+from core_mondrian.experiments.evaluation import Setting, data_files, run_figures
 from core_mondrian.experiments.lab import QUICK, Clocks, Lab
 from core_mondrian.experiments.registry import FIGURES
-from core_mondrian.experiments.report import Setting, data_files, run_figures
 
 ROWS = 1500
 NAMES = [figure.name for figure in FIGURES]

@@ -15,8 +15,8 @@ from core_mondrian.errors import OutputError, SpecError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from core_mondrian.experiments.evaluation import Evaluation, Setting
     from core_mondrian.experiments.lab import Lab
-    from core_mondrian.experiments.report import Report, Setting
 
 _ADULT_ROWS: Final = 48_842
 _EPOCHS: Final = 1000
@@ -79,8 +79,9 @@ def run_experiments(
     Writes a page, a picture for each figure, and the numbers as CSV and JSON.
     """
     started = time.perf_counter()
+    from core_mondrian.experiments.evaluation import Setting, run_figures
     from core_mondrian.experiments.registry import choose_figures
-    from core_mondrian.experiments.report import Setting, run_figures
+    from core_mondrian.partition.scheduler import count_cores
 
     chosen = choose_figures(figures)
     if docs is not None and (quick or figures or table != "adult"):
@@ -91,7 +92,7 @@ def run_experiments(
     for folder in (out, *(() if docs is None else (docs,))):
         _check_folder(folder)
     base = _load(table, adult_folder, rows, seed)
-    cores = _count_cores()
+    cores = count_cores()
     setting = Setting(
         table=table,
         rows=base.num_rows,
@@ -120,11 +121,11 @@ def run_experiments(
         progress("warming up", 0.0)
         lab.warm_up()
         progress("warming up", 1.0)
-        report = run_figures(lab, chosen, setting, progress)
+        evaluation = run_figures(lab, chosen, setting, progress)
         progress("drawing", 0.0)
-        files = _write(report, out, docs)
+        files = _write(evaluation, out, docs)
         progress("drawing", 1.0)
-    _tell(report)
+    _tell(evaluation)
     seconds = time.perf_counter() - started
     typer.echo(f"wrote {files} files to {out} in {seconds:.1f} s", err=True)
 
@@ -143,12 +144,6 @@ def _load(table: str, folder: Path | None, rows: int, seed: int) -> "pa.Table":
         return load_adult(folder)
     typer.echo(f"table       a made-up census of {rows:,} rows, not Adult", err=True)
     return make_census(rows, seed)
-
-
-def _count_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _open_lab(base: "pa.Table", setting: "Setting") -> "Lab":
@@ -181,15 +176,15 @@ def _watch() -> Iterator[Progress]:
         yield say
 
 
-def _write(report: "Report", out: Path, docs: Path | None) -> int:
+def _write(evaluation: "Evaluation", out: Path, docs: Path | None) -> int:
     """Write all files or none; return how many."""
+    from core_mondrian.experiments.evaluation import PAGE, data_files, picture_files
     from core_mondrian.experiments.page import write_page
-    from core_mondrian.experiments.report import PAGE, data_files, picture_files
     from core_mondrian.files.place import write_files
 
-    shown = {PAGE: write_page(report).encode(), **picture_files(report)}
+    shown = {PAGE: write_page(evaluation).encode(), **picture_files(evaluation)}
     files = {out / name: content for name, content in shown.items()}
-    files |= {out / name: content for name, content in data_files(report).items()}
+    files |= {out / name: content for name, content in data_files(evaluation).items()}
     if docs is not None:
         # A PNG is for print and ten times as large.
         kept = {name: one for name, one in shown.items() if not name.endswith(".png")}
@@ -209,8 +204,8 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _tell(report: "Report") -> None:
+def _tell(evaluation: "Evaluation") -> None:
     """Print what became of each statement."""
-    for one in report.judged():
+    for one in evaluation.judged():
         name = one.figure.title.partition(":")[0]
         typer.echo(f"{one.verdict.state:<14}{name:<11}{one.claim.says}")

@@ -6,8 +6,8 @@ from statistics import median
 from textwrap import fill
 from typing import Final
 
+from core_mondrian.experiments.evaluation import PICTURES, Evaluation, Judged, Setting
 from core_mondrian.experiments.figure import Figure, Row
-from core_mondrian.experiments.report import PICTURES, Judged, Report, Setting
 
 _WIDTH: Final = 100
 _TABLES: Final = {
@@ -41,22 +41,22 @@ out as they are, combinations new. `--synthesizer ctgan` takes the paper's way.
 """
 
 
-def write_page(report: Report) -> str:
+def write_page(evaluation: Evaluation) -> str:
     """Return the page as Markdown."""
-    judged = list(report.judged())
+    judged = list(evaluation.judged())
     parts = [
         "# The paper's evaluation, measured again",
-        *_introduction(report),
+        *_introduction(evaluation),
         *_summary(judged),
     ]
-    for figure in report.figures:
+    for figure in evaluation.figures:
         mine = [one for one in judged if one.figure is figure]
-        parts += _section(report, figure, mine)
+        parts += _section(evaluation, figure, mine)
     return "\n\n".join(parts) + "\n"
 
 
-def _introduction(report: Report) -> Iterator[str]:
-    setting = report.setting
+def _introduction(evaluation: Evaluation) -> Iterator[str]:
+    setting = evaluation.setting
     yield _paragraph(_INTRODUCTION)
     yield f"```sh\n{setting.command}\n```"
     table = f"The table is {_TABLES[setting.table]}: {setting.rows:,} rows. "
@@ -66,22 +66,24 @@ def _introduction(report: Report) -> Iterator[str]:
     yield _paragraph(
         f"Times are wall-clock seconds of `anonymize` on the quasi-identifiers, with "
         f"verification and without compiling: medians of runs in turns, on a shared "
-        f"machine with {setting.cores} cores, where the paper had 8. {_load(report)}"
+        f"machine with {setting.cores} cores, where the paper had 8. {_load(evaluation)}"
         f"CPU seconds are in the files."
     )
     yield _paragraph(_scaling(setting))
     yield _paragraph(_FILES)
 
 
-def _load(report: Report) -> str:
+def _load(evaluation: Evaluation) -> str:
     """Say how much other work there was: it is why wall and CPU time differ."""
-    alone = [r for one in report.found.values() for r in one.times if r["threads"] == 1]
+    alone = [
+        r for one in evaluation.found.values() for r in one.times if r["threads"] == 1
+    ]
     if not alone:
         return ""
     busy = median(row["wall_seconds"] / row["cpu_seconds"] for row in alone)
     return (
-        f"Other work went on: a run on 1 thread took {busy:.2f} times its CPU time at "
-        "the median. "
+        f"A run on 1 thread took {busy:.2f} times its CPU time at the median: the rest "
+        "is other work on the machine. "
     )
 
 
@@ -99,7 +101,7 @@ def _summary(judged: Sequence[Judged]) -> Iterator[str]:
     yield _paragraph(
         f"Of {len(judged)} statements {counts['holds']} hold, "
         f"{counts['does not hold']} do not, and {counts['not tested']} cannot be "
-        "tested here. All that do not hold:"
+        "tested here. All but those that hold:"
     )
     lines = [
         f"* {one.figure.title.partition(':')[0]}: {one.claim.says}. "
@@ -110,14 +112,16 @@ def _summary(judged: Sequence[Judged]) -> Iterator[str]:
     yield "\n".join(lines) if lines else "None."
 
 
-def _section(report: Report, figure: Figure, judged: Sequence[Judged]) -> Iterator[str]:
+def _section(
+    evaluation: Evaluation, figure: Figure, judged: Sequence[Judged]
+) -> Iterator[str]:
     yield f"## {figure.title}"
     yield _paragraph(figure.about)
     yield f"![{figure.title}]({PICTURES}/{figure.name}.svg)"
     if judged:
         yield _table(_claim_row(one) for one in judged)
     if figure.tabulate is not None:
-        yield _table(figure.tabulate(report.found[figure.key]))
+        yield _table(figure.tabulate(evaluation.found[figure.key]))
     yield f"`core-mondrian experiments --figures {figure.key}`"
 
 

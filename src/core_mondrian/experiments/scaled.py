@@ -1,6 +1,7 @@
 """How much the larger tables are like the one they were made of."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 from typing import Final, TypeAlias
@@ -119,19 +120,20 @@ def _mean_and_most(rows: Sequence[Row], name: str) -> str:
 def _draw(found: Found) -> Chart:
     import altair as alt
 
-    measured = [row for row in found.numbers if row["distance"]]
-    factors = sorted({row["factor"] for row in measured})
-    values = [row[n] for row in measured for n in ("distance", "floor") if row[n]]
-    x = log_axis("floor", "distance that noise alone gives", values or [1.0], "~g")
-    y = log_axis("distance", "distance of the synthetic table", values or [1.0], "~g")
+    known = [row for row in found.numbers if row["distance"] and row["floor"]]
+    factors = sorted({row["factor"] for row in known})
+    ends = sorted({*factors[:1], *factors[-1:]})
+    shown = [row for row in known if row["factor"] in ends]
+    values = [row[name] for row in shown for name in ("distance", "floor")] or [1.0]
+    x = log_axis("floor", "distance that noise alone gives", values, "~g")
+    y = replace(x, field="distance", title="distance of the synthetic table")
     colours = alt.Scale(domain=[*_KINDS.values()], range=[BLUE, VERMILLION])
     shapes = alt.Scale(domain=[*_KINDS.values()], range=["circle", "diamond"])
     panels = []
-    for factor in sorted({factors[0], factors[-1]}):
+    for factor in ends:
         kept = [
             {name: row[name] for name in ("kind", "distance", "floor")}
-            for row in pick(measured, factor=factor)
-            if row["floor"]
+            for row in pick(shown, factor=factor)
         ]
         panels.append(
             draw_scatter(

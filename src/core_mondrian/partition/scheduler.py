@@ -48,10 +48,14 @@ def useful_threads(asked: int | None, n_tuples: int) -> int:
     """Return how many threads to start: as asked, or what the table can feed."""
     if asked is not None:
         return asked
-    cores = os.cpu_count() or 1
+    return min(count_cores(), 1 + n_tuples // _TUPLES_PER_THREAD)
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    return min(cores, 1 + n_tuples // _TUPLES_PER_THREAD)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def run_queue(job: Job, roots: Nodes, works: list[Any], report: Report) -> Nodes:

@@ -45,7 +45,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Evaluation:
     """What was found for each figure."""
 
     setting: Setting
@@ -65,13 +65,13 @@ def run_figures(
     figures: Sequence[Figure],
     setting: Setting,
     progress: Callable[[str, float], None],
-) -> Report:
+) -> Evaluation:
     """Measure all that the figures show."""
     found = {}
     for figure in figures:
         progress(figure.title, 0.0)
         found[figure.key] = figure.run(lab, _reporter(progress, figure.title))
-    return Report(setting, found, tuple(figures))
+    return Evaluation(setting, found, tuple(figures))
 
 
 def _reporter(
@@ -80,12 +80,12 @@ def _reporter(
     return lambda done: progress(title, done)
 
 
-def data_files(report: Report) -> dict[str, bytes]:
+def data_files(evaluation: Evaluation) -> dict[str, bytes]:
     """Return the numbers and the times: as JSON, and of each figure as CSV.
 
     What is called numbers is the same on every run; times are not.
     """
-    setting = report.setting
+    setting = evaluation.setting
     asked: Row = {"table": setting.table, "rows": setting.rows, "seed": setting.seed}
     asked |= {"synthesizer": setting.synthesizer, "epochs": setting.epochs}
     asked |= {"quick": setting.is_quick, "core-mondrian": __version__}
@@ -95,40 +95,44 @@ def data_files(report: Report) -> dict[str, bytes]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
-    numbers = {f.key: report.found[f.key].numbers for f in report.figures}
-    times = {key: one.times for key, one in report.found.items() if one.times}
+    numbers = {f.key: evaluation.found[f.key].numbers for f in evaluation.figures}
+    times = {key: one.times for key, one in evaluation.found.items() if one.times}
     files = {
         "numbers.json": _json(
-            {"asked": asked, "figures": numbers, "claims": _claims(report, timed=False)}
+            {
+                "asked": asked,
+                "figures": numbers,
+                "claims": _claims(evaluation, timed=False),
+            }
         ),
         "times.json": _json(
             {
                 "asked": asked,
                 "machine": machine,
                 "figures": times,
-                "claims": _claims(report, timed=True),
+                "claims": _claims(evaluation, timed=True),
             }
         ),
     }
-    for figure in report.figures:
-        one = report.found[figure.key]
+    for figure in evaluation.figures:
+        one = evaluation.found[figure.key]
         files[f"{figure.name}-numbers.csv"] = _csv(one.numbers)
         if one.times:
             files[f"{figure.name}-times.csv"] = _csv(one.times)
     return files
 
 
-def picture_files(report: Report) -> dict[str, bytes]:
+def picture_files(evaluation: Evaluation) -> dict[str, bytes]:
     """Return each figure's picture, as SVG and as PNG."""
     files = {}
-    for figure in report.figures:
-        spec = figure.draw(report.found[figure.key]).to_dict(validate=False)
+    for figure in evaluation.figures:
+        spec = figure.draw(evaluation.found[figure.key]).to_dict(validate=False)
         for kind in (".svg", ".png"):
             files[f"{PICTURES}/{figure.name}{kind}"] = convert(spec, kind)
     return files
 
 
-def _claims(report: Report, *, timed: bool) -> list[Row]:
+def _claims(evaluation: Evaluation, *, timed: bool) -> list[Row]:
     return [
         {
             "figure": one.figure.key,
@@ -137,7 +141,7 @@ def _claims(report: Report, *, timed: bool) -> list[Row]:
             "measured": one.verdict.measured,
             "because": one.verdict.because,
         }
-        for one in report.judged()
+        for one in evaluation.judged()
         if one.claim.is_timed == timed
     ]
 
