@@ -96,7 +96,7 @@ def log_axis(
 ) -> Axis:
     """Return a logarithmic axis with room at its ends and round ticks."""
     low, high = min(values) / 1.25, max(values) * 1.25
-    steps = (1.0,) if high > 50 * low else (1.0, 2.0, 5.0)
+    steps = (1.0,) if high > 200 * low else (1.0, 2.0, 5.0)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks = [step * 10.0**power for power in powers for step in steps]
     inside = tuple(tick for tick in ticks if low <= tick <= high)
@@ -227,7 +227,7 @@ def draw_bars(rows: Sequence[Row], *, colour: str, title: str, highest: float) -
             "count:Q",
             title="cuts",
             scale=alt.Scale(domain=[0, 1.12 * highest], nice=False),
-            axis=alt.Axis(format="~s", tickCount=5),
+            axis=alt.Axis(format=",d", tickCount=5),
         ),
     )
     bars = base.mark_bar(color=colour)

@@ -241,10 +241,10 @@ class _Run:
 def _conclude(job: Job, runs: Sequence[_Run]) -> Outcome:
     first = runs[0]
     middle = {
-        name: round(median(run.seconds[name] for run in runs), 4)
+        name: round(median(run.seconds[name] for run in runs), 6)
         for name in first.seconds
     }
-    least = round(min(run.seconds["wall_seconds"] for run in runs), 4)
+    least = round(min(run.seconds["wall_seconds"] for run in runs), 6)
     seconds = {"threads": job.threads, **middle}
     seconds |= {"wall_seconds_least": least, "runs": len(runs)}
     return Outcome(first.numbers, first.funnel, seconds)

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 from textwrap import fill
 from typing import Final
 
 from core_mondrian.experiments.evaluation import PICTURES, Evaluation, Judged, Setting
 from core_mondrian.experiments.figure import Figure, Row
+from core_mondrian.experiments.seconds import busyness
 
 _WIDTH: Final = 100
 _TABLES: Final = {
@@ -66,8 +66,8 @@ def _introduction(evaluation: Evaluation) -> Iterator[str]:
     yield _paragraph(
         f"Times are wall-clock seconds of `anonymize` on the quasi-identifiers, with "
         f"verification and without compiling: medians of runs in turns, on a shared "
-        f"machine with {setting.cores} cores, where the paper had 8. {_load(evaluation)}"
-        f"CPU seconds are in the files."
+        f"machine with {setting.cores} cores, where the paper had 8. "
+        f"{_load(evaluation)}CPU seconds are in the files."
     )
     yield _paragraph(_scaling(setting))
     yield _paragraph(_FILES)
@@ -75,12 +75,10 @@ def _introduction(evaluation: Evaluation) -> Iterator[str]:
 
 def _load(evaluation: Evaluation) -> str:
     """Say how much other work there was: it is why wall and CPU time differ."""
-    alone = [
-        r for one in evaluation.found.values() for r in one.times if r["threads"] == 1
-    ]
-    if not alone:
+    rows = [row for one in evaluation.found.values() for row in one.times]
+    if all(row["threads"] > 1 for row in rows):
         return ""
-    busy = median(row["wall_seconds"] / row["cpu_seconds"] for row in alone)
+    busy = busyness(rows)
     return (
         f"A run on 1 thread took {busy:.2f} times its CPU time at the median: the rest "
         "is other work on the machine. "

@@ -89,6 +89,17 @@ def _cutting_share(rows: Sequence[Row]) -> float:
     return cutting / sum(float(r["cpu_seconds"]) for r in paper)
 
 
+def busyness(rows: Sequence[Row]) -> float:
+    """Return how long runs on one thread took, in their CPU times: 1 if undisturbed."""
+    alone = [row for row in rows if row["threads"] == 1]
+    return median(row["wall_seconds"] / row["cpu_seconds"] for row in alone)
+
+
+def _told_busy(rows: Sequence[Row]) -> str:
+    is_busy = busyness(rows) > 2 * _CLEARLY - 1
+    return "; and other work kept the cores busy" if is_busy else ""
+
+
 def _speed_ups(
     found: Found, policy: str, name: str = "wall_seconds"
 ) -> list[tuple[int, float]]:
@@ -118,7 +129,7 @@ def cores_speed_up(found: Found) -> Verdict:
         holds=all(b > _CLEARLY * a for a, b in pairwise(gains)),
         measured=_told_speed_ups(found),
         because="only cutting runs on several threads, and for `paper` it is "
-        f"{_cutting_share(found.times):.0%} of the CPU time",
+        f"{_cutting_share(found.times):.0%} of the CPU time{_told_busy(found.times)}",
     )
 
 
@@ -153,8 +164,8 @@ def runtime_is_u_shaped(found: Found) -> Verdict:
         holds=min(first["wall_seconds"], last["wall_seconds"])
         > _CLEARLY * fastest["wall_seconds"],
         measured=each(told),
-        because="a task costs a few microseconds here, not a process that has to be "
-        "talked to: the threshold hardly matters for time",
+        because="work goes to threads that share the table, not to processes that have "
+        "to be sent parts of it: the threshold hardly matters for time",
     )
 
 

@@ -366,6 +366,15 @@ def test_the_verdict_is_that_of_policy_paper() -> None:
     assert verdict.measured == "`paper`: 0.9000; `best`: 1.0000"
 
 
+def test_other_work_is_named_where_threads_do_not_help() -> None:
+    idle = timed_over_threads(1.0, 1.0, cores=2)
+    busy = timed_over_threads(3.0, 3.0, cores=2)  # of which one second is CPU time
+
+    assert "other work" not in seconds.cores_speed_up(idle).because
+    assert "other work" in seconds.cores_speed_up(busy).because
+    assert seconds.busyness(busy.times) == pytest.approx(3.0)
+
+
 def test_the_exponent_of_a_power_is_found() -> None:
     rows = [{"rows": n, "wall_seconds": 3e-6 * n**1.5} for n in (10, 1000)]
 
