@@ -92,7 +92,7 @@ def _cutting_share(rows: Sequence[Row]) -> float:
 def busyness(rows: Sequence[Row]) -> float:
     """Return how long runs on one thread took, in their CPU times: 1 if undisturbed."""
     alone = [row for row in rows if row["threads"] == 1]
-    return median(row["wall_seconds"] / row["cpu_seconds"] for row in alone)
+    return median(float(r["wall_seconds"]) / float(r["cpu_seconds"]) for r in alone)
 
 
 def _told_busy(rows: Sequence[Row]) -> str:
