@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ADULT_ROWS: Final = 48_842
 _EPOCHS: Final = 1000
+_WORD: Final = (1 << 32) - 1
 _OUT: Final = Path("out/experiments")
 
 
@@ -62,7 +63,8 @@ def run_experiments(
         typer.Option("--threads", min=1, help="What “all threads” is; else all cores."),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Makes other synthetic rows.")
+        int,
+        typer.Option("--seed", min=0, max=_WORD, help="Makes other synthetic rows."),
     ] = 0,
     out: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="Where the files go.")

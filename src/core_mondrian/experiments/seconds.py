@@ -59,7 +59,8 @@ def threads_at(*, is_large: bool, below: int = 10**9) -> Callable[[Found], Verdi
             ]
             for policy in CORE
         }
-        faster = [gain > 1 for gain in gains["paper"]]
+        least = _CLEARLY if is_large else 1.0
+        faster = [gain > least for gain in gains["paper"]]
         holds = all(faster) if is_large else 2 * sum(faster) < len(faster)
         threads = max(row["threads"] for row in rows)
         because = (
@@ -148,7 +149,7 @@ def four_times_on_eight(found: Found) -> Verdict:
 
 
 def runtime_is_u_shaped(found: Found) -> Verdict:
-    """Ask for a fastest threshold that is neither the first nor the last."""
+    """Ask for a fastest threshold from 500 to 1000, clearly faster than both ends."""
 
     def told(policy: str) -> str:
         first, fastest, last = _ends(found, policy)
@@ -162,7 +163,8 @@ def runtime_is_u_shaped(found: Found) -> Verdict:
     first, fastest, last = _ends(found, "paper")
     return tell(
         holds=min(first["wall_seconds"], last["wall_seconds"])
-        > _CLEARLY * fastest["wall_seconds"],
+        > _CLEARLY * fastest["wall_seconds"]
+        and 500 <= fastest["inline_below"] <= 1000,
         measured=each(told),
         because="work goes to threads that share the table, not to processes that have "
         "to be sent parts of it: the threshold hardly matters for time",

@@ -115,9 +115,9 @@ def timed_over_threads(*walls: float, cores: int) -> Found:
 def timed_by_threshold(*walls: float) -> Found:
     return times(
         *(
-            {"policy": policy, "inline_below": 10**i, "wall_seconds": wall}
+            {"policy": policy, "inline_below": below, "wall_seconds": wall}
             for policy in ("paper", "best")
-            for i, wall in enumerate(walls)
+            for below, wall in zip((10, 750, 5000, 20_000), walls, strict=True)
         )
     )
 
@@ -270,8 +270,8 @@ CASES: list[tuple[str, Judge, Found, Found]] = [
     (
         "U-shaped",
         seconds.runtime_is_u_shaped,
-        timed_by_threshold(2.0, 1.0, 1.5),
-        timed_by_threshold(2.0, 1.0, 1.01),
+        timed_by_threshold(2.0, 1.0, 1.2, 1.5),
+        timed_by_threshold(2.0, 1.0, 1.02, 1.01),
     ),
     (
         "more cuts of numbers",
@@ -364,6 +364,13 @@ def test_the_verdict_is_that_of_policy_paper() -> None:
 
     assert verdict.state == "does not hold"
     assert verdict.measured == "`paper`: 0.9000; `best`: 1.0000"
+
+
+def test_a_u_with_its_bottom_elsewhere_does_not_count() -> None:
+    verdict = seconds.runtime_is_u_shaped(timed_by_threshold(2.0, 1.2, 1.0, 1.5))
+
+    assert verdict.state == "does not hold"
+    assert "fastest at 5000" in verdict.measured
 
 
 def test_other_work_is_named_where_threads_do_not_help() -> None:
