@@ -24,8 +24,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.cases import ADULT_SETS, adult_folder
+from benchmarks.cases import adult_folder
 from benchmarks.lines import emit, facts, say, source_digest
+from core_mondrian.datasets import ADULT_SETS
 
 ID = "row_id"
 KS = (2, 5, 10, 50, 200, 1000)

@@ -21,9 +21,10 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any, cast
 
-from benchmarks.cases import ADULT_SETS, ROOT, adult_folder
+from benchmarks.cases import ROOT, adult_folder
 from benchmarks.lines import emit, facts, megabytes, middles, say, source_digest
 from benchmarks.peers.tools.lighthouse import REQUIREMENTS
+from core_mondrian.datasets import ADULT_SETS
 from core_mondrian.experiments.environments import Environment, find_environment
 
 ENVIRONMENT = Environment(REQUIREMENTS)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from benchmarks.cases import ADULT_SETS, CENSUS_6, adult_folder
+from benchmarks.cases import CENSUS_6, adult_folder
 from benchmarks.judge_sweep import load_judge
 from benchmarks.judged import complete_tree
 from benchmarks.lines import emit, facts, say, source_digest
@@ -41,6 +41,7 @@ from benchmarks.peers.verdicts import (
     read_csv,
     read_released,
 )
+from core_mondrian.datasets import ADULT_SETS
 
 if TYPE_CHECKING:
     import pyarrow as pa

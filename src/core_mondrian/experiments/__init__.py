@@ -1,1 +1,1 @@
-"""The paper's evaluation, reproduced, and what it needs."""
+"""The paper's evaluation (Core Mondrian §4), measured again by one command."""
