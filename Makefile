@@ -93,7 +93,7 @@ peers: $(VENV)/stamp-dev
 	  $(if $(UPDATE),--update README.md docs/peers.md)
 
 # UPDATE=1 also replaces docs/experiments.md and its pictures; it needs a full run.
-experiments: $(VENV)/stamp-run
+experiments: $(VENV)/stamp-dev
 	@$(BIN)/core-mondrian experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
 	  $(if $(TABLE),--table $(TABLE)) $(if $(UPDATE),--docs docs)
 

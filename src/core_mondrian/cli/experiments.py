@@ -83,6 +83,7 @@ def run_experiments(
     started = time.perf_counter()
     from core_mondrian.experiments.evaluation import Setting, run_figures
     from core_mondrian.experiments.registry import choose_figures
+    from core_mondrian.statistics.regressions import require_sklearn
     from core_mondrian.threads import n_cores
 
     chosen = choose_figures(figures)
@@ -91,6 +92,8 @@ def run_experiments(
             "--docs is for a full run on Adult",
             hint="leave out --quick, --figures and --table",
         )
+    if any(figure.fits for figure in chosen):
+        require_sklearn()
     for folder in (out, *(() if docs is None else (docs,))):
         _check_folder(folder)
     base = _load(table, adult_folder, rows, seed)

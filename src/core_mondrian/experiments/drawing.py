@@ -47,6 +47,10 @@ LOOKS: Final = {
     "paper, no budget": Look(SKY, "diamond", (6, 3)),
     "paper, cutting only": Look(SKY, "circle", (6, 3)),
     "best, cutting only": Look(ORANGE, "square", (6, 3)),
+    "best, equity by race": Look(ORANGE, "diamond"),
+    "best, strong": Look(GREEN, "triangle-up"),
+    "best, strong, equity by race": Look(PURPLE, "triangle-down"),
+    "original": Look(BLACK, "diamond"),
     "ideal": Look(FAINT, "stroke", (3, 3)),
     "linear": Look(FAINT, "stroke", (3, 3)),
 }
@@ -214,6 +218,28 @@ def draw_scatter(
     places = {"x": x.encode(alt.X), "y": y.encode(alt.Y)}
     layers = (line.encode(**places), points.encode(**places, color=colour, shape=shape))
     return panel(alt.layer(*layers), title)
+
+
+def draw_dots(
+    rows: Sequence[Row], x: Axis, *, names: Sequence[str], title: str
+) -> Chart:
+    """Return one panel: a line for each ``name``, a point on it for each series."""
+    import altair as alt
+
+    kept = [{f: row[f] for f in (x.field, "name", "series")} for row in rows]
+    lines = list(dict.fromkeys(row["name"] for row in rows))
+    base = alt.Chart(alt.InlineData(values=kept)).encode(
+        x=x.encode(alt.X),
+        y=alt.Y(
+            "name:N",
+            sort=lines,
+            title=None,
+            axis=alt.Axis(grid=True, labelLimit=260),
+        ),
+    )
+    points = base.mark_point(filled=True, size=75, opacity=0.9)
+    sized = panel(points.encode(**_channels(names)), title)
+    return sized.properties(width=WIDE, height=alt.Step(26))
 
 
 def draw_bars(rows: Sequence[Row], *, colour: str, title: str, highest: float) -> Chart:

@@ -65,6 +65,8 @@ class Figure:
     claims: tuple[Claim, ...] = ()
     tabulate: "Callable[[Found], list[Row]] | None" = None
     """What the page shows as a table below the picture."""
+    fits: bool = False
+    """Whether it needs scikit-learn."""
 
     @property
     def name(self) -> str:

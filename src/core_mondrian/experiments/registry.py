@@ -3,7 +3,7 @@
 from typing import Final
 
 from core_mondrian.errors import SpecError
-from core_mondrian.experiments import runtime, scaled, utility
+from core_mondrian.experiments import people, runtime, scaled, utility
 from core_mondrian.experiments.figure import Figure
 
 FIGURES: Final[tuple[Figure, ...]] = (
@@ -12,6 +12,8 @@ FIGURES: Final[tuple[Figure, ...]] = (
     *runtime.FIGURES,
     utility.FUNNEL,
     runtime.SCALING,
+    people.EQUITY,
+    people.STATISTICS,
 )
 
 

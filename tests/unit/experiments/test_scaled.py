@@ -100,6 +100,8 @@ def test_figures_are_chosen_by_name_and_keep_their_order() -> None:
 
     assert [figure.key for figure in chosen] == ["data", "1", "9"]
     assert choose_figures(None) == FIGURES
-    assert [figure.key for figure in FIGURES] == ["data", *map(str, range(1, 11))]
+    assert [figure.key for figure in FIGURES] == [
+        *("data", *map(str, range(1, 11)), "equity", "statistics")
+    ]
     with pytest.raises(SpecError, match="'11'"):
         choose_figures("1,11")
