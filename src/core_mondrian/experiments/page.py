@@ -37,7 +37,9 @@ pictures as SVG and PNG. Everything that is not a time is the same on every run.
 _TREE: Final = """
 The paper makes larger tables with CTGAN, trained for 1000 epochs. Here they are drawn
 from a Chow-Liu tree over all columns: single columns and the pairs of the tree come
-out as they are, combinations new. `--synthesizer ctgan` takes the paper's way.
+out as they are, combinations new. `--synthesizer ctgan` takes the paper's way: the real
+CTGAN, on PyTorch, in an environment of its own (`.venv-ctgan`, or the folder in
+`CORE_MONDRIAN_CTGAN`), because its licence is not open and it needs an older pandas.
 """
 
 
