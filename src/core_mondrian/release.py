@@ -1,5 +1,6 @@
 """Release: what is given back, and the evidence that goes with it."""
 
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -177,3 +178,14 @@ class Release(Generic[FrameT]):
             f"Release({self.n_rows - self.n_suppressed} of {self.n_rows} rows in "
             f"{self.verification.n_classes} classes, digest {self.digest[:12]})"
         )
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
+    """Replace what JSON has no number for."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -296,13 +296,15 @@ def anonymize_file(
     release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = _groups(release, by or []) if measures else {}
-    manifest = _finite(release.manifest())
+    from core_mondrian.release import finite
+
+    manifest = finite(release.manifest())
     report = manifest if found is None else {**manifest, "measures": found.to_json()}
     if groups:
         report["groups"] = {
             name: [one.to_json() for one in lost] for name, lost in groups.items()
         }
-    output = json.dumps(_finite(report), ensure_ascii=False) if as_json else None
+    output = json.dumps(finite(report), ensure_ascii=False) if as_json else None
     tables = dict(zip(files, (release.data, release.suppressed), strict=False))
     _write(tables, target, schema, manifest, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
@@ -528,17 +530,6 @@ def _write(
         },
         overwrite=overwrite,
     )
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
-    """Replace what JSON has no number for."""
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 @contextmanager
