@@ -11,6 +11,7 @@ from core_mondrian.charts import draw_trade_off, render
 from core_mondrian.errors import MondrianError
 from core_mondrian.policies import EFFORTS, POLICIES
 from core_mondrian.spec import CHOICES
+from core_mondrian.studio.coarser import Coarser
 from core_mondrian.studio.desk import Desk, named, percent, show_problem, step
 from core_mondrian.studio.draft import Guard
 from core_mondrian.studio.jobs import Job, Progress
@@ -58,6 +59,7 @@ class Choices:
         )
         with step(3, "How much protection?", words):
             self._room = ui.column().classes("w-full gap-3")
+            Coarser(self.desk).build()
             self._curve_room()
             with ui.expansion("The spec: your choices as a file", icon="code").classes(
                 "w-full"

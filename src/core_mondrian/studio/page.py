@@ -36,6 +36,8 @@ _STYLE = """
 .studio-step .q-table th { font-weight: 600; }
 .studio-upload .q-uploader__list { display: none; }
 .studio-upload .q-uploader__subtitle { display: none; }
+.studio-drop { min-height: 40px; }
+.studio-value { cursor: grab; }
 .studio-step pre { overflow-x: auto; }
 @media (max-width: 600px) { .studio-step { padding: 14px 12px; } }
 """

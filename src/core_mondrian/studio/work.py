@@ -187,14 +187,14 @@ def find_curve(opened: Opened, draft: Draft, progress: Progress) -> Sweep:
     spec = draft.to_spec()
     fitting = [k for k in CURVE if k <= opened.table.num_rows]
     points = sorted({*fitting, draft.k})
-    return sweep(_read_as(opened, spec), spec, {"k": points}, progress=progress)
+    return sweep(read_as(opened, spec), spec, {"k": points}, progress=progress)
 
 
 def make_release(opened: Opened, draft: Draft, number: int, progress: Progress) -> Run:
     """Make the release that the command line makes of the same file and spec."""
     toml, spec = draft.to_toml(), draft.to_spec()
     progress("read", 0.0)
-    table = _read_as(opened, spec)
+    table = read_as(opened, spec)
     progress("read", 1.0)
     by = [] if draft.groups is None else [draft.groups]
     release = anonymize(table, spec, by=by, progress=progress)
@@ -210,7 +210,7 @@ def make_release(opened: Opened, draft: Draft, number: int, progress: Progress) 
     )
 
 
-def _read_as(opened: Opened, spec: Spec) -> pa.Table:
+def read_as(opened: Opened, spec: Spec) -> pa.Table:
     """Read the file as `core-mondrian anonymize` does: others stay text."""
     if FORMATS[opened.path.suffix.lower()] != "csv":
         return opened.table
