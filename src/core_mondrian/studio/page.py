@@ -29,6 +29,9 @@ _STYLE = """
 .studio-note { background: rgba(29, 78, 137, .08); border-left: 4px solid
   var(--q-primary); border-radius: 4px; padding: 10px 14px; }
 .body--dark .studio-note { background: rgba(120, 170, 230, .14); }
+.body--dark .studio-main .text-primary, .body--dark .studio-main a,
+.body--dark .q-menu .text-primary { color: #8fbcf0 !important; }
+.body--dark .studio-main .q-linear-progress { color: #5f9be0 !important; }
 .studio-column { border-bottom: 1px solid rgba(128, 128, 128, .25);
   padding: 6px 0; }
 .studio-name { font-weight: 600; overflow-wrap: anywhere; }
@@ -41,6 +44,11 @@ _STYLE = """
 .studio-step pre { overflow-x: auto; }
 @media (max-width: 600px) { .studio-step { padding: 14px 12px; } }
 """
+
+
+def _toggle_dark() -> None:
+    """Change what is seen, also where the browser's own choice was taken."""
+    ui.run_javascript("Quasar.Dark.toggle()")
 
 
 class Page:
@@ -65,14 +73,13 @@ class Page:
         self._follow_connection()
 
     def _frame(self) -> None:
-        dark = ui.dark_mode()
         with ui.header().classes("items-center justify-between q-px-md q-py-sm"):
             ui.label("core-mondrian studio").classes("text-lg").props(
                 "role=heading aria-level=1"
             )
             with ui.row().classes("items-center gap-2"):
                 ui.label("Everything stays on this machine.").classes("gt-xs")
-                button = ui.button(icon="contrast", on_click=dark.toggle)
+                button = ui.button(icon="contrast", on_click=_toggle_dark)
                 button.props("flat round color=white")
                 button.props["aria-label"] = "dark or light"
 

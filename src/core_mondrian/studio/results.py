@@ -336,8 +336,8 @@ def _compared(run: Run) -> dict[str, Any]:
 def _bar_row(title: str, share: float | None, figure: str | None = None) -> None:
     told = "not defined" if share is None else (figure or percent(share))
     with ui.row().classes("items-center w-full gap-3 no-wrap"):
-        ui.label(title).classes("w-40 studio-name")
+        ui.label(title).classes("col-4 col-sm-2 studio-name")
         bar = ui.linear_progress(share or 0.0, show_value=False, size="14px")
         bar.classes("col")
         bar.props["aria-label"] = f"{title}: {told}"
-        ui.label(told).classes("w-24")
+        ui.label(told).classes("w-24 text-right")
