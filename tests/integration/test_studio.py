@@ -104,6 +104,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
     assert list(spool.iterdir()) == [], "uploads are removed at the end"
+    assert {path.name for path in folder.iterdir()} == {"log.txt", "spool"}
     assert CANARY not in log.read_text()
 
 
@@ -278,7 +279,7 @@ def browser() -> Iterator[Any]:
 def context(browser: Any, server: Server) -> Iterator[Any]:
     """A fresh browser profile; afterwards nothing may have left the machine."""
     found = browser.new_context(viewport={"width": 1280, "height": 900})
-    found.set_default_timeout(60_000)
+    found.set_default_timeout(30_000)
     seen = Seen([], [])
     complain = seen.complaints.append
     found.on("request", lambda request: seen.urls.append(request.url))
@@ -406,12 +407,13 @@ def test_a_run_can_be_cancelled_and_leaves_nothing(
     upload(page, large)
     page.get_by_text("250,000 rows, 13 columns").wait_for()
 
+    before = set(server.folder.rglob("*"))
     page.get_by_role("button", name="Make the release").click()
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("cancelled; nothing was kept").wait_for()
 
     assert page.get_by_text("verified").count() == 0
-    assert list(server.folder.rglob("run-*")) == []
+    assert set(server.folder.rglob("*")) <= before
     assert page.get_by_role("button", name="Make the release").is_enabled()
 
 
@@ -438,3 +440,147 @@ def test_two_tabs_do_not_disturb_each_other_and_reloading_keeps_the_work(
     field = second.get_by_label("k: rows that look alike, at least")
     assert field.input_value() == "33"
     assert first.url != second.url
+
+
+@needs_browser
+def test_groups_are_made_by_dragging_and_the_release_shows_them(
+    server: Server, context: Any, people: Path, tmp_path: Path
+) -> None:
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, people)
+    page.get_by_text("are unique in the table").wait_for()
+    page.get_by_text("Groups of values: how they become coarser").click()
+    choose(page, "groups of occupation", "my own: drag values into groups")
+    rooms = page.locator(".studio-drop")
+    page.get_by_text("Add a group").wait_for()
+    value = rooms.first.locator(".studio-value").first.inner_text()
+
+    moved = rooms.nth(1).get_by_role("button", name=value, exact=True)
+
+    drag(page, rooms.first.locator(".studio-value").first, rooms.nth(1), moved)
+
+    for _ in range(10):  # the server may still be showing the groups anew
+        page.get_by_label("name of group 2", exact=True).fill("office")
+        page.keyboard.press("Enter")
+        if seen_soon(page.get_by_label("name of office", exact=True)):
+            break
+    moved.click()  # and back to the first one with the keyboard's way
+    page.get_by_role("menuitem", name="move to group 1").click()
+    rooms.first.get_by_role("button", name=value, exact=True).wait_for()
+    make_release(page, 1)
+    spec = load_spec(save(page, "Spec", tmp_path))
+    tree = spec.hierarchies["occupation"].tree  # type: ignore[union-attr]
+    assert "office" in tree.labels
+    parent = tree.labels[tree.parents[tree.labels.index(value)]]
+    assert parent == "group 1"
+
+
+def choose(page: Any, label: str, text: str) -> None:
+    page.get_by_label(label, exact=True).click()
+    option = page.get_by_role("option", name=text)
+    option.click()
+    option.wait_for(state="hidden")
+
+
+def drag(page: Any, what: Any, where: Any, done: Any) -> None:
+    """Drag an element until ``done`` is seen: the page may not be ready at once."""
+    for _ in range(20):
+        what.hover()
+        page.mouse.down()
+        end = where.bounding_box()
+        page.mouse.move(end["x"] + 40, end["y"] + 30, steps=10)
+        page.mouse.move(end["x"] + 44, end["y"] + 25, steps=3)
+        page.mouse.up()
+        if not what.page.get_by_role("menu").count() and seen_soon(done):
+            return
+        page.keyboard.press("Escape")
+    raise AssertionError("nothing was dragged")
+
+
+def seen_soon(element: Any) -> bool:
+    from playwright.sync_api import TimeoutError as Late
+
+    try:
+        element.wait_for(timeout=1500)
+    except Late:
+        return False
+    return True
+
+
+@needs_browser
+def test_k_is_chosen_on_the_curve_and_groups_and_rows_are_shown(
+    server: Server, context: Any, people: Path
+) -> None:
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, people)
+    page.get_by_text("are unique in the table").wait_for()
+
+    page.get_by_role("button", name="What would each k cost?").click()
+    page.get_by_role("button", name="k = 20").click()
+    page.get_by_text("More choices").click()
+    choose(page, "groups", "sex")
+    make_release(page, 1)
+
+    assert "k = 20" in page.get_by_text("quasi_identifiers = ").first.text_content()
+    page.get_by_role("tab", name="Loss by group").click()
+    page.get_by_text("times all").wait_for()
+    page.get_by_role("tab", name="Before and after").click()
+    page.get_by_text("age (released)").wait_for()
+    assert page.get_by_text(f"{CANARY} 0").count() == 1  # for the local user's eyes
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_a_telephone_and_every_field_has_a_name(
+    server: Server, context: Any, people: Path, scheme: Any
+) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(server.address)
+    upload(page, people)
+    page.get_by_text("are unique in the table").wait_for()
+    make_release(page, 1)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    is_dark = page.evaluate("document.body.classList.contains('body--dark')")
+    assert is_dark == (scheme == "dark")
+    page.get_by_label("dark or light").click()
+    page.wait_for_function(
+        f"document.body.classList.contains('body--dark') === {str(not is_dark).lower()}"
+    )
+    unnamed = page.evaluate(NAMELESS)
+    assert unnamed == []
+
+
+NAMELESS = """() => [...document.querySelectorAll('input, button, [role=combobox]')]
+  .filter(one => one.type !== 'file' && one.offsetParent !== null)
+  .filter(one => !(one.getAttribute('aria-label') || one.innerText.trim()
+    || one.closest('label')?.innerText.trim() || one.closest('[aria-label]')))
+  .map(one => one.outerHTML.slice(0, 200))"""
+
+
+def test_a_table_can_be_named_and_a_terminated_studio_leaves_nothing(
+    people: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.txt"
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    with log.open("wb") as file:
+        process = subprocess.Popen(  # noqa: S603
+            [*COMMAND, "studio", str(people), "--no-browser"],
+            stderr=file,
+            env=environment(TMPDIR=str(spool)),
+        )
+    server = Server(printed_address(process, log), log, spool)
+    front = server.ask("/", cookie=server.cookie)[2]["location"]
+    server.ask(front, cookie=server.cookie)
+    assert len(list(spool.iterdir())) == 1
+
+    process.terminate()
+
+    assert process.wait(20) == 143
+    assert list(spool.iterdir()) == []
+    assert CANARY not in log.read_text()

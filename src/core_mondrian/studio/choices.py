@@ -215,7 +215,7 @@ class Choices:
             show_problem(self._problem, error)
 
     def _find_curve(self) -> None:
-        opened, draft = self.desk.session.opened, self.desk.draft
+        opened, draft = self.desk.session.opened, self.desk.copy_draft()
         if opened is None or (self._curve_job and self._curve_job.is_running):
             return
 

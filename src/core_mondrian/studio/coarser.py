@@ -114,7 +114,7 @@ class Row:
         self._problem.clear()
         self._room.clear()
         if kind == "grouping":
-            opened, draft = self.desk.session.opened, self.desk.draft
+            opened, draft = self.desk.session.opened, self.desk.copy_draft()
             if opened is not None:
                 self.desk.start(
                     lambda _: first_groups(opened, draft, self.name), self._begin
@@ -144,7 +144,7 @@ class Row:
             self.desk.changed()
 
     def _find_tree(self) -> None:
-        opened, draft = self.desk.session.opened, self.desk.draft
+        opened, draft = self.desk.session.opened, self.desk.copy_draft()
         if opened is not None:
             self._problem.clear()
             self.desk.start(lambda _: find_tree(opened, draft, self.name), self._show)
@@ -194,7 +194,8 @@ class Row:
         with ui.card().props("flat bordered").classes("w-60 q-pa-sm gap-1"):
             title = ui.input(value=name).props("dense").classes("w-full text-bold")
             named(title, f"name of {name}")
-            title.on("change", lambda: self._rename(name, title.value))
+            for event in ("blur", "keydown.enter"):
+                title.on(event, lambda: self._rename(name, title.value))
             with ui.column().classes("w-full gap-1 studio-drop") as room:
                 for value in values:
                     self._chip(value, name)
@@ -211,10 +212,11 @@ class Row:
                     self._menu_item(value, other)
 
     def _menu_item(self, value: str, other: str) -> None:
-        ui.menu_item(
+        item = ui.menu_item(
             f"move to {other}",
             on_click=lambda: self._change(move(self._groups, value, other)),
         )
+        item.props("role=menuitem")
 
     def _dropped(self, event: Any) -> None:  # noqa: ANN401  # NiceGUI's events
         value, group = self._told[event.item.id], self._told[event.target.id]
@@ -222,6 +224,8 @@ class Row:
         self._change(move(self._groups, value, group, event.new_index))
 
     def _rename(self, old: str, new: str) -> None:
+        if new == old or old not in dict(self._groups):
+            return  # left as it was, or renamed already by the other event
         try:
             groups = rename(self._groups, old, new)
         except MondrianError as error:

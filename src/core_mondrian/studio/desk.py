@@ -1,5 +1,6 @@
 """Desk: what the parts of a page share: the session, changes, and work in progress."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -35,6 +36,10 @@ class Desk:
     @property
     def draft(self) -> Draft:
         return self.session.draft
+
+    def copy_draft(self) -> Draft:
+        """Return what is chosen now, for work that goes on while it changes."""
+        return copy.deepcopy(self.session.draft)
 
     def changed(self) -> None:
         """Tell everybody that the draft says something else."""

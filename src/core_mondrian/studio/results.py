@@ -1,6 +1,5 @@
 """The fourth step: make a release, understand it, compare it, take it away."""
 
-import copy
 import math
 from typing import Any, Final
 
@@ -70,7 +69,7 @@ class Results:
 
     def _run(self) -> None:
         session = self.desk.session
-        opened, draft = session.opened, copy.deepcopy(session.draft)
+        opened, draft = session.opened, self.desk.copy_draft()
         if opened is None:
             return
         session.n_started += 1
@@ -147,12 +146,6 @@ class Results:
     def _show_details(self, run: Run) -> None:
         show_reached(run)
         self._show_downloads(run)
-        with ui.tabs().props("no-caps align=left").classes("w-full") as tabs:
-            names = ["Loss by column", "Sizes of groups", "Before and after", "Spec"]
-            if run.groups is not None:
-                names.insert(1, "Loss by group")
-            for name in names:
-                ui.tab(name)
         shows = {
             "Loss by column": show_losses,
             "Loss by group": show_groups,
@@ -160,10 +153,21 @@ class Results:
             "Before and after": show_rows,
             "Spec": show_spec,
         }
-        with ui.tab_panels(tabs, value=names[0]).classes("w-full bg-transparent"):
-            for name in names:
-                with ui.tab_panel(name).classes("q-pa-sm"):
-                    shows[name](run)
+        if run.groups is None:
+            del shows["Loss by group"]
+        with ui.tabs().props("no-caps align=left").classes("w-full") as tabs:
+            for name in shows:
+                ui.tab(name)
+        room = ui.column().classes("w-full q-pa-sm")
+
+        def show(name: str) -> None:
+            """Build what is looked at, and nothing else: tables take their time."""
+            room.clear()
+            with room:
+                shows[name](run)
+
+        tabs.on_value_change(lambda event: show(event.value))
+        tabs.set_value("Loss by column")
 
     def _show_downloads(self, run: Run) -> None:
         session = self.desk.session.name
@@ -227,7 +231,7 @@ def show_groups(run: Run) -> None:
             "loss": percent(one.loss),
             "ratio": "" if one.ratio is None else f"{one.ratio:.2f}",
         }
-        for one in run.release.by_group(run.groups)
+        for one in run.lost
     ]
     titles = {
         "group": run.groups,

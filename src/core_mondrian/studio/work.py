@@ -20,6 +20,7 @@ from core_mondrian.files.write import table_writer, write_table
 from core_mondrian.guess import Guess, guess_roles
 from core_mondrian.inspect import Inspection, inspect_table
 from core_mondrian.measure.counting import Coded, class_sizes, code_column, combine
+from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.release import Release, finite
 from core_mondrian.spec import Spec
 from core_mondrian.studio.draft import Draft
@@ -86,7 +87,7 @@ class Risk:
         return self.n_classes / self.n_rows if self.n_rows else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A finished release, and what the page shows of it."""
 
@@ -101,6 +102,8 @@ class Run:
     before: list[dict[str, Any]] = field(repr=False)
     """The first rows as they came in."""
     after: list[dict[str, Any]] = field(repr=False)
+    lost: tuple[GroupMeasures, ...]
+    """What each group of the column ``groups`` lost."""
     sizes: tuple[tuple[str, int], ...]
     """How many classes have so many rows."""
 
@@ -206,6 +209,7 @@ def make_release(opened: Opened, draft: Draft, number: int, progress: Progress) 
         names=table.column_names,
         before=shown_rows(table),
         after=shown_rows(release.data),
+        lost=() if draft.groups is None else release.by_group(draft.groups),
         sizes=_class_sizes(release.data, spec),
     )
 
