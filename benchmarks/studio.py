@@ -1,6 +1,7 @@
 """The studio with a large table: how long the page takes to answer while it works.
 
     python -m benchmarks.studio [--rows N] [--check]    one JSON line; exit 1 if slow
+    python -m benchmarks.studio --picture FILE.png      the page of docs/studio.md
 
 A census is written to a file and opened in the machine's chromium. While the table is
 read, its risk counted and a release made, k is typed again and again, and the time is
@@ -15,6 +16,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,17 +66,44 @@ class Typist:
         return taken
 
 
-def measure(address: str) -> dict[str, list[float]]:
-    """Return the times of interactions, by what goes on in the background."""
+@contextmanager
+def opened(address: str, height: int = 900) -> Iterator[Any]:
+    """Open the studio's page in chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=list(_FLAGS)
         )
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1180, "height": height})
         page.set_default_timeout(300_000)
         page.goto(address)
+        yield page
+        browser.close()
+
+
+def take_picture(address: str, file: Path) -> None:
+    """Save what the page looks like with two runs and the curve."""
+    with opened(address, 1900) as page:
+        page.get_by_text("are unique in the table").wait_for()
+        page.get_by_role("button", name="Make the release").click()
+        page.get_by_text("Run 1: verified").wait_for()
+        page.get_by_role("button", name="What would each k cost?").click()
+        page.get_by_role("button", name="k = 10", exact=True).click()
+        page.get_by_role("button", name="Make the release").click()
+        page.get_by_text("Run 2: verified").wait_for()
+        page.get_by_text("How much protection?").scroll_into_view_if_needed()
+        page.evaluate(
+            "scrollTo(0, document.querySelectorAll('.studio-step')[2].offsetTop - 10)"
+        )
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(1000)
+        file.write_bytes(page.screenshot())
+
+
+def measure(address: str) -> dict[str, list[float]]:
+    """Return the times of interactions, by what goes on in the background."""
+    with opened(address) as page:
         page.get_by_text("are unique in the table").wait_for()
         page.get_by_text("The spec: your choices").click()
         typist = Typist(page)
@@ -81,12 +111,12 @@ def measure(address: str) -> dict[str, list[float]]:
         page.get_by_role("button", name="Make the release").click()
         found["releasing"] = typist.type_until("Run 1: verified")
         found["released"] = typist.type_until("Run 1: verified", 15)
-        browser.close()
     return found
 
 
-def serve(rows: int) -> dict[str, list[float]]:
-    """Start the studio with a census, measure, and end it."""
+@contextmanager
+def served(rows: int) -> Iterator[str]:
+    """Start the studio with a census, yield its address, and end it."""
     with tempfile.TemporaryDirectory() as folder:
         table, log = Path(folder) / "census.parquet", Path(folder) / "log"
         write_table(census(rows), table)
@@ -99,7 +129,7 @@ def serve(rows: int) -> dict[str, list[float]]:
             while not (address := re.search(r"http://\S+", log.read_text())):
                 if process.poll() is not None:
                     raise SystemExit(log.read_text())
-            return measure(address[0])
+            yield address[0]
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(30)
@@ -109,8 +139,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--picture", type=Path)
     asked = parser.parse_args()
-    found = serve(asked.rows)
+    with served(asked.rows) as address:
+        if asked.picture is not None:
+            take_picture(address, asked.picture)
+            return
+        found = measure(address)
     slowest = {name: round(max(times)) for name, times in found.items()}
     usual = {name: round(middle(times)) for name, times in found.items()}
     n = {name: len(times) for name, times in found.items()}

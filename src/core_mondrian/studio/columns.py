@@ -139,7 +139,7 @@ class Columns:
         self._more.set_text(
             f"Whoever knows {columns} of a person finds such a row at once. "
             f"{percent(risk.n_below_k / risk.n_rows)} of the rows look like fewer than "
-            f"{k} rows; a guess at whose row it is is right in "
+            f"{k} rows; a guess which row is somebody's is right in "
             f"{percent(risk.average)} of cases."
         )
 

@@ -192,7 +192,7 @@ def show_reached(run: Run) -> None:
         ui.label(
             f"{n_left:,} of {release.n_rows:,} rows are released{out}, in "
             f"{found.n_classes:,} groups that look alike; the smallest has "
-            f"{found.smallest_class:,} rows, so a guess at whose row it is is right "
+            f"{found.smallest_class:,} rows: a guess which row is somebody's is right "
             f"in at most 1 of {found.smallest_class:,} cases."
         )
         for model in found.models:
