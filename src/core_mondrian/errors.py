@@ -13,7 +13,9 @@ counts, positions and types, never what an input cell contains.
 """
 
 import re
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from typing import ClassVar
 
 _DATA_LIKE = re.compile(r"\s*[+-]?[\d.,:/eE-]*\d[\d.,:/eE-]*\s*")
@@ -34,6 +36,15 @@ def show_name(name: object, place: int) -> str:
     """Spell out one column name, or its place from 1 on if it looks like a cell."""
     text = str(name)
     return f"column {place}" if _DATA_LIKE.fullmatch(text) else repr(text)
+
+
+def place_of(error: BaseException) -> str:
+    """Return the innermost place in this package that ``error`` passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "core_mondrian" in frame.filename]
+    if not ours:
+        return "an unknown place"
+    return f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}"
 
 
 class MondrianError(Exception):

@@ -16,11 +16,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from benchmarks.studio import BAR, Typist
 from core_mondrian.datasets import census
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
@@ -407,13 +409,16 @@ def test_a_run_can_be_cancelled_and_leaves_nothing(
     upload(page, large)
     page.get_by_text("250,000 rows, 13 columns").wait_for()
 
+    page.get_by_text("The spec: your choices").click()
     before = set(server.folder.rglob("*"))
     page.get_by_role("button", name="Make the release").click()
+    taken = Typist(page).type_until("Cancel", 5)
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("cancelled; nothing was kept").wait_for()
 
     assert page.get_by_text("verified").count() == 0
     assert set(server.folder.rglob("*")) <= before
+    assert median(taken) < BAR, "the page does not wait for the engine"
     assert page.get_by_role("button", name="Make the release").is_enabled()
 
 

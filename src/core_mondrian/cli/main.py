@@ -9,7 +9,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn, ParamSpec
 
@@ -27,7 +26,7 @@ from core_mondrian.cli.inspect import inspect_file
 from core_mondrian.cli.p_sensitize import p_sensitize_file
 from core_mondrian.cli.studio import open_studio
 from core_mondrian.cli.verify import verify_file
-from core_mondrian.errors import MondrianError
+from core_mondrian.errors import MondrianError, place_of
 
 P = ParamSpec("P")
 
@@ -94,7 +93,7 @@ def _tell(error: BaseException) -> int:
         return _say(70, "error: not enough memory", "use a machine with more of it")
     return _say(
         70,
-        f"internal error: {type(error).__name__} in {_place(error)}",
+        f"internal error: {type(error).__name__} in {place_of(error)}",
         "this is a bug; please report it (CORE_MONDRIAN_DEBUG=1 shows more, "
         "possibly with values of the table)",
     )
@@ -106,15 +105,6 @@ def _warn(message: Warning | str, *_where: object) -> None:
 
 def _is_cancelled(error: BaseException) -> bool:
     return type(error).__name__ == "ArrowCancelled"  # Arrow took the interrupt
-
-
-def _place(error: BaseException) -> str:
-    """Return the innermost place in this package that ``error`` passed."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "core_mondrian" in frame.filename]
-    if not ours:
-        return "an unknown place"
-    return f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}"
 
 
 def _say(exit_code: int, message: str, hint: str | None = None) -> int:

@@ -1,12 +1,10 @@
 """Jobs: long work on a thread of its own, with progress, that can be cancelled."""
 
 import threading
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Generic, TypeVar
 
-from core_mondrian.errors import MondrianError
+from core_mondrian.errors import MondrianError, place_of
 
 ResultT = TypeVar("ResultT")
 Progress = Callable[[str, float], None]
@@ -68,16 +66,6 @@ class Job(Generic[ResultT]):
             self.problem = MondrianError("not enough memory", hint="take fewer rows")
         except Exception as error:  # noqa: BLE001  # others quote cells
             self.problem = MondrianError(
-                f"internal error: {type(error).__name__} in {_place(error)}",
+                f"internal error: {type(error).__name__} in {place_of(error)}",
                 hint="this is a bug; please report it",
             )
-
-
-def _place(error: BaseException) -> str:
-    """Return where in this package it happened: files and lines hold no cell."""
-    ours = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "core_mondrian" in frame.filename
-    ]
-    return f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}"
