@@ -524,6 +524,10 @@ def test_k_is_chosen_on_the_curve_and_groups_and_rows_are_shown(
 
     page.get_by_role("button", name="What would each k cost?").click()
     page.get_by_role("button", name="k = 20").click()
+    picture = page.locator("img.studio-chart")
+    assert picture.is_visible()
+    set_role(page, "race", "keep as it is")
+    picture.wait_for(state="hidden")  # it was drawn for other columns
     page.get_by_text("More choices").click()
     choose(page, "groups", "sex")
     make_release(page, 1)

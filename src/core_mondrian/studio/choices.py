@@ -49,6 +49,8 @@ class Choices:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self._curve_job: Job[Curve] | None = None
+        self._curve_of: list[str] = []
+        """What the curve was drawn for: the spec but for k."""
 
     def build(self) -> None:
         """Make the room; it is filled when there is a table."""
@@ -70,6 +72,7 @@ class Choices:
         self.desk.on_table.append(self._fill)
         self.desk.on_change.append(self._show_spec)
         self.desk.on_change.append(self._show_guards)
+        self.desk.on_change.append(self._drop_curve)
 
     def _curve_room(self) -> None:
         with ui.row().classes("items-center gap-3"):
@@ -214,6 +217,17 @@ class Choices:
         except MondrianError as error:
             show_problem(self._problem, error)
 
+    def _spec_but_k(self) -> list[str]:
+        lines = self.desk.draft.to_toml().splitlines()
+        return [line for line in lines if not line.startswith("k = ")]
+
+    def _drop_curve(self) -> None:
+        """Let go of a curve that other choices were made for."""
+        if self._curve_job is not None and self._curve_of != self._spec_but_k():
+            self._curve_job.cancel()
+            self._curve_job = None
+            self._curve.clear()
+
     def _find_curve(self) -> None:
         opened, draft = self.desk.session.opened, self.desk.copy_draft()
         if opened is None or (self._curve_job and self._curve_job.is_running):
@@ -230,6 +244,7 @@ class Choices:
         self._curve.clear()
         self._bar.visible = True
         self._ask.disable()
+        self._curve_of = self._spec_but_k()
         self._curve_job = self.desk.start(work, self._show_curve, progressed)
 
     def _show_curve(self, job: Job[Curve]) -> None:

@@ -29,9 +29,10 @@ _STYLE = """
 .studio-note { background: rgba(29, 78, 137, .08); border-left: 4px solid
   var(--q-primary); border-radius: 4px; padding: 10px 14px; }
 .body--dark .studio-note { background: rgba(120, 170, 230, .14); }
-.body--dark .studio-main .text-primary, .body--dark .studio-main a,
-.body--dark .q-menu .text-primary { color: #8fbcf0 !important; }
-.body--dark .studio-main .q-linear-progress { color: #5f9be0 !important; }
+.body--dark .studio-main a { color: #8fbcf0; }
+.body--dark .q-btn--outline, .body--dark .q-btn--flat, .body--dark .q-field,
+.body--dark .q-menu, .body--dark .q-toggle { --q-primary: #8fbcf0; }
+.body--dark .studio-main .q-linear-progress { --q-primary: #5f9be0; }
 .studio-column { border-bottom: 1px solid rgba(128, 128, 128, .25);
   padding: 6px 0; }
 .studio-name { font-weight: 600; overflow-wrap: anywhere; }
