@@ -36,6 +36,13 @@ class Recoded:
     """What each class shows, column by column."""
     class_of_leaf: NDArray[np.int64]
 
+    @property
+    def leaf_of_class(self) -> NDArray[np.int64]:
+        """A leaf of each class; all of them show the same."""
+        leaf = np.zeros(self.classes.n_classes, dtype=np.int64)
+        leaf[self.class_of_leaf] = np.arange(self.class_of_leaf.size)
+        return leaf
+
 
 def recode(
     encoded: Encoded, grown: Grown, spec: Spec, threads: int | None = None
@@ -222,8 +229,7 @@ def _class_numbers(recoded: Recoded, spec: Spec) -> NDArray[np.int64]:
 
 def _rank_cells(recoded: Recoded) -> NDArray[np.int64]:
     """Return the rank of what each class (axis 1) shows per column; -1: blank."""
-    leaf = np.zeros(recoded.classes.n_classes, dtype=np.int64)
-    leaf[recoded.class_of_leaf] = np.arange(recoded.class_of_leaf.size)
+    leaf = recoded.leaf_of_class
     ranks = np.empty((len(recoded.labels), leaf.size), dtype=np.int64)
     for row, item in zip(ranks, recoded.labels.values(), strict=True):
         order = item.order

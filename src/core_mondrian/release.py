@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from core_mondrian import __version__
 from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import SpecError
+from core_mondrian.files.place import check_place, write_files
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.groups import GroupCounts, GroupMeasures, measure_groups
@@ -171,6 +173,36 @@ class Release(Generic[FrameT]):
                 **{package: version(package) for package in packages},
             },
         }
+
+    def report_html(
+        self, *, timings: bool = False, painting: tuple[str, str] | None = None
+    ) -> str:
+        """Return the report as one page of HTML; the same bytes for the same release.
+
+        ``timings`` adds the seconds of each stage, which differ from run to run;
+        ``painting`` names the two quasi-identifiers that are painted.
+        """
+        from core_mondrian.report.page import write_page
+
+        return write_page(self, timings=timings, painting=painting)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        timings: bool = False,
+        painting: tuple[str, str] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the report to an HTML file; see `report_html`.
+
+        Raises:
+            SpecError: the file exists, and is not to be overwritten.
+            OutputError: it cannot be written.
+        """
+        check_place(Path(path), overwrite=overwrite)
+        page = self.report_html(timings=timings, painting=painting)
+        write_files({Path(path): page.encode()}, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return (
