@@ -49,7 +49,8 @@ _HEAD: Final = (
 def render(chart: Chart, kind: str) -> bytes:
     """Return a chart as a file of one of ``KINDS``; the same bytes every time.
 
-    It is an Altair chart, or what one comes to: a Vega-Lite specification. A page (.html) holds all it needs and asks nobody for anything.
+    The chart is Altair's, or a Vega-Lite specification as one comes to. A page (.html)
+    holds all it needs and asks nobody for anything.
     """
     import vl_convert
 

@@ -80,7 +80,8 @@ def paint(
     A number reaches from the class's smallest to its largest value, a category over
     the values under its label or, for a set, from the first to the last of its values.
     Boxes that overlap, because of other columns or because the policy lets them, shine
-    through each other. Of more than ``most`` classes, those of most rows are painted.
+    through each other. Of more than ``most`` classes, as many
+    are painted, evenly from the largest to the smallest.
 
     Raises:
         SpecError: a column is not a quasi-identifier, or the width is below 320.
@@ -95,14 +96,14 @@ def paint(
     bottoms, tops = (base - at * (base - _TOP) for at in (up.low, up.high))
     boxes = np.stack([lefts, tops, rights - lefts, bottoms - tops], axis=1)
     colours = _choose_colours(across, up, rows, k)
-    painted = np.argsort(-rows, kind="stable")[:most]
+    painted = _choose_classes(rows, most)
     words = [
         f"{x}: {across.shown[i]}; {y}: {up.shown[i]}; {rows[i]} rows"
         for i in painted.tolist()
     ]
     shapes = _rectangles(boxes[painted], [colours[i] for i in painted.tolist()], words)
     if title is None:
-        part = "" if painted.size == rows.size else f"{painted.size} largest of "
+        part = "" if painted.size == rows.size else f"{painted.size} of "
         title = f"{part}{rows.size} classes over {x} and {y}"
     legend = {
         "red": f"{_RED_SHARE:.0%} of the loss, in the fewest classes",
@@ -110,6 +111,13 @@ def paint(
         "yellow": f"{2 * k} rows or more",
     }
     return _frame((across, up), shapes, (right, base), title, legend)
+
+
+def _choose_classes(rows: Codes, most: int | None) -> Codes:
+    order = np.argsort(-rows, kind="stable")
+    if most is None or rows.size <= most:
+        return order
+    return order[np.linspace(0, rows.size - 1, most).astype(np.int64)]
 
 
 def _axis(release: Release[Any], name: str, apart: float) -> _Axis:

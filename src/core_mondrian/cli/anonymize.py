@@ -189,6 +189,14 @@ def anonymize_file(
             "Keep it as safe as SOURCE.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write a report to FILE: one HTML page, for people.",
+        ),
+    ] = None,
     class_id: Annotated[
         str | None,
         typer.Option(
@@ -284,6 +292,8 @@ def anonymize_file(
     the spec. No value of the table is ever printed, but for the groups of --by and
     --equity: those that more rows have than a class needs.
     """
+    from core_mondrian.report.plain import manifest_text
+
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
@@ -292,19 +302,16 @@ def anonymize_file(
     manifest_file = manifest_of(target)
     _check_formats(spec, target, suppressed_file)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
-    _check_targets(source, files, overwrite=overwrite)
+    _check_targets(source, files, report, overwrite=overwrite)
     release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = _groups(release, by or []) if measures else {}
-    manifest = _finite(release.manifest())
-    report = manifest if found is None else {**manifest, "measures": found.to_json()}
-    if groups:
-        report["groups"] = {
-            name: [one.to_json() for one in lost] for name, lost in groups.items()
-        }
-    output = json.dumps(_finite(report), ensure_ascii=False) if as_json else None
+    output = _as_json(release, found, groups) if as_json else None
+    texts = {manifest_file: manifest_text(release.manifest())}
+    if report is not None:
+        texts[report] = release.report_html()
     tables = dict(zip(files, (release.data, release.suppressed), strict=False))
-    _write(tables, target, schema, manifest, overwrite=overwrite)
+    _write(tables, texts, schema, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if output is not None:
             typer.echo(output)
@@ -313,10 +320,32 @@ def anonymize_file(
             _tell_groups(name, lost)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
-        if suppressed_file is not None:
-            typer.echo(
-                f"wrote {suppressed_file}: original rows, NOT anonymized", err=True
-            )
+        _tell_more(report, suppressed_file)
+
+
+def _tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+    if report is not None:
+        typer.echo(f"wrote {report}", err=True)
+    if suppressed_file is not None:
+        typer.echo(f"wrote {suppressed_file}: original rows, NOT anonymized", err=True)
+
+
+def _as_json(
+    release: "Release[Any]",
+    found: "Measures | None",
+    groups: "Mapping[str, tuple[GroupMeasures, ...]]",
+) -> str:
+    """Return the manifest and what was lost as one line."""
+    from core_mondrian.report.plain import finite
+
+    told = release.manifest()
+    if found is not None:
+        told["measures"] = found.to_json()
+    if groups:
+        told["groups"] = {
+            name: [one.to_json() for one in lost] for name, lost in groups.items()
+        }
+    return json.dumps(finite(told), ensure_ascii=False)
 
 
 def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
@@ -463,7 +492,9 @@ def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
     return key
 
 
-def _check_targets(source: Path, files: list[Path], *, overwrite: bool) -> None:
+def _check_targets(
+    source: Path, files: list[Path], report: Path | None, *, overwrite: bool
+) -> None:
     from core_mondrian.files.place import check_place, check_target
 
     for file in files:
@@ -471,6 +502,14 @@ def _check_targets(source: Path, files: list[Path], *, overwrite: bool) -> None:
     check_place(manifest_of(files[0]), overwrite=overwrite)
     if len({file.resolve() for file in files}) < len(files):
         raise SpecError("TARGET and --suppressed-file are different files")
+    if report is None:
+        return
+    if report.suffix.lower() not in (".html", ".htm"):
+        raise SpecError(f"{report}: a report is a page", hint="name it FILE.html")
+    check_place(report, overwrite=overwrite)
+    taken = (source, *files, manifest_of(files[0]))
+    if report.resolve() in {file.resolve() for file in taken}:
+        raise SpecError("TARGET and --report are different files")
 
 
 def _anonymize(
@@ -508,37 +547,24 @@ def tell_compiling(spec: "Spec | None" = None) -> None:
 
 def _write(
     tables: Mapping[Path, Any],
-    target: Path,
+    texts: Mapping[Path, str],
     schema: Any,  # noqa: ANN401
-    manifest: dict[str, Any],
     *,
     overwrite: bool,
 ) -> None:
     from core_mondrian.files.place import write_files
     from core_mondrian.files.write import table_writer
 
-    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     write_files(
         {
             **{
                 file: table_writer(table, file, source=schema)
                 for file, table in tables.items()
             },
-            manifest_of(target): text.encode(),
+            **{file: text.encode() for file, text in texts.items()},
         },
         overwrite=overwrite,
     )
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
-    """Replace what JSON has no number for."""
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 @contextmanager

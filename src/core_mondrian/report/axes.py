@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.cells import tree_of
+from core_mondrian.report.plain import DASH
 from core_mondrian.report.views import Bounds, Floats, Integers, View, bounds_of
 
 BLANK = "blank"
@@ -51,7 +52,8 @@ def is_exact(view: View) -> Flags:
     if cells.column.kind == "number":
         bounds = bounds_of(view)
         one = cells.low == cells.high
-        return shown & one & ~cells.has_missing & (bounds.low == bounds.high)
+        same: Flags = shown & one & ~cells.has_missing & (bounds.low == bounds.high)
+        return same
     alone = _set_sizes(view) == 1 if view.is_set else _is_leaf(tree_of(cells.column))
     exact: Flags = shown & (alone if view.is_set else alone[cells.nodes])
     return exact
@@ -79,14 +81,20 @@ def _levels(view: View) -> tuple[NDArray[np.intp], list[str]]:
         return _widths(view)
     if view.is_set:
         edges = np.array([3, 4, 6, 11])
-        names = ["2 values", "3 values", "4–5 values", "6–10 values", "more values"]
+        names = [
+            "2 values",
+            "3 values",
+            f"4{DASH}5 values",
+            f"6{DASH}10 values",
+            "more values",
+        ]
         return np.searchsorted(edges, _set_sizes(view), side="right"), names
     tree = tree_of(view.cells.column)
     depth = np.concatenate(
         [np.full(nodes.stop - nodes.start, i) for i, nodes in enumerate(tree.levels)]
     )
     n = len(tree.levels) - 1
-    names = [f"{up} level{'s' * (up > 1)} up" for up in range(n)] + ["any value"]
+    names = [f"{up} level{'s' * (up > 1)} up" for up in range(n)] + ["as any value"]
     return (n - depth)[view.cells.nodes], names
 
 
@@ -100,7 +108,7 @@ def _widths(view: View) -> tuple[NDArray[np.intp], list[str]]:
     whole = float(ends.max() - ends.min()) if ends.size else 0.0
     share = width / whole if whole > 0.0 else np.zeros(width.size)
     edges = np.array([0.05, 0.2, 0.5])
-    names = ["range up to 5 %", "range up to 20 %", "range up to 50 %", "wider range"]
+    names = [*(f"in ranges up to {n} % wide" for n in (5, 20, 50)), "in wider ranges"]
     return np.searchsorted(edges, share, side="left"), names
 
 
@@ -182,7 +190,7 @@ def _name_ranges(edges: list[float], words: list[str], is_whole: bool) -> list[s
         last = words[at + 1]
         if is_whole:
             last = f"{edges[at + 1] - 1:.12g}"
-        between.append(words[at] if last == words[at] else f"{words[at]} – {last}")
+        between.append(words[at] if last == words[at] else f"{words[at]} {DASH} {last}")
     return [f"< {words[0]}", *between, f"≥ {words[-1]}"]
 
 
@@ -321,12 +329,11 @@ def _spread_labels(
 
 def _is_leaf(tree: Hierarchy) -> Flags:
     """Tell which nodes show what the one leaf under them does."""
-    alone = tree.high == tree.low
-    if not tree.leaf_nodes.size:
-        return alone
-    labels = np.array(tree.labels, dtype=object)
-    same: Flags = labels == labels[tree.leaf_nodes[tree.low]]
-    return alone & same
+    alone: Flags = tree.high == tree.low
+    if tree.leaf_nodes.size:
+        labels = np.array(tree.labels, dtype=object)
+        alone &= labels == labels[tree.leaf_nodes[tree.low]]
+    return alone
 
 
 def _set_members(view: View) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.release import Release
+from core_mondrian.report.plain import DASH
 from core_mondrian.report.views import Bounds, Integers, View, bounds_of
 from core_mondrian.tree import PartitionTree
 
@@ -141,7 +142,7 @@ def _join_ranges(bounds: Bounds, classes: Integers) -> str:
     if not there.any():
         return "blank"
     ends = bounds.texts[float(low[there].min())], bounds.texts[float(high[there].max())]
-    words = ends[0] if ends[0] == ends[1] else f"{ends[0]} – {ends[1]}"
+    words = ends[0] if ends[0] == ends[1] else f"{ends[0]} {DASH} {ends[1]}"
     return words if there.all() else f"{words}, or blank"
 
 

@@ -30,7 +30,7 @@ from core_mondrian.models.base import PrivacyModel
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis, axis_of, count_steps, is_exact
 from core_mondrian.report.branches import TreeFacts, tell_tree
-from core_mondrian.report.plain import finite
+from core_mondrian.report.plain import DASH, finite
 from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relations
 from core_mondrian.report.views import Integers, View, views_of
 
@@ -264,7 +264,7 @@ def _tell_columns(
             rilm=found.rilm,
             ncp=found.ncp,
             weight=found.weight,
-            steps=tuple(Step(t, n, round(n / whole, _DIGITS)) for t, n in steps),
+            steps=tuple(Step(text, n, n / whole) for text, n in steps),
             bins=tuple(_fill_bins(view, axes[name])),
         )
 
@@ -301,6 +301,6 @@ def _bin_sizes(rows: Integers) -> Iterator[SizeBin]:
     lasts = [*(edges[1:] - 1).tolist(), int(sizes[-1])]
     for i, (first, last) in enumerate(zip(edges.tolist(), lasts, strict=True)):
         is_one = first == last or sizes.size <= _MOST_SIZES
-        text = f"{first:,}" if is_one else f"{first:,}–{last:,}"
+        text = f"{first:,}" if is_one else f"{first:,}{DASH}{last:,}"
         if n_classes[i]:
             yield SizeBin(text, int(n_classes[i]), int(inside[i]))

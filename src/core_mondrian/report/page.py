@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +13,7 @@ from core_mondrian.release import Release
 from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts
 from core_mondrian.report.pictures import draw_bins, draw_sizes
-from core_mondrian.report.plain import manifest_text, writable
+from core_mondrian.report.plain import DASH, manifest_text, writable
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -44,7 +45,7 @@ def write_page(
     facts = collect_facts(release)
     manifest = manifest_text(facts.manifest)
     most = facts.columns[:_MOST_CHARTS]
-    return _template().render(
+    page: str = _template().render(
         facts=facts,
         spec=release.spec,
         style=_resource("report.css"),
@@ -67,8 +68,10 @@ def write_page(
         versions=facts.manifest["versions"],
         manifest={"text": manifest, "data": _encode(manifest)},
     )
+    return page
 
 
+@cache
 def _template() -> Any:  # noqa: ANN401  # a template of Jinja
     from jinja2 import Environment, StrictUndefined
 
@@ -123,11 +126,11 @@ def _tell_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any kind
     parts = [("b0", exact.share)]
     parts.append(("b1", sum(step.share for step in rest if step.text not in gone)))
     parts.append(("b2", sum(step.share for step in rest if step.text in gone)))
-    words = ", ".join(f"{step.text} {wording.percent(step.share)}" for step in rest)
+    words = "; ".join(f"{wording.percent(step.share)} {step.text}" for step in rest)
     return {
         "name": column.name,
         "exact": exact.share,
-        "words": words or wording.NONE,
+        "words": words or DASH,
         "parts": [part for part in parts if part[1]],
     }
 
@@ -152,6 +155,8 @@ def _paint(
         "x": x,
         "y": y,
         "words": f"{wording.count(n_boxes, 'class')} as boxes over {x} and {y}",
+        "n_boxes": n_boxes,
+        "n_classes": n,
         "is_part": n > n_boxes,
     }
 

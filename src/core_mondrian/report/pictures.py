@@ -53,8 +53,7 @@ def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
 
 
 def _bars(rows: list[dict[str, Any]], names: list[str], step: int) -> dict[str, Any]:
-    """Return horizontal bars of shares; names are looked up, so that two may be equal.
-    """
+    """Return horizontal bars of shares; two may have one name."""
     labels = [_short(name) for name in names]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -74,6 +73,7 @@ def _bars(rows: list[dict[str, Any]], names: list[str], step: int) -> dict[str, 
                     "title": None,
                     "labelExpr": "names[datum.value]",
                     "labelLimit": 190,
+                    "labelPadding": 5,
                     "ticks": False,
                     "domain": False,
                 },

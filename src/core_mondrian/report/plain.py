@@ -12,6 +12,9 @@ _UNWRITABLE = re.compile(
     "\ue000-\ufffd\U00010000-\U0010ffff]"
 )
 
+DASH = "\u2013"
+"""From … to …; alone: nothing."""
+
 
 def finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
     """Replace what JSON has no number for."""

@@ -35,7 +35,9 @@ class _Side:
     axis: Axis
 
 
-def find_relations(release: Release[Any], axes: dict[str, Axis]) -> tuple[Relation, ...]:
+def find_relations(
+    release: Release[Any], axes: dict[str, Axis]
+) -> tuple[Relation, ...]:
     """Relate the quasi-identifiers to each other and to the sensitive columns.
 
     Of the release, rows count evenly for all that their range, label or set covers.
@@ -61,7 +63,7 @@ def _relate(table: EncodedTable, rows: Any, a: _Side, b: _Side) -> Relation:  # 
     released = a.axis.weights.T @ (rows[:, np.newaxis] * b.axis.weights)
     return Relation(
         (a.name, b.name),
-        _rounded(cramers_v(counted.reshape(shape))),
+        _rounded(cramers_v(counted.reshape(shape).astype(np.float64))),
         _rounded(cramers_v(released)),
     )
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from core_mondrian.measure.risk import Risk
 from core_mondrian.report.facts import Facts
+from core_mondrian.report.plain import DASH
 
-NONE = "–"
 _THIN = "\u202f"
 _PLURALS = {"class": "classes"}
 _LONGEST = 80
@@ -25,7 +25,7 @@ class Verdict:
 
 def whole(value: int | None) -> str:
     """Write a whole number."""
-    return NONE if value is None else f"{value:,}"
+    return DASH if value is None else f"{value:,}"
 
 
 def count(value: int, what: str) -> str:
@@ -37,7 +37,7 @@ def count(value: int, what: str) -> str:
 def percent(share: float | None) -> str:
     """Write a share; one that is nearly nothing or nearly all is neither."""
     if share is None:
-        return NONE
+        return DASH
     if 0.0 < share < 0.0005:
         return f"<{_THIN}0.1{_THIN}%"
     if 0.9995 <= share < 1.0:
@@ -48,17 +48,18 @@ def percent(share: float | None) -> str:
 
 def part_of(value: int, all_of: int) -> str:
     """Write a number, and which share of all it is."""
-    return f"{value:,} ({percent(value / all_of)})" if value and all_of else f"{value:,}"
+    share = f" ({percent(value / all_of)})" if value and all_of else ""
+    return f"{value:,}{share}"
 
 
-def number(value: float | None, none: str = NONE) -> str:
+def number(value: float | None, none: str = DASH) -> str:
     """Write any number in few digits."""
     return none if value is None else f"{value:.4g}"
 
 
 def fixed(value: float | None, digits: int = 2) -> str:
     """Write a number with so many decimals."""
-    return NONE if value is None else f"{value:.{digits}f}"
+    return DASH if value is None else f"{value:.{digits}f}"
 
 
 def width(share: float) -> str:
@@ -103,10 +104,10 @@ def _say_rows(facts: Facts) -> str:
 
 def key_figures(facts: Facts) -> list[dict[str, str]]:
     """Return the figures at the top."""
-    released = percent(facts.n_released / facts.n_rows) if facts.n_rows else NONE
+    released = percent(facts.n_released / facts.n_rows) if facts.n_rows else DASH
     smallest = facts.after.smallest
     who = "persons" if facts.counts_persons else "rows"
-    size = NONE if smallest is None else f"{smallest:,} {who}"
+    size = DASH if smallest is None else f"{smallest:,} {who}"
     return [
         _figure("rows released", whole(facts.n_released), f"{released} of all"),
         _figure("classes", whole(facts.after.n_groups), "groups that look alike"),
