@@ -232,7 +232,7 @@ def _number_cells(numbers: Floats) -> tuple[Floats, Floats]:
     room = np.minimum(np.diff(numbers) / 2, _ROOM * (numbers[-1] - numbers[0]))
     room = np.concatenate([room[:1], room, room[-1:]])
     first, last = numbers - room[:-1], numbers + room[1:]
-    whole = last[-1] - first[0]
+    whole = last[-1] - first[0] or 1.0  # large integers may be one and the same float
     return (first - first[0]) / whole, (last - first[0]) / whole
 
 

@@ -138,8 +138,8 @@ def _round_edges(bounds: Bounds, is_whole: bool) -> Floats:  # noqa: FBT001
     power = 10.0 ** math.floor(math.log10(span / _MOST_BINS))
     step = next(s for s in _NICE_STEPS if s * power * _MOST_BINS >= span * 0.999)
     step = max(step * power, 1.0) if is_whole else step * power
-    if step <= 0.0 or low + step == low:
-        return np.zeros(0)
+    if step < 1e-300 or low + step == low or high + step == high:
+        return np.zeros(0)  # no numbers in between that a float could tell apart
     first, last = math.floor(low / step) + 1, math.floor(high / step)
     # Division by a whole number keeps decimal steps exact.
     inverse = round(1 / step) if step < 1.0 else 0
