@@ -94,7 +94,8 @@ def _say_rows(facts: Facts) -> str:
     before, after = facts.before, facts.after
     unique = part_of(before.n_unique, before.n_people)
     was = f"In the original, {unique} of {before.n_people:,} {who} were the only ones"
-    text = f"{was} of their kind; in the release {after.n_unique:,}."
+    now = f"{after.n_unique:,} are" if after.n_unique else "none is"
+    text = f"{was} of their kind; in the release {now}."
     open_ = sum(not item["accepted"] for item in facts.warnings)
     if open_:
         text += f" There {'is' if open_ == 1 else 'are'} {count(open_, 'warning')}"
