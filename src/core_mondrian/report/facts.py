@@ -138,12 +138,12 @@ class Facts:
 def collect_facts(release: Release[Any]) -> Facts:
     """Compute every figure of the report; nothing here depends on a clock."""
     views = list(views_of(release))
-    axes = {view.name: axis_of(view) for view in views}
     before, after = table_records(release._encoded.table), _released(release, views)  # noqa: SLF001
     spec, k = release.spec, release.spec.min_rows
     measures = release.measures().to_json()
     balance = release.balance
-    related = dict(list(axes.items())[:MOST_COLUMNS])
+    axes: dict[str, Axis] = {}
+    columns = tuple(_tell_columns(release, views, axes))
     return Facts(
         n_rows=release.n_rows,
         n_released=release.n_rows - release.n_suppressed,
@@ -164,9 +164,9 @@ def collect_facts(release: Release[Any]) -> Facts:
         loss=release.measures().loss,
         measures=measures,
         shortfalls=release.shortfalls(),
-        columns=tuple(_tell_columns(release, views, axes)),
+        columns=columns,
         sizes=tuple(_bin_sizes(release._recoded.classes.rows)),  # noqa: SLF001
-        relations=find_relations(release, related),
+        relations=find_relations(release, axes),
         funnel=release.funnel.to_json(),
         tree=tell_tree(release, views),
         manifest=release.manifest(),
@@ -249,9 +249,15 @@ def _find_unique(
 def _tell_columns(
     release: Release[Any], views: list[View], axes: dict[str, Axis]
 ) -> Iterator[ColumnFacts]:
+    """Yield what became of each column; ``axes`` keeps those that are to be related.
+
+    An axis is as long as there are classes, so that not all of them are kept.
+    """
     spec = release.spec
     for view, found in zip(views, release.measures().columns, strict=True):
-        name = view.name
+        name, axis = view.name, axis_of(view)
+        if len(axes) < MOST_COLUMNS:
+            axes[name] = axis
         is_number = found.kind == "number"
         steps = list(count_steps(view))
         if release.n_suppressed:
@@ -265,7 +271,7 @@ def _tell_columns(
             ncp=found.ncp,
             weight=found.weight,
             steps=tuple(Step(text, n, n / whole) for text, n in steps),
-            bins=tuple(_fill_bins(view, axes[name])),
+            bins=tuple(_fill_bins(view, axis)),
         )
 
 

@@ -75,7 +75,7 @@ def short(words: str) -> str:
 def say_verdict(facts: Facts) -> Verdict:
     """Return what the release promises, first of all."""
     smallest = facts.after.smallest
-    names = ", ".join(model.name for model in facts.models)
+    names = ", ".join(short(model.name) for model in facts.models)
     proof = f"{names} verified on the finished release. {_say_rows(facts)}"
     if smallest is None:
         return Verdict("Nothing is released", proof, "nothing released", is_weak=True)
