@@ -202,6 +202,10 @@ def test_shares_before_and_after(asked: dict[str, Any], seed: int) -> None:
         assert told == pytest.approx(before[column.name].mean(axis=0), abs=1e-4)
         told = np.array([item.exact + item.general for item in column.bins])
         assert told == pytest.approx(after[column.name].mean(axis=0), abs=2e-4)
+        steps = steps_of(column)
+        same = steps["as it was"] + steps.get("missing, as it was", 0)
+        exact = sum(item.exact for item in column.bins)
+        assert exact == pytest.approx(same / len(release.data), abs=2e-3)
         counted = before[column.name].sum(axis=0)
         named = [n for n, item in zip(counted, column.bins, strict=True) if item.before]
         assert min(named) >= K
@@ -260,6 +264,24 @@ def test_branches_add_up_and_name_what_is_released() -> None:
     check(top)
     assert sum(level.rows for level in tree.levels) == 600
     assert sum(level.n_nodes for level in tree.levels) == tree.n_nodes
+
+
+def test_branches_reach_over_all_that_their_classes_show() -> None:
+    frame = people(300)
+    release = anonymize(frame, Spec(("age",), (KAnonymity(K),)))
+    (top,) = collect_facts(release).tree.top
+    ends = [
+        [int(end) for end in re.findall(r"\d+", str(text))]
+        for text in release.data["age"]
+    ]
+
+    assert len(top.branches) > 1
+    for branch in top.branches:
+        first, last = (int(end) for end in branch.shows.split(" \u2013 "))
+        inside = [one for one in ends if first <= one[0] and one[-1] <= last]
+        assert len(inside) == branch.rows
+        assert first in {one[0] for one in inside}
+        assert last in {one[-1] for one in inside}
 
 
 FORMATS = ("interval", "bounds", "struct", "mean", "median", "midpoint", "sample")

@@ -103,16 +103,29 @@ def test_uniqueness_of_every_set_is_what_pandas_counts(seed: int) -> None:
 
 
 def test_where_a_person_has_several_rows_persons_are_counted() -> None:
-    frame = people(200)
+    frame = people(300)
+    frame["who"] = [f"p{i % 40}" for i in range(300)]
+    frame["age"] = frame["age"] // 20 * 20
+    frame["height"] = frame["height"] // 40 * 40
     release, facts = facts_of(frame, unit="who")
     seen = as_text(release.data).assign(who=frame["who"])
 
     before, after = persons(as_text(frame), COLUMNS), persons(seen, COLUMNS)
-    assert facts.before.n_groups == before.size
-    assert facts.before.n_unique == (before == 1).sum()
-    assert facts.after.smallest == after.min() >= 3
-    assert facts.after.highest == 1 / after.min()
-    assert facts.after.smallest == release.verification.models[0].reached
+    assert before.sum() < sizes(as_text(frame), COLUMNS).sum()
+    for found, counted in ((facts.before, before), (facts.after, after)):
+        assert found.n_groups == counted.size
+        assert found.n_people == counted.sum()
+        assert found.smallest == counted.min()
+        assert found.n_unique == (counted == 1).sum()
+        assert found.n_small == counted[counted < 3].sum()
+        assert found.average == pytest.approx(counted.size / counted.sum())
+    assert facts.after.smallest == release.verification.models[0].reached >= 3
+    told = {one.columns: one for one in facts.uniqueness}[("age", "city")]
+    pair = persons(as_text(frame), ("age", "city"))
+    assert (told.unique_before, told.small_before) == (
+        (pair == 1).sum(),
+        pair[pair < 3].sum(),
+    )
 
 
 def test_a_journalist_looks_in_the_population() -> None:
