@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from core_mondrian.cli.anonymize import (
-    anonymize_file,
-    show_progress,
-    spec_of,
-    tell_compiling,
-)
+from core_mondrian.cli.anonymize import anonymize_file
+from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.summary import show_progress, tell_compiling
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from core_mondrian.cli.anonymize import Progress, show_progress, tell_compiling
+from core_mondrian.cli.summary import Progress, show_progress, tell_compiling
 from core_mondrian.errors import OutputError, SpecError
 
 if TYPE_CHECKING:
