@@ -24,6 +24,7 @@ from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.population import KMap
 from core_mondrian.policies import BestPolicy, PaperPolicy, Policy
 from core_mondrian.report.plain import manifest_text, writable
+from core_mondrian.spec_file import spec_from_mapping
 
 VOID = {"meta", "img", "br", "link", "input", "hr", "col"}
 CANARY = "CANARY-7391"
@@ -242,8 +243,6 @@ def guarded(rows: int = 400) -> pd.DataFrame:
     ],
 )
 def test_no_cell_that_the_release_does_not_show(asked: dict[str, Any]) -> None:
-    from core_mondrian.spec import spec_from_mapping
-
     if "hierarchies" in asked:
         tables = {"quasi_identifiers": ["age", "job"], "identifiers": ["name"], "k": 5}
         spec = spec_from_mapping({**tables, **asked})

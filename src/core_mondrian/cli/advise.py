@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from core_mondrian.cli.anonymize import (
-    anonymize_file,
-    show_progress,
-    spec_of,
-    tell_compiling,
-)
+from core_mondrian.cli.anonymize import anonymize_file
+from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.summary import show_progress, tell_compiling
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -150,7 +147,7 @@ def _number(text: str, name: str) -> float:
 
 def _base_spec(options: Mapping[str, Any], *, varies_k: bool) -> "Spec":
     """Return the spec; a k that is varied anyway need not be in it."""
-    from core_mondrian.spec import read_spec_file
+    from core_mondrian.spec_file import read_spec_file
 
     file = options["spec_file"]
     asked = {} if file is None else read_spec_file(file).asked

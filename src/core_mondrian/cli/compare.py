@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from core_mondrian.cli.advise import OF_RELEASES, check_files, with_options_of
-from core_mondrian.cli.anonymize import (
-    anonymize_file,
-    manifest_of,
-    printable,
-    show_progress,
-    spec_of,
-    tell_compiling,
-)
+from core_mondrian.cli.anonymize import anonymize_file, manifest_of
+from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.summary import printable, show_progress, tell_compiling
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -143,7 +138,7 @@ def _find_spec(options: Mapping[str, Any], release: Path | None) -> "Spec":
     is_told = options["spec_file"] is not None or options["quasi_identifiers"]
     if is_told or release is None or not manifest_of(release).is_file():
         return spec_of(options)
-    from core_mondrian.spec import spec_from_mapping
+    from core_mondrian.spec_file import spec_from_mapping
 
     file = manifest_of(release)
     try:

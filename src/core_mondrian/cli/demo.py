@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import Progress, policy_text, tell_compiling
+from core_mondrian.cli.summary import Progress, policy_text, tell_compiling
 
 if TYPE_CHECKING:
     import numpy as np

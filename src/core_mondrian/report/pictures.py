@@ -4,7 +4,7 @@ import re
 from html import escape
 from typing import Any
 
-from core_mondrian.charts import FAINT, FONT, INK, PALETTE, render
+from core_mondrian.charts import FAINT, FONT, INK, PALETTE, convert
 from core_mondrian.report.facts import ColumnFacts, SizeBin
 from core_mondrian.report.plain import writable
 
@@ -109,7 +109,7 @@ def _short(name: str) -> str:
 
 def _embed(chart: dict[str, Any], words: str) -> str:
     """Return a chart that takes the width it is given, and says what it shows."""
-    picture = render(chart, ".svg").decode()
+    picture = convert(chart, ".svg").decode()
     label = escape(writable(words))
 
     def opening(found: re.Match[str]) -> str:
