@@ -69,7 +69,7 @@ def png_size(file: Path) -> tuple[int, int]:
 def test_it_loads_without_an_error_or_a_request(page: Path, tmp_path: Path) -> None:
     done = browse(page, tmp_path, "--dump-dom")
 
-    assert "5-anonymity verified" in done.stdout
+    assert "5-anonymity</span> verified" in done.stdout
     assert done.stdout.count("<svg") == page.read_text("utf-8").count("<svg")
     assert "CONSOLE" not in done.stderr
     assert "google" not in done.stdout

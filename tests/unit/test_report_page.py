@@ -190,6 +190,16 @@ def test_edges(name: str, policy: Any) -> None:
     read(report_of(EDGES[name], ("a", "b"), policy=policy))
 
 
+def test_days_are_named_without_their_time() -> None:
+    days = pd.date_range("2020-01-01", periods=60, freq="7D")
+    frame = pd.DataFrame({"day": days, "moment": days + pd.to_timedelta("90min")})
+
+    text = read(report_of(frame, ("day", "moment"))).text
+
+    assert re.search(r"< 2020-\d\d-\d\d 2020|< 2020-\d\d-\d\d ", text)
+    assert re.search(r"2020-\d\d-\d\d 01:30:00", text)
+
+
 def test_one_column_and_one_class() -> None:
     page = read(report_of(pd.DataFrame({"a": [1, 2, 3]}), ("a",)))
 

@@ -6,6 +6,7 @@ label or a set, its rows count evenly for all that this covers.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ _MOST_BINS = 10
 _NICE_STEPS = (1.0, 2.0, 5.0, 10.0)
 _MOST_HIDDEN = 0.5
 """Share of rows that may show a label above those that are bins."""
+_MIDNIGHT = re.compile(r" 00:00:00(\.0+)?Z?$")
 
 Flags = NDArray[np.bool_]
 
@@ -122,11 +124,20 @@ def _number_axis(view: View) -> Axis:
     is_plain = is_whole or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     edges = _round_edges(bounds, is_whole) if is_plain else _shown_edges(bounds)
     edges = _joined(edges, column.values, view.before[:-1], view.least_rows)
-    words = (lambda edge: f"{edge:.12g}") if is_plain else bounds.texts.__getitem__
-    texts = _name_ranges(edges.tolist(), [words(e) for e in edges.tolist()], is_whole)
+    texts = _name_ranges(edges.tolist(), _spell(edges, bounds, is_plain), is_whole)
     of_code = np.append(np.searchsorted(edges, column.values, side="right"), len(texts))
     unit = 1.0 if is_whole and view.cells.representatives is None else 0.0
     return Axis((*texts, BLANK), of_code, _spread_ranges(bounds, edges, unit))
+
+
+def _spell(edges: Floats, bounds: Bounds, is_plain: bool) -> list[str]:  # noqa: FBT001
+    """Return the edges as text, days without the time that all of them have."""
+    if is_plain:
+        return [f"{edge:.12g}" for edge in edges.tolist()]
+    words = [bounds.texts[edge] for edge in edges.tolist()]
+    days = [_MIDNIGHT.sub("", word) for word in words]
+    is_day = all(day != word for day, word in zip(days, words, strict=True))
+    return days if is_day else words
 
 
 def _round_edges(bounds: Bounds, is_whole: bool) -> Floats:  # noqa: FBT001

@@ -17,8 +17,9 @@ class Verdict:
     """What the release is, in a sentence."""
 
     says: str
+    models: tuple[str, ...]
+    """What was verified."""
     proof: str
-    title: str
     is_weak: bool = False
     """Whether it is not of the kind that most readers expect."""
 
@@ -75,18 +76,17 @@ def short(words: str) -> str:
 def say_verdict(facts: Facts) -> Verdict:
     """Return what the release promises, first of all."""
     smallest = facts.after.smallest
-    names = ", ".join(short(model.name) for model in facts.models)
-    proof = f"{names} verified on the finished release. {_say_rows(facts)}"
+    names = tuple(short(model.name) for model in facts.models)
+    proof = _say_rows(facts)
     if smallest is None:
-        return Verdict("Nothing is released", proof, "nothing released", is_weak=True)
+        return Verdict("Nothing is released", names, proof, is_weak=True)
     if smallest == 1:
-        says = f"Verified: {names}. Some rows stand alone in the release"
-        return Verdict(says, proof, names, is_weak=True)
-    others = smallest - 1
-    says = f"Nobody can be told from fewer than {others:,} others"
-    if others == 1:
-        says = "Nobody stands alone: everybody looks like at least one other"
-    return Verdict(f"{says}: {names} verified", _say_rows(facts), names)
+        says = "Some rows stand alone in the release"
+        return Verdict(says, names, proof, is_weak=True)
+    says = f"Nobody can be told from fewer than {smallest - 1:,} others"
+    if smallest == 2:
+        says = "Everybody looks like at least one other"
+    return Verdict(says, names, proof)
 
 
 def _say_rows(facts: Facts) -> str:
