@@ -166,6 +166,8 @@ def test_a_map_does_not_claim_more_than_was_asked() -> None:
     if release.verification.smallest_class == 1:
         assert "Some rows stand alone" in text
     assert "5-map" in text
+    assert "smaller than 1" not in text
+    assert "below 1" not in text
 
 
 EDGES = {

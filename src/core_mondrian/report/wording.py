@@ -152,8 +152,9 @@ def risk_rows(facts: Facts) -> list[dict[str, str]]:
             lambda risk: percent(risk.marketer),
         ),
         (f"{who} that are the only ones of their kind", unique),
-        (f"{who} in groups smaller than {facts.k:,}", small),
     ]
+    if facts.k > 1:
+        told.append((f"{who} in groups smaller than {facts.k:,}", small))
     return [
         {"name": name, "before": write(facts.before), "after": write(facts.after)}
         for name, write in told
