@@ -3,16 +3,16 @@
 import json
 import math
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from core_mondrian.measure.groups import GroupMeasures
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from core_mondrian.partition.equity import Balance
     from core_mondrian.release import Release
     from core_mondrian.spec import Spec
-
-Progress: TypeAlias = Callable[[str, float], None]
 
 SpecFile = Annotated[
     Path | None, typer.Option("--spec", help="What to protect, as TOML.")
@@ -541,27 +539,6 @@ def _finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
     return value
 
 
-@contextmanager
-def show_progress() -> Iterator[Progress | None]:
-    """Show a bar per stage, if a person is watching."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-
-    tasks: dict[str, TaskID] = {}
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-
-        def show(stage: str, done: float) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=1.0)
-            bars.update(tasks[stage], completed=done)
-
-        yield show
-
-
 def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     from rich.console import Console
 
@@ -583,8 +560,7 @@ def _summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     console.print(f"digest      {release.digest}", soft_wrap=True)
     for concern in release.warnings:
         if not concern.accepted:
-            text = concern.text if concern.text.isprintable() else ascii(concern.text)
-            console.print(f"warning     {text}", soft_wrap=True)
+            console.print(f"warning     {spelled(concern.text)}", soft_wrap=True)
 
 
 def policy_text(release: "Release[Any]") -> str:
@@ -670,4 +646,10 @@ def printable(name: str) -> Any:  # noqa: ANN401  # a rich text
     """Return a column name as text that cannot move the cursor or be markup."""
     from rich.text import Text
 
-    return Text(name if name.isprintable() else ascii(name)[1:-1], overflow="fold")
+    return Text(spelled(name), overflow="fold")
+
+
+def spelled(text: str, *, is_plain: bool = False) -> str:
+    """Return a text without what acts on a terminal; ``is_plain``: in ASCII."""
+    is_safe = text.isprintable() and (text.isascii() or not is_plain)
+    return text if is_safe else ascii(text)[1:-1]

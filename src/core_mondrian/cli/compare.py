@@ -13,11 +13,11 @@ from core_mondrian.cli.anonymize import (
     anonymize_file,
     manifest_of,
     printable,
-    show_progress,
     spec_of,
     tell_compiling,
 )
 from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from rich.table import Table

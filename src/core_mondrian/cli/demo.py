@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import Progress, policy_text, tell_compiling
+from core_mondrian.cli.anonymize import policy_text, tell_compiling
+from core_mondrian.cli.bars import bar
+from core_mondrian.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -217,9 +219,7 @@ def _bar(share: float, style: str, width: int) -> "RenderableType":
     """Return a bar that is visible as soon as there is anything."""
     from rich.text import Text
 
-    eighths = max(round(8 * width * share), int(share > 0))
-    whole, rest = divmod(eighths, 8)
-    return Text("█" * whole + " ▏▎▍▌▋▊▉"[rest].strip(), style=style, no_wrap=True)
+    return Text(bar(share, 1.0, width), style=style, no_wrap=True)
 
 
 def _introduction(rows: int, k: int) -> "RenderableType":

@@ -17,9 +17,10 @@ import typer
 
 from core_mondrian import __version__
 from core_mondrian.cli.advise import advise_file
-from core_mondrian.cli.anonymize import anonymize_file
+from core_mondrian.cli.anonymize import anonymize_file, spelled
 from core_mondrian.cli.compare import compare_file
 from core_mondrian.cli.demo import show_demo
+from core_mondrian.cli.explain import explain_file
 from core_mondrian.cli.hierarchy import hierarchy_file
 from core_mondrian.cli.init import init_file, show_schema
 from core_mondrian.cli.inspect import inspect_file
@@ -116,9 +117,9 @@ def _place(error: BaseException) -> str:
 
 
 def _say(exit_code: int, message: str, hint: str | None = None) -> int:
-    typer.echo(message, err=True)
-    if hint:
-        typer.echo(f"hint: {hint}", err=True)
+    told = message if hint is None else f"{message}\nhint: {hint}"
+    for line in told.split("\n"):  # names in it may be anything
+        typer.echo(spelled(line), err=True)
     return exit_code
 
 
@@ -151,6 +152,7 @@ def main(
 
 app.command("anonymize")(_guarded(anonymize_file))
 app.command("verify")(_guarded(verify_file))
+app.command("explain")(_guarded(explain_file))
 app.command("p-sensitize")(_guarded(p_sensitize_file))
 app.command("advise")(_guarded(advise_file))
 app.command("compare")(_guarded(compare_file))
