@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics experiments peers pictures clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -15,6 +15,8 @@ help:
 	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-statistics what analysts find in releases of Adult (a minute)"
+	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
+	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
 	@echo "make pictures         the pictures of the docs"
 	@echo "make clean            remove what make made"
 
@@ -81,6 +83,19 @@ bench-statistics: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.statistics > out/statistics.jsonl
 	@$(BIN)/python -m benchmarks.statistics --lines out/statistics.jsonl --markdown
+
+# Each of the others gets an environment of its own, .venv-<name>. PEERS: more options,
+# such as --sets 4 6 8 numeric, --rows 1000000, --hierarchies DIR, --judge FILE.
+peers: $(VENV)/stamp-dev
+	@mkdir -p out
+	@$(BIN)/python -m benchmarks.peers --hostile $(PEERS) > out/peers.jsonl
+	@$(BIN)/python -m benchmarks.peers --lines out/peers.jsonl --markdown \
+	  $(if $(UPDATE),--update README.md docs/peers.md)
+
+# UPDATE=1 also replaces docs/experiments.md and its pictures; it needs a full run.
+experiments: $(VENV)/stamp-dev
+	@$(BIN)/core-mondrian experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
+	  $(if $(TABLE),--table $(TABLE)) $(if $(UPDATE),--docs docs)
 
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings

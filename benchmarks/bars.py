@@ -3,6 +3,14 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from benchmarks.markdown import (
+    cells,
+    rule,
+    write_loss,
+    write_millions,
+    write_seconds,
+)
+
 Line = dict[str, Any]
 
 
@@ -138,7 +146,7 @@ def write_tables(found: Found) -> str:
 def _table_of_efforts(found: Found, columns: str) -> str:
     title = f"{columns} columns, k = 5"
     head = f"| {title} | flat | tax | set | DM | suppressed | CPU s |"
-    rows = [head, _rule(7)]
+    rows = [head, rule(7)]
     for name, policy, effort, disjoint in _OURS:
         cases = [Case(columns, f, 5, policy, effort, disjoint) for f in _FORMATS]
         lines = [found.get(case) for case in cases]
@@ -148,32 +156,32 @@ def _table_of_efforts(found: Found, columns: str) -> str:
         if peer.columns == columns:
             losses = [_as_given(x) for x in (peer.flat, peer.tax, peer.set)]
             rest = (peer.dm, str(peer.suppressed), peer.cpu)
-            rows.append(_cells(f"{peer.tool} †", *losses, *rest))
+            rows.append(cells(f"{peer.tool} †", *losses, *rest))
     return "\n".join(rows)
 
 
 def _row(name: str, lines: list[Line | None]) -> str:
     losses = [_loss_of(line) for line in lines]
     known = [line for line in lines if line is not None]
-    dm = _span([line["dm"] for line in known], _millions)
+    dm = _span([line["dm"] for line in known], write_millions)
     lost = _span([line["suppressed"] for line in known], str)
-    seconds = _span([line["cpu_seconds"] for line in known], _seconds)
-    return _cells(name, *losses, dm, lost, seconds)
+    seconds = _span([line["cpu_seconds"] for line in known], write_seconds)
+    return cells(name, *losses, dm, lost, seconds)
 
 
 def _table_by_k(found: Found) -> str:
     ks = (2, 5, 10, 25, 50, 100)
-    rows = [_cells("6 columns, tax", *(f"k = {k}" for k in ks)), _rule(7)]
+    rows = [cells("6 columns, tax", *(f"k = {k}" for k in ks)), rule(7)]
     for effort in ("fast", "strong", "max"):
         lines = [found.get(Case("6", "tax", k, "best", effort)) for k in ks]
-        rows.append(_cells(f"best, {effort}", *(_loss_of(line) for line in lines)))
+        rows.append(cells(f"best, {effort}", *(_loss_of(line) for line in lines)))
     arx = {**_LOCAL_RECODING, 5: 0.0205}
-    rows.append(_cells("ARX, local recoding †", *(_loss(arx[k]) for k in ks)))
+    rows.append(cells("ARX, local recoding †", *(write_loss(arx[k]) for k in ks)))
     return "\n".join(rows)
 
 
 def _table_of_numbers(found: Found) -> str:
-    rows = [_cells("4 numbers", *(f"k = {k}" for k in _NUMERIC_KS), "CPU s"), _rule(5)]
+    rows = [cells("4 numbers", *(f"k = {k}" for k in _NUMERIC_KS), "CPU s"), rule(5)]
     for name, policy, effort, disjoint in _OURS:
         cases = [
             Case("numeric", "flat", k, policy, effort, disjoint) for k in _NUMERIC_KS
@@ -181,41 +189,21 @@ def _table_of_numbers(found: Found) -> str:
         lines = [found.get(case) for case in cases]
         known = [line for line in lines if line is not None]
         if known:
-            seconds = _span([line["cpu_seconds"] for line in known], _seconds)
+            seconds = _span([line["cpu_seconds"] for line in known], write_seconds)
             losses = [_loss_of(line) for line in lines]
-            rows.append(_cells(name, *losses, seconds))
-    losses = [_loss(_EITHER_SIDE[k]) for k in _NUMERIC_KS]
-    rows.append(_cells("original, either side of a tie †", *losses, "-"))
+            rows.append(cells(name, *losses, seconds))
+    losses = [write_loss(_EITHER_SIDE[k]) for k in _NUMERIC_KS]
+    rows.append(cells("original, either side of a tie †", *losses, "-"))
     return "\n".join(rows)
 
 
-def _cells(*texts: str) -> str:
-    return f"| {' | '.join(texts)} |"
-
-
-def _rule(n: int) -> str:
-    return "|" + "---|" * n
-
-
 def _loss_of(line: Line | None) -> str:
-    return _loss(None if line is None else line["loss"])
-
-
-def _loss(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}".removeprefix("0")
+    return write_loss(None if line is None else line["loss"])
 
 
 def _as_given(value: float | None) -> str:
     """Return a figure of others with the digits they gave."""
     return "-" if value is None else str(value).removeprefix("0")
-
-
-def _millions(value: int) -> str:
-    return f"{value / 1e6:.3f}m".removeprefix("0")
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")
 
 
 def _span(values: list[Any], write: Any) -> str:

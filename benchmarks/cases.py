@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.lines import say
-from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS
+from core_mondrian.datasets import ADULT_SETS, CENSUS_QUASI_IDENTIFIERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,20 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "out" / "bench"
 ADULT_VARIABLE = "CORE_MONDRIAN_ADULT"
 
-ADULT_4 = ("age", "race", "sex", "workclass")
-ADULT_6 = (
-    "age",
-    "marital-status",
-    "occupation",
-    "native-country",
-    "sex",
-    "workclass",
-)
-ADULT_8 = (*ADULT_6, "hours-per-week", "capital-gain")
+ADULT_4, ADULT_6, ADULT_8, ADULT_NUMERIC = ADULT_SETS.values()
 ADULT_10 = (*ADULT_8, "race", "education")
-ADULT_NUMERIC = ("age", "hours-per-week", "capital-gain", "capital-loss")
-ADULT_SETS = {"4": ADULT_4, "6": ADULT_6, "8": ADULT_8, "numeric": ADULT_NUMERIC}
-"""The quasi-identifier sets of the paper."""
 
 CENSUS_6 = CENSUS_QUASI_IDENTIFIERS
 CENSUS_8 = (*CENSUS_6, "hours_per_week", "capital_gain")

@@ -24,8 +24,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.cases import ADULT_SETS, adult_folder
+from benchmarks.cases import adult_folder
 from benchmarks.lines import emit, facts, say, source_digest
+from core_mondrian.datasets import ADULT_SETS
 
 ID = "row_id"
 KS = (2, 5, 10, 50, 200, 1000)
@@ -63,7 +64,7 @@ def main() -> None:
 
     table = adult(folder)
     table = table.append_column(ID, pa.array(range(table.num_rows)))
-    judge = _load(asked.judge)
+    judge = load_judge(asked.judge)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="core-mondrian-judge-") as place:
         lines = []
@@ -89,7 +90,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _load(path: Path) -> ModuleType:
+def load_judge(path: Path) -> ModuleType:
+    """Return the judge, a program of its own, as a module."""
     spec = importlib.util.spec_from_file_location("external_judge", path)
     if spec is None or spec.loader is None:
         raise SystemExit("--judge takes a Python file")

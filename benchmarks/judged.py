@@ -60,21 +60,12 @@ class Bench:
         for file in files:
             name = file.stem
             if name in table.column_names and pa.types.is_string(table[name].type):
-                self._complete(name, file)
+                rows, n_added = complete_tree(table[name], file)
+                if n_added:
+                    self.added[name] = n_added
+                text = "".join(";".join(row) + "\n" for row in rows)
+                (place / f"{name}.csv").write_text(text)
         write_table(self.table, self.original)
-
-    def _complete(self, name: str, file: Path) -> None:
-        """Copy a hierarchy; values it does not have become branches of their own."""
-        rows = [line.split(";") for line in file.read_text().splitlines() if line]
-        known = {row[0].strip() for row in rows}
-        present = {value for value in self.table[name].unique().to_pylist() if value}
-        stray = sorted(present - known)
-        depth, root = len(rows[0]), rows[0][-1]
-        rows += [[value] * (depth - 1) + [root] for value in stray]
-        if stray:
-            self.added[name] = len(stray)
-        target = self.place / f"{name}.csv"
-        target.write_text("".join(";".join(row) + "\n" for row in rows))
 
     def trees(self, columns: Iterable[str]) -> dict[str, "Hierarchy"]:
         """Return the hierarchies there are for these columns."""
@@ -125,6 +116,19 @@ class Bench:
         done = subprocess.run(command, env=clean, stdout=subprocess.PIPE, check=True)
         verdict: dict[str, Any] = json.loads(done.stdout)
         return verdict
+
+
+def complete_tree(column: pa.ChunkedArray, file: Path) -> tuple[list[list[str]], int]:
+    """Return the lines of a hierarchy, and how many values it did not have.
+
+    Those become branches of their own.
+    """
+    lines = [line for line in file.read_text().splitlines() if line]
+    rows = [[cell.strip() for cell in line.split(";")] for line in lines]
+    present = {value for value in column.unique().to_pylist() if value}
+    stray = sorted(present - {row[0] for row in rows})
+    depth, root = len(rows[0]), rows[0][-1]
+    return rows + [[value] * (depth - 1) + [root] for value in stray], len(stray)
 
 
 def find_wrong(

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from benchmarks.markdown import cells
+
 Line = dict[str, Any]
 
 K = "k-anonymity k=5"
@@ -114,7 +116,7 @@ def _of(lines: list[Line], benchmark: str) -> list[Line]:
 
 def write_tables(lines: list[Line]) -> str:
     """Return what was found as Markdown."""
-    rows = [_cells("5-anonymity and", "effort", "loss", "classes", "CPU s", "times k")]
+    rows = [cells("5-anonymity and", "effort", "loss", "classes", "CPU s", "times k")]
     rows.append("|" + "---|" * 6)
     for line in lines:
         if line["benchmark"] in ("models", "persons"):
@@ -122,23 +124,19 @@ def write_tables(lines: list[Line]) -> str:
             if line["case"] != "adult_6":
                 name += f" ({line['case']})"
             rows.append(
-                _cells(
+                cells(
                     *(name, line["effort"], _short(line["loss"], 4)),
                     *(f"{line['classes']:,}", _short(line["cpu_seconds"], 2)),
                     f"{line['times_k_alone']:.1f}",
                 )
             )
-    rows += ["", _cells("first use of", "CPU s", "from the cache, s"), "|---|---|---|"]
+    rows += ["", cells("first use of", "CPU s", "from the cache, s"), "|---|---|---|"]
     for line in lines:
         if line["benchmark"] == "compile":
             seconds = (line["cpu_seconds"], line["cached_cpu_seconds"])
             name = f"`{line['model'].split()[0]}`"
-            rows.append(_cells(name, *(_short(x, 2) for x in seconds)))
+            rows.append(cells(name, *(_short(x, 2) for x in seconds)))
     return "\n".join(rows)
-
-
-def _cells(*texts: str) -> str:
-    return f"| {' | '.join(texts)} |"
 
 
 def _short(value: float, digits: int) -> str:

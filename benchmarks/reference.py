@@ -9,29 +9,30 @@ reference, `engine_cpu_seconds` leaves out its metrics, checks and preparation, 
 without measures. Figures are medians over all runs, and the ratios are those of the
 medians. Both releases are scored by score.py.
 
-The reference is installed into .venv-reference. It needs a Python older than 3.13.
+The reference is installed into .venv-lighthouse. It needs a Python older than 3.13.
 """
 
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import IO, Any, cast
 
-from benchmarks.cases import ADULT_SETS, ROOT, adult_folder
+from benchmarks.cases import ROOT, adult_folder
 from benchmarks.lines import emit, facts, megabytes, middles, say, source_digest
+from benchmarks.peers.tools.lighthouse import REQUIREMENTS
+from core_mondrian.datasets import ADULT_SETS
+from core_mondrian.experiments.environments import Environment, find_environment
 
-REQUIREMENT = "project-lighthouse-anonymize==1.0.0"
-FOLDER = ROOT / ".venv-reference"
+ENVIRONMENT = Environment(REQUIREMENTS)
+FOLDER = ROOT / ".venv-lighthouse"
 _WARM_ROWS = 2000
 _TIMES = {"ours": 10, "reference": 1}
 """Runs in a turn: a run of less than .1 s alone is too noisy."""
 _TOLD = ("rows", "distinct_tuples", "digest")
-_PROBE = "import sys; sys.exit(not (3, 9) <= sys.version_info[:2] < (3, 13))"
 
 
 class Side:
@@ -71,7 +72,7 @@ def main() -> None:
     source_digest()
     if adult_folder() is None:
         raise SystemExit(2)
-    python = _environment()
+    python = find_environment(ENVIRONMENT, FOLDER, tell=say)
     with tempfile.TemporaryDirectory(prefix="core-mondrian-bench-") as folder:
         table = Path(folder) / "adult.csv"
         _write_table(table)
@@ -98,37 +99,6 @@ def _arguments() -> argparse.Namespace:
         help="how we release numbers; the reference releases means",
     )
     return parser.parse_args()
-
-
-def _environment() -> Path:
-    """Return the reference's Python, in an environment made for it if need be."""
-    python = FOLDER / "bin" / "python"
-    stamp = FOLDER / "stamp"
-    if stamp.exists() and stamp.read_text() == REQUIREMENT:
-        return python
-    say(f"installing {REQUIREMENT} into {FOLDER.name}")
-    subprocess.run([_old_python(), "-m", "venv", "--clear", str(FOLDER)], check=True)
-    install = [str(python), "-m", "pip", "install", "-qq", REQUIREMENT]
-    subprocess.run([*install, "--disable-pip-version-check"], check=True)
-    stamp.write_text(REQUIREMENT)
-    return python
-
-
-def _old_python() -> str:
-    """Return a Python the reference supports: this one, or one on the path."""
-    names = ("python3.12", "python3.11", "python3.10", "python3.9")
-    found = (shutil.which(name) for name in names)
-    for python in (sys.executable, *found):
-        if (
-            python
-            and not subprocess.run([python, "-c", _PROBE], check=False).returncode
-        ):
-            return python
-    raise SystemExit(
-        f"{REQUIREMENT} needs Python 3.9 to 3.12, and there is none: this one is "
-        f"{sys.version_info.major}.{sys.version_info.minor}, and the path has no "
-        f"{', '.join(names)}"
-    )
 
 
 def _write_table(path: Path) -> None:

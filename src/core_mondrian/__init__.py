@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
     from core_mondrian.sensitize import p_sensitize
-    from core_mondrian.spec import Spec, load_spec
+    from core_mondrian.spec import Spec
+    from core_mondrian.spec_file import load_spec
 
 __version__ = "0.1.0"
 
@@ -48,7 +49,7 @@ _HOMES = {
     "Release": "release",
     "p_sensitize": "sensitize",
     "Spec": "spec",
-    "load_spec": "spec",
+    "load_spec": "spec_file",
 }
 
 __all__ = [

@@ -23,9 +23,11 @@ from core_mondrian.errors import (
 from core_mondrian.measure.utility import measure
 from core_mondrian.measure.verify import ModelResult
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.notebook import sweep_html
 from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.partition.scheduler import run_tasks, useful_threads
 from core_mondrian.partition.standard import (
+    Standard,
     Tally,
     first_standard,
     released_standard,
@@ -180,6 +182,14 @@ class Sweep:
             else infeasible[0].hint,
         )
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.points[0].parameters) if self.points else "nothing"
+        return f"Sweep({len(self.points)} points of {names}, {self.n_rows} rows)"
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook."""
+        return sweep_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class _Task:
@@ -298,7 +308,9 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     recoded = recode_classes(divided, grown, spec)
     found = measure(divided.table, recoded.classes, spec)
     classes = recoded.classes
-    counted = tally(pieced, classes.of_tuple.astype(np.int64), classes.n_classes)
+    group = classes.of_tuple.astype(np.int64)
+    counted = tally(pieced, group, classes.n_classes)
+    standard = released_standard(first_standard(pieced, spec), pieced, group)
     sizes = counted.rows if counted.persons is None else counted.persons
     return Figures(
         n_classes=found.n_classes,
@@ -309,7 +321,7 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
         average_class=found.average_class,
         highest_risk=1.0 / float(sizes.min()) if sizes.size else None,
         average_risk=sizes.size / int(sizes.sum()) if sizes.size else None,
-        models=_reached(spec, pieced, counted),
+        models=_reached(spec, pieced, counted, standard),
         digest=release_digest(recoded),
         seconds=task.clock() - since,
     )
@@ -324,14 +336,13 @@ def _divide_tuples(table: EncodedTable, grown: Grown) -> EncodedTable:
 
 
 def _reached(
-    spec: Spec, table: EncodedTable, counted: Tally
+    spec: Spec, table: EncodedTable, counted: Tally, standard: Standard
 ) -> tuple[ModelResult, ...]:
     """Return what each model finds in the classes, as the verifier will.
 
     Raises:
         PrivacyViolation: a class fails; `anonymize` would not give such a release.
     """
-    standard = released_standard(first_standard(table, spec), counted)
     results = []
     for model in spec.models:
         classes = seen_by(model, table, counted, standard)

@@ -56,7 +56,7 @@ FrameT = TypeVar("FrameT")
 class Stages:
     """Reports progress and keeps the CPU seconds of each stage."""
 
-    def __init__(self, progress: Progress | bool | None) -> None:
+    def __init__(self, progress: Progress | bool | None) -> None:  # noqa: FBT001
         self._progress: Progress = lambda _stage, _done: None
         if callable(progress):
             self._progress = progress
@@ -186,7 +186,7 @@ def check_threads(threads: int | None) -> None:
 
 
 def take_in(
-    data: object, spec: Spec, stages: Stages, threads: int | None
+    data: object, spec: Spec, stages: Stages, threads: int | None = None
 ) -> tuple[nw.DataFrame[Any], Encoded]:
     """Return the caller's frame, and the columns the spec names as counted tuples."""
     frame = open_frame(data)

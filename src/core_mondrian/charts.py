@@ -47,13 +47,17 @@ _HEAD: Final = (
 
 
 def render(chart: Chart, kind: str) -> bytes:
-    """Return a chart as a file of one of ``KINDS``; the same bytes every time.
+    """Return a chart as a file of one of ``KINDS``; the same bytes every time."""
+    return convert(chart.to_dict(), kind)
+
+
+def convert(spec: dict[str, Any], kind: str) -> bytes:
+    """Return a chart's Vega-Lite as a file; see `render`.
 
     A page (.html) holds all it needs and asks nobody for anything.
     """
     import vl_convert
 
-    spec = chart.to_dict()
     if kind == ".svg":
         return vl_convert.vegalite_to_svg(spec).encode()
     if kind == ".png":
@@ -61,7 +65,7 @@ def render(chart: Chart, kind: str) -> bytes:
     if kind != ".html":
         raise SpecError(f"a chart is one of {', '.join(KINDS)}, not {kind!r}")
     # No menu that offers to send the figures to a website, and no compiled expressions.
-    spec["usermeta"] = {"embedOptions": {"actions": False, "ast": True}}
+    spec = spec | {"usermeta": {"embedOptions": {"actions": False, "ast": True}}}
     page = vl_convert.vegalite_to_html(spec, bundle=True)
     return page.replace("<head>", f"<head>{_HEAD}", 1).encode()
 
@@ -245,7 +249,7 @@ def _draw_lines(found: Chart, panel: _Panel, groups: list[str]) -> Iterator[Char
     colour, shapes = _colour(groups), {}
     if len(groups) > 1:
         scale = alt.Scale(domain=groups)
-        shapes = {"shape": alt.Shape("group:N", scale=scale, legend=_legend())}
+        shapes = {"shape": alt.Shape("group:N", scale=scale, legend=legend())}
     if panel.dashed is not None:
         dashed = found.mark_line(strokeDash=[4, 3], strokeWidth=1.5)
         yield dashed.encode(y=f"{panel.dashed}:Q", color=colour)
@@ -262,10 +266,11 @@ def _colour(groups: list[str]) -> Any:  # noqa: ANN401  # an Altair channel
         return alt.value(PALETTE[0])
     cycled = [PALETTE[i % len(PALETTE)] for i in range(len(groups))]
     scale = alt.Scale(domain=groups, range=cycled)
-    return alt.Color("group:N", scale=scale, legend=_legend())
+    return alt.Color("group:N", scale=scale, legend=legend())
 
 
-def _legend() -> Any:  # noqa: ANN401  # an Altair legend
+def legend() -> Any:  # noqa: ANN401  # an Altair legend
+    """Return the legend that all charts have: symbols and words, no title."""
     import altair as alt
 
     return alt.Legend(title=None, symbolOpacity=1, symbolSize=60)
@@ -347,7 +352,7 @@ def _draw_answer(answer: "Answer") -> Chart:
         color=alt.Color(
             "table:N",
             scale=alt.Scale(domain=domain, range=list(PALETTE[:2])),
-            legend=_legend(),
+            legend=legend(),
         ),
         shape=alt.Shape(
             "table:N", scale=alt.Scale(domain=domain, range=["circle", "cross"])

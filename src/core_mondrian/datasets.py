@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.draws import LARGEST_WORD, Words, draw, mixed_seed, row_words
 from core_mondrian.errors import DataError, SpecError
 
 __all__ = [
+    "ADULT_SETS",
     "CENSUS_QUASI_IDENTIFIERS",
     "adult",
     "census",
@@ -32,7 +34,6 @@ CENSUS_QUASI_IDENTIFIERS: Final = (
     "workclass",
 )
 
-Words: TypeAlias = NDArray[np.uint64]
 Numbers: TypeAlias = NDArray[np.int64]
 Codes: TypeAlias = NDArray[np.uint8]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -252,28 +253,14 @@ class _Stream(IntEnum):
     INCOME = 19
 
 
-_WORD: Final = (1 << 64) - 1
-_GOLDEN: Final = 0x9E3779B97F4A7C15
 _DRAW_BITS: Final = 16
 _ID_BITS: Final = 53  # so that an id survives a float64 column or a JSON file
-
-
-def _mix(words: Words) -> Words:
-    """Scramble words with splitmix64's finalizer, a bijection."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
-
-
-def _mixed_seed(seed: int) -> np.uint64:
-    """Return a word in which neighbouring seeds have nothing in common."""
-    return np.uint64(_mix(np.array([seed], np.uint64) + np.uint64(_GOLDEN))[0])
 
 
 def _person_ids(rows: Words, seed: int) -> Numbers:
     """Give every row number its own id: each step is a bijection on 53 bits."""
     mask = np.uint64((1 << _ID_BITS) - 1)
-    ids = (rows + _mixed_seed(seed)) & mask
+    ids = (rows + mixed_seed(seed)) & mask
     for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
         ids = ((ids ^ (ids >> np.uint64(27))) * np.uint64(factor)) & mask
     return (ids ^ (ids >> np.uint64(27))).astype(np.int64)
@@ -286,8 +273,7 @@ class _Draws:
     row_words: Words
 
     def of(self, stream: _Stream) -> Numbers:
-        step = np.uint64(stream * _GOLDEN & _WORD)
-        words = _mix(self.row_words + step) >> np.uint64(64 - _DRAW_BITS)
+        words = draw(self.row_words, stream) >> np.uint64(64 - _DRAW_BITS)
         return words.astype(np.int64)
 
     def choose(
@@ -411,7 +397,7 @@ def _text(column: str, codes: Codes, missing: Flags | None = None) -> pa.StringA
 def _census_batch(start: int, stop: int, seed: int) -> pa.RecordBatch:
     """Make the rows from start up to stop."""
     rows = np.arange(start, stop, dtype=np.uint64)
-    draws = _Draws(_mix(rows * np.uint64(_GOLDEN) ^ _mixed_seed(seed)))
+    draws = _Draws(row_words(rows, seed))
     ages = draws.choose(_Stream.AGE, (_AGE,)) + np.uint8(_YOUNGEST)
     bands = np.searchsorted(_BAND_STARTS, ages, side="right").astype(np.uint8)
     sexes = draws.choose(_Stream.SEX, _SEX)
@@ -470,7 +456,7 @@ def census_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Make the same table as ``census`` piece by piece, for sizes beyond memory."""
     _check_whole("rows", rows, 0, 1 << _ID_BITS)
-    _check_whole("seed", seed, 0, _WORD)
+    _check_whole("seed", seed, 0, LARGEST_WORD)
     # Text offsets of 32 bits limit a batch: 26 letters at most in each of 2**26 cells.
     _check_whole("batch_rows", batch_rows, 1, 1 << 26)
     return (
@@ -498,6 +484,21 @@ _ADULT_FIELDS: Final = (
     "native-country",
     "income",
 )
+_ADULT_6: Final = (
+    "age",
+    "marital-status",
+    "occupation",
+    "native-country",
+    "sex",
+    "workclass",
+)
+ADULT_SETS: Final = {
+    "4": ("age", "race", "sex", "workclass"),
+    "6": _ADULT_6,
+    "8": (*_ADULT_6, "hours-per-week", "capital-gain"),
+    "numeric": ("age", "hours-per-week", "capital-gain", "capital-loss"),
+}
+"""The quasi-identifier sets of the paper."""
 _ADULT_DROPPED: Final = {"fnlwgt", "education-num"}
 _ADULT_NUMBERS: Final = {"age", "capital-gain", "capital-loss", "hours-per-week"}
 _ADULT_CHECKSUMS: Final = {

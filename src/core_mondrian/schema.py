@@ -9,7 +9,8 @@ from typing import Any, Final, Literal
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.policies import POLICIES
-from core_mondrian.spec import _CHOICES, _KEYS, Thresholds
+from core_mondrian.spec import CHOICES, Thresholds
+from core_mondrian.spec_file import KEYS
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN: Final[dict[object, str]] = {
@@ -105,7 +106,7 @@ def spec_schema() -> dict[str, Any]:
         "$schema": _DIALECT,
         "title": "core-mondrian spec",
         "type": "object",
-        "properties": {key: _told(key, _of_key(key)) for key in _KEYS},
+        "properties": {key: _told(key, _of_key(key)) for key in KEYS},
         "additionalProperties": False,
     }
 
@@ -128,7 +129,7 @@ def _of_key(key: str) -> dict[str, Any]:
     }
     if key in special:
         return special[key]
-    kinds = _KEYS[key]
+    kinds = KEYS[key]
     schemas = [
         _of_kind(key, one) for one in (kinds if isinstance(kinds, tuple) else (kinds,))
     ]
@@ -138,7 +139,7 @@ def _of_key(key: str) -> dict[str, Any]:
 def _of_kind(key: str, kind: type) -> dict[str, Any]:
     if kind is list:
         return {"type": "array", "items": {"type": "string"}}
-    choices = {"enum": list(_CHOICES[key])} if key in _CHOICES else None
+    choices = {"enum": list(CHOICES[key])} if key in CHOICES else None
     if kind is dict:
         return _table(choices or {})
     return choices if kind is str and choices else {"type": _PLAIN[kind]}

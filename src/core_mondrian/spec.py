@@ -1,34 +1,27 @@
-"""Spec: everything that can change a released cell, as one value; TOML in and out."""
+"""Spec: everything that can change a released cell, as one value."""
 
 import dataclasses
-import difflib
 import hashlib
 import json
-import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from core_mondrian.budget import Suppression, exact, parse_suppression
+from core_mondrian.budget import Suppression, exact
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
-from core_mondrian.hierarchies.load import check_entry, load_hierarchies
+from core_mondrian.hierarchies.load import check_entry
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.models.load import model_from_mapping
 from core_mondrian.policies import (
-    POLICIES,
     BestPolicy,
     OriginalPolicy,
     PaperPolicy,
     Policy,
 )
-from core_mondrian.toml_lines import find_line
 
 Numbers = Literal[
     "interval", "bounds", "struct", "mean", "median", "midpoint", "sample"
@@ -37,14 +30,14 @@ Categories = Literal["label", "set"]
 Missing = Literal["pattern", "value"]
 Suppressed = Literal["drop", "blank", "apart"]
 
-_CHOICES: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, tuple[str, ...]] = {
     "numbers": get_args(Numbers),
     "categories": ("label", "set"),
     "missing": ("pattern", "value"),
     "suppressed": get_args(Suppressed),
     "uncovered": UNCOVERED,
 }
-_FORMATS = ("numbers", "categories")
+FORMATS = ("numbers", "categories")
 _ROLES = (
     *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
     "weight",
@@ -369,13 +362,13 @@ def _check_population(spec: Spec) -> None:
 
 
 def _check_options(spec: Spec) -> None:
-    for key, allowed in _CHOICES.items():
+    for key, allowed in CHOICES.items():
         asked = spec.missing_rule if key == "missing" else getattr(spec, key)
-        _check_choice(key, asked, allowed)
-    for key in _FORMATS:
+        check_choice(key, asked, allowed)
+    for key in FORMATS:
         for name, how in getattr(spec, f"{key}_by_column").items():
-            with _about(key, name):
-                _check_choice(f"{key} of {name!r}", how, _CHOICES[key])
+            with about(key, name):
+                check_choice(f"{key} of {name!r}", how, CHOICES[key])
     for name, entry in spec.hierarchies.items():
         check_entry(name, entry, spec.uncovered_of(name))
     for name, weight in spec.weights.items():
@@ -417,256 +410,17 @@ def _check_weight(name: str, weight: object) -> None:
         )
 
 
-def _check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
+def check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that is not one of those allowed."""
     if value not in allowed:
         raise SpecError(f"{key} is one of {', '.join(allowed)}")
 
 
-_KEYS: dict[str, type | tuple[type, ...]] = {
-    "quasi_identifiers": list,
-    "identifiers": list,
-    "unit": str,
-    "pseudonyms": list,
-    "weight": str,
-    "accept": list,
-    "k": int,
-    "models": list,
-    "policy": str,
-    "missing": str,
-    "suppress": (str, int),
-    "suppress_multiplier": (int, float),
-    "suppressed": str,
-    "numbers": (str, dict),
-    "categories": (str, dict),
-    "nice": (bool, dict),
-    "seed": int,
-    "class_id": str,
-    "shuffle": int,
-    "weights": dict,
-    "inline_below": int,
-    "exclude": list,
-    "null_values": list,
-    "hierarchies": dict,
-    "uncovered": str,
-    "thresholds": dict,
-    "best": dict,
-    "paper": dict,
-    "original": dict,
-}
-
-
-def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
-    """Build a spec from TOML's plain values; files are relative to ``folder``.
-
-    Raises:
-        SpecError: an unknown key, a value of the wrong kind, or a contradiction.
-    """
-    _check_keys(asked, _KEYS, "")
-    for key, value in asked.items():
-        kinds = _KEYS[key]
-        is_flag = isinstance(value, bool) and key != "nice"
-        if not isinstance(value, kinds) or is_flag:
-            raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
-    simple = (
-        *("unit", "weight", "missing", "suppressed", "weights", "inline_below"),
-        *("seed", "class_id", "shuffle", "uncovered"),
-    )
-    lists = (
-        *("quasi_identifiers", "identifiers", "pseudonyms", "accept"),
-        *("exclude", "null_values"),
-    )
-    given = {key: asked[key] for key in simple if key in asked}
-    given |= {key: _texts(asked[key], key) for key in lists if key in asked}
-    trees, uncovered = load_hierarchies(asked.get("hierarchies", {}), folder)
-    return Spec(
-        **{"quasi_identifiers": (), **given, **_formats(asked)},
-        models=_models(asked, folder),
-        policy=_policy(asked),
-        suppress=_suppress(asked),
-        hierarchies=trees,
-        uncovered_by_column=uncovered,
-        thresholds=_thresholds(asked.get("thresholds", {})),
-    )
-
-
-def _models(asked: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
-    """Return the models in ``[[models]]``, after the short form of the usual one."""
-    if "k" not in asked and not asked.get("models"):
-        raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
-    models: list[PrivacyModel] = [KAnonymity(asked["k"])] if "k" in asked else []
-    for place, item in enumerate(asked.get("models", [])):
-        with _about("models", place):
-            if not isinstance(item, dict):
-                raise SpecError("models are tables: [[models]], then name = ...")
-            models.append(model_from_mapping(item, folder))
-    return tuple(models)
-
-
 @contextmanager
-def _about(*key: str | int) -> Iterator[None]:
+def about(*key: str | int) -> Iterator[None]:
     """Say of errors below which table of the spec they are about."""
     try:
         yield
     except SpecError as error:
         error.key = (*key, *error.key)
         raise
-
-
-def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
-    for key in asked:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {sorted(known)}"
-            way = (*where.split(".")[:-1], key)
-            raise SpecError(
-                f"unknown key {where + key!r} in the spec", hint=hint, key=way
-            )
-
-
-def _texts(values: list[Any], key: str) -> tuple[str, ...]:
-    if any(not isinstance(value, str) for value in values):
-        raise SpecError(f"{key} is a list of texts")
-    return tuple(values)
-
-
-def _formats(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys that are one word, or a table by column with a default."""
-    found: dict[str, Any] = {}
-    for key in (*_FORMATS, "nice"):
-        given = asked.get(key, {})
-        by_column = dict(given) if isinstance(given, dict) else {"default": given}
-        if "default" in by_column:
-            found[key] = by_column.pop("default")
-        found[f"{key}_by_column"] = by_column
-    return found
-
-
-def _policy(asked: Mapping[str, Any]) -> Policy:
-    name = asked.get("policy", "best")
-    _check_choice("policy", name, tuple(POLICIES))
-    for other in POLICIES:
-        if other in asked and other != name:
-            raise SpecError(
-                f"[{other}] is given, but the policy is {name!r}",
-                hint=f"drop it, or take policy {other!r}",
-                key=(other,),
-            )
-    options = dict(asked.get(name, {}))
-    fields = {item.name: item for item in dataclasses.fields(POLICIES[name])}
-    _check_keys(options, fields, f"{name}.")
-    if isinstance(options.get("breakout_thresholds"), dict):
-        options["breakout_thresholds"] = tuple(options["breakout_thresholds"].items())
-    if options.get("rilm_epsilon") == "always":  # TOML has no null
-        options["rilm_epsilon"] = None
-    frozen = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in options.items()
-    }
-    try:
-        policy: Policy = POLICIES[name](**frozen)  # type: ignore[arg-type]
-    except TypeError:
-        raise SpecError(
-            f"[{name}] has a value of the wrong kind", key=(name,)
-        ) from None
-    return policy
-
-
-def _suppress(asked: Mapping[str, Any]) -> Suppression | None:
-    multiplier = asked.get("suppress_multiplier", 1)
-    if "suppress" in asked:
-        return parse_suppression(asked["suppress"], multiplier)
-    if multiplier == 1:
-        return None
-    kept = _thresholds(asked.get("thresholds", {})).pct_non_suppressed
-    if kept is None or isinstance(_policy(asked), BestPolicy):
-        kept = 1  # as Spec.budget has it: a margin on nothing is nothing
-    share = 1 - exact(kept, "pct_non_suppressed")
-    return Suppression(share=share, multiplier=exact(multiplier, "suppress_multiplier"))
-
-
-def _thresholds(asked: dict[str, Any]) -> Thresholds:
-    _check_keys(
-        asked, {f.name: f for f in dataclasses.fields(Thresholds)}, "thresholds."
-    )
-    given: dict[str, float | None] = {}
-    for key, value in asked.items():
-        if value != "off" and (
-            isinstance(value, bool) or not isinstance(value, int | float)
-        ):
-            raise SpecError(f"thresholds.{key} is a number between 0 and 1, or 'off'")
-        given[key] = None if value == "off" else value
-    return Thresholds(**given)
-
-
-def load_spec(path: Path) -> Spec:
-    """Read a spec from a TOML file.
-
-    Raises:
-        SpecError: it cannot be read, is not TOML, or asks for what does not exist; the
-            message names the file and, where one key is to blame, its line.
-    """
-    file = read_spec_file(path)
-    with file.located():
-        return spec_from_mapping(file.asked, path.parent)
-
-
-@dataclass(frozen=True, slots=True)
-class SpecFile:
-    """A spec file's plain values, and where they stand in it."""
-
-    path: Path
-    text: str
-    asked: dict[str, Any]
-
-    @contextmanager
-    def located(self, flags: Mapping[str, Any] | None = None) -> Iterator[None]:
-        """Let errors about a key of the file name the file, the line and the key.
-
-        What ``flags`` say instead of the file is not the file's fault.
-        """
-        try:
-            yield
-        except SpecError as error:
-            key = error.key or _first_word(error.message)
-            if _is_given(key, flags or {}):
-                raise
-            where = f"spec {self.path}"
-            if line := find_line(self.text, key):
-                where += f", line {line}"
-                if str(key[-1]) not in re.findall(r"[\w-]+", error.message):
-                    where += f", key {'.'.join(str(part) for part in key)!r}"
-            told = f"{where}: {error.message}"
-            raise SpecError(told, hint=error.hint, key=key) from None
-
-
-def read_spec_file(path: Path) -> SpecFile:
-    """Read a spec file's plain values.
-
-    Raises:
-        SpecError: it cannot be read, or is not TOML.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        return SpecFile(path, text, tomllib.loads(text))
-    except OSError as error:
-        raise SpecError(f"spec {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise SpecError(f"spec {path}: not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"spec {path}: {error}") from None
-
-
-def _is_given(key: tuple[str | int, ...], flags: Mapping[str, Any]) -> bool:
-    """Tell whether the flags, and not the file, say what a key is."""
-    given: Any = flags
-    for part in key:
-        given = given.get(part) if isinstance(given, Mapping) else None
-        if given is not None and not isinstance(given, Mapping):
-            return True
-    return False
-
-
-def _first_word(message: str) -> tuple[str, ...]:
-    """Return the key that a message begins with, as those about one key do."""
-    found = re.match(r"[a-z_]+(\.[a-z_]+)*", message)
-    return tuple(found[0].split(".")) if found else ()

@@ -26,7 +26,7 @@ from core_mondrian import (
 from core_mondrian.errors import PrivacyViolation, SlowModelWarning
 from core_mondrian.kernels.rules import PlainMeasure, compile_measure
 from core_mondrian.models import AlphaKAnonymity
-from core_mondrian.spec import load_spec
+from core_mondrian.spec_file import load_spec
 
 SOURCE = Path(__file__).parents[2] / "src"
 HEAD = """

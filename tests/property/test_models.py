@@ -5,6 +5,7 @@ from collections import defaultdict
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from best_oracle import cells, keys
 from conftest import IS_PLAIN, as_arrow, as_pandas, as_polars
 from hypothesis import assume, given, settings
@@ -15,6 +16,7 @@ from oracle import Sample, paper_policies, samples
 from core_mondrian import (
     BestPolicy,
     InfeasibleError,
+    KAnonymity,
     OriginalPolicy,
     PaperPolicy,
     Release,
@@ -28,6 +30,7 @@ from core_mondrian.models import (
     BetaLikeness,
     DeltaDisclosure,
     PrivacyModel,
+    TCloseness,
 )
 
 Rows = list[dict[str, Any]]
@@ -276,3 +279,29 @@ def test_patterns_with_nothing_left_to_join_are_grown_all_the_same() -> None:
     )
 
     assert anonymize(table, spec).n_suppressed <= 8
+
+
+@pytest.mark.parametrize("cells", [1, 40])
+def test_classes_are_judged_some_at_a_time(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a budget, all classes by all values were laid out at once: 2 GB."""
+    n = 120
+    table = pa.table(
+        {
+            "age": [20 + i * 7 % 50 for i in range(n)],
+            "town": ["pqrs"[i % 4] for i in range(n)],
+            "s": [i * i % 11 for i in range(n)],
+        }
+    )
+    spec = Spec(
+        ("age", "town"),
+        (KAnonymity(3), TCloseness(0.4, "s")),
+        suppress=Suppression(rows=10),
+        policy=BestPolicy(price=0.2),
+    )
+    at_once = anonymize(table, spec)
+    monkeypatch.setattr("core_mondrian.partition.standard._MOST_CELLS", cells)
+    in_parts = anonymize(table, spec)
+    assert at_once.n_suppressed > 0
+    assert in_parts.digest == at_once.digest

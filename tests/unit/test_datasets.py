@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core_mondrian import datasets
+from core_mondrian import datasets, draws
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, adult, census
 from core_mondrian.errors import DataError, SpecError
 
@@ -159,8 +159,8 @@ def test_census_agrees_with_splitmix64_in_plain_python() -> None:
     golden = 0x9E3779B97F4A7C15
     seeds = mix((2**64 - 1 + golden) % 2**64)
 
-    assert datasets._mix(rows).tolist() == [mix(row) for row in range(5)]
-    assert int(datasets._mixed_seed(2**64 - 1)) == seeds
+    assert draws.mix(rows).tolist() == [mix(row) for row in range(5)]
+    assert int(draws.mixed_seed(2**64 - 1)) == seeds
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 100, 1000])

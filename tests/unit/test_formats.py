@@ -26,7 +26,7 @@ from core_mondrian.measure import counting
 from core_mondrian.measure.counting import code_column
 from core_mondrian.models.population import KMap
 from core_mondrian.painting import paint
-from core_mondrian.spec import spec_from_mapping
+from core_mondrian.spec_file import spec_from_mapping
 
 KNOWN = ("age", "sex", "hours_per_week")
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from core_mondrian.schema import TOLD, spec_schema
-from core_mondrian.spec import _KEYS
+from core_mondrian.spec_file import KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,7 +35,7 @@ def described(schema: Any) -> list[str]:
 def test_it_is_a_schema_with_every_key_described() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
-    assert set(SCHEMA["properties"]) == set(_KEYS)
+    assert set(SCHEMA["properties"]) == set(KEYS)
     assert "" not in described(SCHEMA)
     assert set(TOLD.values()) == set(described(SCHEMA))
 

@@ -150,7 +150,7 @@ def _number(text: str, name: str) -> float:
 
 def _base_spec(options: Mapping[str, Any], *, varies_k: bool) -> "Spec":
     """Return the spec; a k that is varied anyway need not be in it."""
-    from core_mondrian.spec import read_spec_file
+    from core_mondrian.spec_file import read_spec_file
 
     file = options["spec_file"]
     asked = {} if file is None else read_spec_file(file).asked

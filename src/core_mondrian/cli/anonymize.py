@@ -387,7 +387,7 @@ def build_spec(
     ``hierarchies`` are COLUMN=FILE or COLUMN=KIND:…; None leaves out those of the
     spec as well.
     """
-    from core_mondrian.spec import read_spec_file, spec_from_mapping
+    from core_mondrian.spec_file import read_spec_file, spec_from_mapping
 
     read = read_spec_file(file) if file is not None else None
     asked = dict(read.asked) if read is not None else {}

@@ -143,7 +143,7 @@ def _find_spec(options: Mapping[str, Any], release: Path | None) -> "Spec":
     is_told = options["spec_file"] is not None or options["quasi_identifiers"]
     if is_told or release is None or not manifest_of(release).is_file():
         return spec_of(options)
-    from core_mondrian.spec import spec_from_mapping
+    from core_mondrian.spec_file import spec_from_mapping
 
     file = manifest_of(release)
     try:

@@ -20,6 +20,7 @@ from core_mondrian.cli.advise import advise_file
 from core_mondrian.cli.anonymize import anonymize_file, spelled
 from core_mondrian.cli.compare import compare_file
 from core_mondrian.cli.demo import show_demo
+from core_mondrian.cli.experiments import run_experiments
 from core_mondrian.cli.explain import explain_file
 from core_mondrian.cli.hierarchy import hierarchy_file
 from core_mondrian.cli.init import init_file, show_schema
@@ -161,6 +162,7 @@ app.command("hierarchy")(_guarded(hierarchy_file))
 app.command("init")(_guarded(init_file))
 app.command("schema")(_guarded(show_schema))
 app.command("demo")(_guarded(show_demo))
+app.command("experiments")(_guarded(run_experiments))
 
 if __name__ == "__main__":
     run()

@@ -52,7 +52,6 @@ from core_mondrian.partition.scheduler import (
 )
 from core_mondrian.partition.standard import (
     Standard,
-    Tally,
     all_pass,
     check_feasible,
     check_measures,
@@ -61,6 +60,7 @@ from core_mondrian.partition.standard import (
     released_standard,
     seen_by,
     tally,
+    tally_parts,
 )
 from core_mondrian.partition.suppress import at_least, search_with_budget
 from core_mondrian.policies import BestPolicy
@@ -196,9 +196,10 @@ class _Run:
             grown = self._grow(asked, budget)
             if not compares or (grown.tree.n_suppressed == 0 and asked is standard):
                 return grown
-            counted = self._tally(grown)
-            asked = released_standard(standard, counted)
-            if all_pass(self.table, self.spec, counted, asked):
+            table, group = self._classes(grown)
+            asked = released_standard(standard, table, group)
+            parts = tally_parts(table, group, grown.tree.n_classes)
+            if all(all_pass(table, self.spec, part, asked) for part in parts):
                 return grown
         return replace(self._grow(standard, 0), budget=budget)
 
@@ -207,9 +208,11 @@ class _Run:
         wide = [model for model in self.spec.models if model.enough_rows is not None]
         if not wide:
             return True
-        counted = self._tally(grown)
-        standard = released_standard(first_standard(self.table, self.spec), counted)
-        seen = [(m, seen_by(m, self.table, counted, standard)) for m in wide]
+        table, group = self._classes(grown)
+        first = first_standard(self.table, self.spec)
+        standard = released_standard(first, table, group)
+        counted = tally(table, group, grown.tree.n_classes)
+        seen = [(m, seen_by(m, table, counted, standard)) for m in wide]
         return all(model.holds(classes) for model, classes in seen)
 
     def raise_rows(self, standard: Standard) -> Grown:
@@ -239,8 +242,11 @@ class _Run:
         how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
         return how(job, roots, self.n_threads, self.report)
 
-    def _tally(self, grown: Grown) -> Tally:
-        """Count the classes of a tree."""
+    def _classes(self, grown: Grown) -> tuple[EncodedTable, NDArray[np.int64]]:
+        """Return the tuples in the pieces they are released in, and each one's class.
+
+        Those that are suppressed have class -1.
+        """
         table = self.table
         if grown.pieces is not None:
             codes = table.codes[grown.pieces.tuple_of]
@@ -248,7 +254,7 @@ class _Run:
         leaves = grown.tree.leaf_of_tuple
         number = np.cumsum(grown.tree.kind == layout.CLASS) - 1
         number[grown.tree.kind != layout.CLASS] = -1
-        return tally(table, number[leaves].astype(np.int64), grown.tree.n_classes)
+        return table, number[leaves].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

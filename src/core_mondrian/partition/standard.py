@@ -1,6 +1,7 @@
 """What classes are held to, and whether they meet it, outside the kernels."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,9 @@ from core_mondrian.errors import InfeasibleError, SlowModelWarning, SpecError
 from core_mondrian.kernels.rules import PlainMeasure, compile_measure
 from core_mondrian.models.base import ClassCounts, Counts, PrivacyModel
 from core_mondrian.spec import Spec
+
+# Counts by value that are laid out at a time: 128 MiB.
+_MOST_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,19 @@ def tally(table: EncodedTable, group: NDArray[np.int64], n_groups: int) -> Tally
         persons = np.bincount(pairs // table.n_units, minlength=n_groups)
     counts = np.bincount(numbers, weights=rows, minlength=n_groups)
     return Tally(counts.astype(np.int64), tuple(by_value), persons)
+
+
+def tally_parts(
+    table: EncodedTable, group: NDArray[np.int64], n_groups: int
+) -> Iterator[Tally]:
+    """Count tuples by group, so many groups at a time as fit: values may be many."""
+    widest = max((column.n_values for column in table.sensitive), default=1)
+    step = max(1, _MOST_CELLS // widest)
+    for start in range(0, n_groups, step):
+        stop = min(start + step, n_groups)
+        chosen = (group >= start) & (group < stop)
+        part = replace(table, codes=table.codes[chosen], counts=table.counts[chosen])
+        yield tally(part, group[chosen] - start, stop - start)
 
 
 def column_of(model: PrivacyModel, table: EncodedTable) -> int | None:
@@ -151,6 +168,10 @@ def check_measures(spec: Spec) -> None:
             raise SpecError(f"the measure of {type(model).__name__} raised a {kind}")
 
 
-def released_standard(standard: Standard, counted: Tally) -> Standard:
-    """Return the standard with the released rows as the table."""
-    return replace(standard, table=tuple(c.sum(axis=0) for c in counted.by_value))
+def released_standard(
+    standard: Standard, table: EncodedTable, group: NDArray[np.int64]
+) -> Standard:
+    """Return the standard with the rows of all groups as the table."""
+    released = replace(table, counts=np.where(group >= 0, table.counts, 0))
+    whole = tuple(table_counts(released, i) for i in range(len(table.sensitive)))
+    return replace(standard, table=whole)

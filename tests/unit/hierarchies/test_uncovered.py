@@ -18,7 +18,7 @@ from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchy import from_paths
 from core_mondrian.models.population import KMap
 from core_mondrian.painting import paint
-from core_mondrian.spec import load_spec, spec_from_mapping
+from core_mondrian.spec_file import load_spec, spec_from_mapping
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT", "")
 PETS = from_paths([("cat", "beast", "*"), ("dog", "beast", "*"), ("hen", "bird", "*")])

@@ -1,0 +1,1 @@
+"""Us next to what people use today: one table, one yardstick, one process each."""

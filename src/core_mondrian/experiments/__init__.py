@@ -1,0 +1,1 @@
+"""The paper's evaluation (Core Mondrian §4), measured again by one command."""
