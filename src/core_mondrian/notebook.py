@@ -39,8 +39,13 @@ class Bar:
     colour: str = _BLUE
 
 
-Cell = str | int | Bar
-"""Text is on the left, numbers are on the right."""
+class Figure(str):
+    """A number as text: it stands on the right, in one line."""
+
+    __slots__ = ()
+
+
+Cell = str | Bar
 
 
 def release_html(release: "Release[Any]") -> str:
@@ -65,20 +70,21 @@ def release_html(release: "Release[Any]") -> str:
         ("digest", release.digest),
         *(("warning", one.text) for one in release.warnings if not one.accepted),
     ]
-    losses: list[list[Cell]] = [
-        [one.name, one.kind, _percent(one.ncp), Bar(one.ncp or 0.0, _ORANGE)]
-        for one in measures.columns
+    losses = _bars([one.ncp or 0.0 for one in measures.columns], _ORANGE)
+    lost: list[list[Cell]] = [
+        [one.name, one.kind, _percent(one.ncp), length]
+        for one, length in zip(measures.columns, losses, strict=True)
     ]
     bins = size_bins(release.class_sizes)
-    most = max((one.n_classes for one in bins), default=1)
+    counts = _bars([one.n_classes for one in bins], _BLUE)
     sizes: list[list[Cell]] = [
-        [f"{one.low:,}-{one.high:,}", one.n_classes, Bar(one.n_classes / most)]
-        for one in bins
+        [Figure(f"{one.low:,}-{one.high:,}"), Figure(f"{one.n_classes:,}"), length]
+        for one, length in zip(bins, counts, strict=True)
     ]
     return _box(
         "Release",
         _facts(facts),
-        _table("lost (NCP)", ("column", "kind", "", ""), losses),
+        _table("lost (NCP)", ("column", "kind", "", ""), lost),
         _table("class sizes", ("rows", "classes", ""), sizes),
     )
 
@@ -88,18 +94,24 @@ def sweep_html(found: "Sweep") -> str:
     knees = found.knees
     names = tuple(found.points[0].parameters) if found.points else ()
     titles = (*names, "loss", "", "classes", "highest risk", "suppressed", "")
+    known = [point.figures for point in found.points]
+    losses = _bars([0.0 if one is None else one.loss or 0.0 for one in known], _ORANGE)
     rows: list[list[Cell]] = []
-    for point in found.points:
-        start: list[Cell] = [f"{value:g}" for value in point.parameters.values()]
-        figures = point.figures
+    for point, figures, length in zip(found.points, known, losses, strict=True):
+        start = [Figure(f"{value:g}") for value in point.parameters.values()]
+        none = Figure("-")
         if figures is None:
-            rows.append([*start, "-", "", "-", "-", "-", str(point.problem)])
+            rows.append([*start, none, "", none, none, none, str(point.problem)])
             continue
         rows.append(
             [
-                *(*start, _percent(figures.loss), Bar(figures.loss or 0.0, _ORANGE)),
-                *(figures.n_classes, _percent(figures.highest_risk)),
-                *(figures.n_suppressed, "knee" if point in knees else ""),
+                *start,
+                _percent(figures.loss),
+                length,
+                Figure(f"{figures.n_classes:,}"),
+                _percent(figures.highest_risk),
+                Figure(f"{figures.n_suppressed:,}"),
+                "knee" if point in knees else "",
             ]
         )
     facts = [("rows", f"{found.n_rows:,}"), ("", "figures, not a release")]
@@ -110,18 +122,17 @@ def sensitized_html(done: "Sensitized[Any]") -> str:
     """Return how many values are false, and what that reached."""
     facts = [
         ("notice", done.summary),
-        ("classes", f"{done.n_classes:,}, {done.n_classes_changed:,} were changed"),
         ("reached", f"{done.k:,} rows and {done.p:,} values a class"),
         ("drift", f"{done.drift:.6f} (total variation distance)"),
     ]
-    shares: list[list[Cell]] = [
-        [what, n, _percent(n / of if of else None), Bar(n / of if of else 0.0, _ORANGE)]
+    rows: list[list[Cell]] = [
+        [what, Figure(f"{n:,}"), f"of {of:,}", Bar(n / of if of else 0.0, _ORANGE)]
         for what, n, of in (
             ("values", done.n_changed, done.n_rows),
             ("classes", done.n_classes_changed, done.n_classes),
         )
     ]
-    return _box("p-sensitized", _facts(facts), _table("changed", ("",) * 4, shares))
+    return _box("p-sensitized", _facts(facts), _table("changed", ("",) * 4, rows))
 
 
 def _box(title: str, *parts: str) -> str:
@@ -162,13 +173,18 @@ def _cell(cell: Cell) -> str:
         inner = f'<span style="{_BAR}{cell.colour};width:{length}"></span>'
         inner = inner if cell.share > 0 else ""
     else:
-        inner = f"{cell:,}" if isinstance(cell, int) else escape(cell)
+        inner = escape(cell)
     return f'<td style="{_CELL}{_side(cell)}">{inner}</td>'
 
 
 def _side(cell: Cell) -> str:
-    is_figure = isinstance(cell, int) or (isinstance(cell, str) and cell.endswith(" %"))
-    return "right" if is_figure else "left"
+    return "right;white-space:nowrap" if isinstance(cell, Figure) else "left"
+
+
+def _bars(values: Sequence[float], colour: str) -> list[Bar]:
+    """Return a bar for each value, next to the highest."""
+    most = max(values, default=0.0) or 1.0
+    return [Bar(value / most, colour) for value in values]
 
 
 def _reached(name: str, reached: float) -> str:
@@ -176,5 +192,5 @@ def _reached(name: str, reached: float) -> str:
     return f"{name} (reached {figure})"
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
+def _percent(share: float | None) -> Figure:
+    return Figure("-" if share is None else f"{100 * share:.1f} %")
