@@ -165,13 +165,14 @@ def _as_typed(values: Array) -> Iterator[Labels]:
     """Yield the values, and as a coarser moment: Parquet has no whole seconds."""
     none = np.zeros(0, dtype=np.int32)
     yield Labels(none, values)
-    unit = getattr(values.type, "unit", None)
-    while (unit := _COARSER.get(unit or "")) is not None:
+    is_struct = pa.types.is_struct(values.type)
+    ends = values.flatten() if is_struct else [values]
+    while (unit := _COARSER.get(getattr(ends[0].type, "unit", ""))) is not None:
         try:
-            values = values.cast(_with_unit(values.type, unit))
+            ends = [end.cast(_with_unit(end.type, unit)) for end in ends]
         except (pa.ArrowException, ValueError):  # would lose something
             return
-        yield Labels(none, values)
+        yield Labels(none, _as_struct(ends) if is_struct else ends[0])
 
 
 def _with_unit(kind: Any, unit: str) -> Any:  # noqa: ANN401  # Arrow types
