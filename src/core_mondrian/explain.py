@@ -77,7 +77,7 @@ class Explanation:
         """Raise PrivacyViolation if something is wrong."""
         if self.problems:
             more = len(self.problems) - 1
-            others = f", and {more} more" if more else ""
+            others = f" (problem 1 of {more + 1})" if more else ""
             raise PrivacyViolation(
                 f"{self.problems[0]}{others}", hint="do not give this table away"
             )

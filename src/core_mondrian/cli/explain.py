@@ -1,30 +1,16 @@
 """core-mondrian explain: what a release is, for a person at a terminal."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import (
-    AsJson,
-    K,
-    ModelTexts,
-    NullValues,
-    Numbers,
-    QuasiIdentifiers,
-    Sensitive,
-    SpecFile,
-    Suppress,
-    Suppressed,
-    Unit,
-    manifest_of,
-    model_tables,
-    spelled,
-)
+from core_mondrian.cli.advise import with_options_of
+from core_mondrian.cli.anonymize import AsJson, manifest_of, spelled
 from core_mondrian.cli.bars import bar
-from core_mondrian.cli.verify import read_release, released_spec
+from core_mondrian.cli.verify import read_release, released_spec, verify_file
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -36,7 +22,6 @@ if TYPE_CHECKING:
     from core_mondrian.branches import Branch, SizeBin
     from core_mondrian.explain import Explanation, ModelFinding
     from core_mondrian.manifests import Counts, Manifest
-    from core_mondrian.spec import Spec
 
 _BAR: Final = 12
 _GUIDE: Final = 4
@@ -46,6 +31,7 @@ _NARROWEST: Final = 8
 _STYLES: Final = {True: "green", False: "bold red", None: "yellow"}
 
 
+@with_options_of(verify_file, but=("as_json",))
 def explain_file(
     release: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
     *,
@@ -62,37 +48,29 @@ def explain_file(
     columns: Annotated[
         bool, typer.Option("--columns", help="Show the funnel of every column.")
     ] = False,
-    spec_file: SpecFile = None,
-    quasi_identifiers: QuasiIdentifiers = None,
-    k: K = None,
-    models: ModelTexts = None,
-    sensitive: Sensitive = None,
-    unit: Unit = None,
-    suppress: Suppress = None,
-    suppressed: Suppressed = None,
-    numbers: Numbers = None,
-    null_values: NullValues = None,
     as_json: AsJson = False,
+    **options: Any,  # noqa: ANN401  # those of verify
 ) -> None:
     """Show what RELEASE is: recounted, compared with its manifest, and as a tree.
 
     Without a manifest, say what to recount as for `verify`. The original is not
-    needed. The tree shows released cells, and only of a table that passes. Exit code
-    5: a class fails, or table and manifest do not belong together.
+    needed. The tree shows released cells, and only of a table that passes. If a class
+    fails, or table and manifest do not belong together, the exit code is 5.
     """
-    flags = {
-        "quasi_identifiers": quasi_identifiers,
-        "k": k,
-        "models": model_tables(models, sensitive),
-        "unit": unit,
-        "suppress": suppress,
-        "suppressed": suppressed,
-        "numbers": numbers,
-        "null_values": null_values,
-    }
+    from core_mondrian.explain import explain
+
     manifest = _find_manifest(release, manifest_file)
-    spec = _asked(spec_file, flags, manifest)
-    found = _explain(release, spec, manifest, depth=depth, width=width)
+    is_given = any(value not in (None, []) for value in options.values())
+    spec = released_spec(options) if is_given else None
+    asked = manifest.spec if spec is None and manifest is not None else spec
+    if asked is None:
+        raise SpecError(
+            "there is no manifest beside the release",
+            hint="name it by --manifest, or say what to recount: --qid and --k, --spec",
+        )
+    # Whatever was missing in the original is an empty cell in its release.
+    data = read_release(release, asked, ("", *asked.null_values))
+    found = explain(data, spec, manifest, depth=depth, width=width)
     if as_json:
         typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
     else:
@@ -105,37 +83,6 @@ def _find_manifest(release: Path, file: Path | None) -> "Manifest | None":
 
     beside = manifest_of(release) if file is None else file
     return read_manifest(beside) if file is not None or beside.exists() else None
-
-
-def _asked(
-    spec_file: Path | None, flags: Mapping[str, object], manifest: "Manifest | None"
-) -> "Spec | None":
-    """Return what the command line asks for; None: what the manifest says."""
-    given = any(value is not None for value in flags.values())
-    if spec_file is not None or given:
-        return released_spec(spec_file, flags)
-    if manifest is None:
-        raise SpecError(
-            "there is no manifest beside the release",
-            hint="name it by --manifest, or say what to recount: --qid and --k, --spec",
-        )
-    return None
-
-
-def _explain(
-    release: Path,
-    spec: "Spec | None",
-    manifest: "Manifest | None",
-    **options: int,
-) -> "Explanation":
-    from core_mondrian.explain import explain
-
-    asked = spec if spec is not None or manifest is None else manifest.spec
-    if asked is None:
-        raise SpecError("nothing says what to recount")
-    # Whatever was missing in the original is an empty cell in its release.
-    data = read_release(release, asked, ("", *asked.null_values))
-    return explain(data, spec, manifest, **options)
 
 
 def _show(found: "Explanation", release: Path, *, by_column: bool) -> None:
@@ -241,6 +188,8 @@ def _digest_lines(found: "Explanation") -> Iterator[tuple[str, str, str]]:
     style = "" if passed is None else _STYLES[passed]
     yield "digest", texts[found.digest_match], style
     yield "", found.digest, ""
+    if passed is False and found.manifest is not None:
+        yield "", f"the manifest's: {found.manifest.digest}", ""
 
 
 def _size_table(sizes: "tuple[SizeBin, ...]", *, is_plain: bool) -> "Table":

@@ -51,17 +51,7 @@ def verify_file(
     """
     from core_mondrian.measure.verify import verify
 
-    flags = {
-        "quasi_identifiers": quasi_identifiers,
-        "k": k,
-        "models": model_tables(models, sensitive),
-        "unit": unit,
-        "suppress": suppress,
-        "suppressed": suppressed,
-        "numbers": numbers,
-        "null_values": null_values,
-    }
-    spec = released_spec(spec_file, flags)
+    spec = released_spec(locals())
     data = read_release(table, spec, spec.null_values)
     try:
         found = verify(data, spec)
@@ -75,11 +65,18 @@ def verify_file(
     tell_verification(found)
 
 
-def released_spec(spec_file: Path | None, flags: Mapping[str, object]) -> "Spec":
-    """Return what to recount a release by."""
-    spec = build_spec(spec_file, flags, None)  # released labels are just values
+def released_spec(options: Mapping[str, Any]) -> "Spec":
+    """Return what the options of a command say a release is recounted by."""
+    same = (
+        *("quasi_identifiers", "k", "unit", "suppress", "suppressed", "numbers"),
+        "null_values",
+    )
+    flags = {name: options[name] for name in same}
+    flags["models"] = model_tables(options["models"], options["sensitive"])
+    file = options["spec_file"]
+    spec = build_spec(file, flags, None)  # released labels are just values
     if spec.population is not None:
-        spec = build_spec(spec_file, flags, [])  # whom of it do they cover?
+        spec = build_spec(file, flags, [])  # whom of it do they cover?
     return spec
 
 
