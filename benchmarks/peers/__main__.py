@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers [--sets 6] [--ks 5] [--rows N] [--hostile]
         [--hierarchies DIR] [--judge FILE] [--tools ours anonypy ...] [--limit 600]
-        [--adapter FILE ...] [--released TITLE=FILE ...] [--table FILE]
+        [--arx JAR] [--adapter FILE ...] [--released TITLE=FILE ...] [--table FILE]
     python -m benchmarks.peers --lines LINES --markdown [--update PAGE ...]
 
 Every tool gets the table as it is, with its missing values. One that does not cope
@@ -17,6 +17,7 @@ value, `*` or {A, B}.
 
 import argparse
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,8 +31,9 @@ from benchmarks.judged import complete_tree
 from benchmarks.lines import emit, facts, say, source_digest
 from benchmarks.markdown import update_page
 from benchmarks.peers import hostile
-from benchmarks.peers.runs import NAMES, Ran, Task, Tool, find_tools, run_tool
+from benchmarks.peers.runs import NAMES, TOOLS, Ran, Task, Tool, find_tools, run_tool
 from benchmarks.peers.tables import Line, write_short, write_tables
+from benchmarks.peers.tools import arx
 from benchmarks.peers.tools.ours import read as read_ours
 from benchmarks.peers.verdicts import (
     ID,
@@ -76,6 +78,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--hostile", action="store_true", help="small, nasty tables")
     parser.add_argument("--hierarchies", type=Path, metavar="DIR", help="for NCP tax")
     parser.add_argument("--judge", type=Path, metavar="FILE", help="cross-check by it")
+    parser.add_argument("--arx", type=Path, metavar="JAR", help="also ARX, by its jar")
     parser.add_argument("--adapter", type=Path, nargs="+", default=[], metavar="FILE")
     parser.add_argument("--released", nargs="+", default=[], metavar="TITLE=FILE")
     parser.add_argument(
@@ -89,7 +92,13 @@ def _arguments() -> argparse.Namespace:
 
 def _run(asked: argparse.Namespace) -> Iterator[Line]:
     source_digest()  # before the package is loaded
-    tools = find_tools(asked.tools, asked.adapter)
+    adapters = [*asked.adapter]
+    if asked.arx:
+        if not asked.arx.is_file():
+            raise SystemExit(f"--arx: {asked.arx} is no file")
+        os.environ[arx.JAR] = str(asked.arx.resolve())
+        adapters.append(TOOLS / "arx.py")
+    tools = find_tools(asked.tools, adapters)
     with tempfile.TemporaryDirectory(prefix="core-mondrian-peers-") as folder:
         for line in _every(asked, tools, Path(folder)):
             if not asked.markdown:

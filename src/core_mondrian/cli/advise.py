@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from core_mondrian.cli.anonymize import (
-    anonymize_file,
-    spec_of,
-    tell_compiling,
-)
+from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.bars import bar
+from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.summary import tell_compiling
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 

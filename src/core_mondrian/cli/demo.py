@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import policy_text, tell_compiling
 from core_mondrian.cli.bars import bar
+from core_mondrian.cli.summary import policy_text, tell_compiling
 from core_mondrian.progress import Progress
 
 if TYPE_CHECKING:
@@ -315,8 +315,8 @@ def _loss(demo: _Demo, height: int | None) -> "RenderableType":
     table = _table("column", "", title, right=("",))
     for name, lost in losses.items():
         style = "green" if lost < 0.05 else "yellow" if lost < 0.2 else "red"
-        bar = _bar(lost / most, style, 22)
-        table.add_row(name.replace("_", " "), f"{lost:.1%}", bar)
+        length = _bar(lost / most, style, 22)
+        table.add_row(name.replace("_", " "), f"{lost:.1%}", length)
     table.caption = "width of ranges; rows that show *"
     return _panel(table, "what was lost (NCP)", height)
 

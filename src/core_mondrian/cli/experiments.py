@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from core_mondrian.cli.anonymize import tell_compiling
+from core_mondrian.cli.summary import tell_compiling
 from core_mondrian.errors import OutputError, SpecError
 from core_mondrian.progress import Progress, show_progress
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from core_mondrian.cli.advise import with_options_of
-from core_mondrian.cli.anonymize import AsJson, manifest_of, spelled
+from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
+from core_mondrian.cli.options import AsJson
+from core_mondrian.cli.summary import spelled
 from core_mondrian.cli.verify import read_release, released_spec, verify_file
 from core_mondrian.errors import SpecError
 

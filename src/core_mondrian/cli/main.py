@@ -17,7 +17,7 @@ import typer
 
 from core_mondrian import __version__
 from core_mondrian.cli.advise import advise_file
-from core_mondrian.cli.anonymize import anonymize_file, spelled
+from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.compare import compare_file
 from core_mondrian.cli.demo import show_demo
 from core_mondrian.cli.experiments import run_experiments
@@ -26,6 +26,7 @@ from core_mondrian.cli.hierarchy import hierarchy_file
 from core_mondrian.cli.init import init_file, show_schema
 from core_mondrian.cli.inspect import inspect_file
 from core_mondrian.cli.p_sensitize import p_sensitize_file
+from core_mondrian.cli.summary import spelled
 from core_mondrian.cli.verify import verify_file
 from core_mondrian.errors import MondrianError
 

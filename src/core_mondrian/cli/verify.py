@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.anonymize import (
+from core_mondrian.cli.options import (
     AsJson,
     K,
     ModelTexts,
@@ -21,8 +21,8 @@ from core_mondrian.cli.anonymize import (
     Unit,
     build_spec,
     model_tables,
-    tell_verification,
 )
+from core_mondrian.cli.summary import tell_verification
 from core_mondrian.errors import PrivacyViolation
 
 if TYPE_CHECKING:
