@@ -222,6 +222,8 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> _Recount:
     alone = replace(spec, identifiers=(), pseudonyms=(), accept=())
     findings = []
     for model in spec.models:
+        if isinstance(model, Unasked):
+            continue
         reached, problem = _reached(data, replace(alone, models=(model,)), budget)
         findings.append(ModelFinding(model.title, problem is None, reached, problem))
     _, problem = _reached(data, replace(spec, models=(Unasked(),)), budget)
@@ -274,7 +276,7 @@ def _compare_digest(
     Of a file without types, cells may be read in several ways: one has to fit.
     """
     n_blank = 0
-    if manifest is not None and manifest.rows and not spec.leaves_out:
+    if manifest is not None and manifest.rows and not manifest.spec.leaves_out:
         n_blank = manifest.rows.n_suppressed
     digests = classes.without_blanks(n_blank).digests()
     first = next(digests)
@@ -300,9 +302,17 @@ def _problems(found: Explanation) -> Iterator[str]:
     if rows is not None:
         n_told = rows.n_released if manifest.spec.leaves_out else rows.n_in
         yield from _unlike("rows", n_told, found.n_rows)
-    if manifest.spec.quasi_identifiers == found.spec.quasi_identifiers:
+    if _counts_alike(manifest.spec, found.spec):
         yield from _unlike("classes", manifest.n_classes, found.n_classes)
     yield from _differences(found, manifest)
+
+
+def _counts_alike(told: Spec, asked: Spec) -> bool:
+    """Tell whether both have the same idea of what a class is."""
+    return (told.quasi_identifiers, told.suppressed == "blank") == (
+        asked.quasi_identifiers,
+        asked.suppressed == "blank",
+    )
 
 
 def _unlike(what: str, told: int, found: int) -> Iterator[str]:

@@ -28,7 +28,7 @@ from core_mondrian import (
 from core_mondrian.branches import ReleasedTable, grow_branches, size_bins
 from core_mondrian.datasets import census
 from core_mondrian.explain import explain
-from core_mondrian.manifests import Manifest, parse_manifest
+from core_mondrian.manifests import Manifest, Unasked, parse_manifest
 from core_mondrian.models import AverageRisk, DistinctLDiversity, TCloseness
 from core_mondrian.released import read_classes
 
@@ -170,6 +170,32 @@ def test_suppressed_rows_that_are_blank_are_in_no_class() -> None:
     assert (found.n_rows, found.n_blank, found.problems) == (42, n_blank, ())
     assert found.tree is not None
     assert found.tree.n_rows == 42 - n_blank
+
+
+def test_a_spec_of_ones_own_finds_the_same_release_in_blank_rows() -> None:
+    ages = [*[20, 21] * 20, 5_000, 70_000]
+    table = pa.table({"age": ages, "sex": ["m", "w"] * 21})
+    blank = replace(SPEC, suppress=Suppression(rows=2), suppressed="blank")
+    release = anonymize(table, replace(blank, models=(KAnonymity(10),)))
+    assert release.n_suppressed > 0
+
+    found = explain(
+        release.data, replace(SPEC, models=(AverageRisk(0.9),)), told_of(release)
+    )
+
+    assert (found.digest_match, found.problems) == ("matches", ())
+    assert found.n_blank == 0  # that spec takes them for a class
+
+
+def test_an_identifier_is_found_where_no_model_can_be_recounted() -> None:
+    spec = replace(SPEC, models=(Unasked(),), identifiers=("name",))
+    table = pd.DataFrame({"age": [1], "sex": [1], "name": [CANARY]})
+
+    found = explain(table, spec)
+
+    assert found.models == ()
+    assert found.problems == ("identifiers are still in the table: ['name']",)
+    assert found.tree is None
 
 
 def test_without_spec_and_manifest_there_is_nothing_to_recount_by() -> None:
