@@ -364,13 +364,14 @@ def test_blank_rows_and_other_words_for_missing_are_understood(
         csv.writer(file).writerows([("age", "town"), *rows])
     asked = ["--qid", "age", "--qid", "town", "--k", 10, "--null", "?"]
 
-    done = cli(
-        *("anonymize", "in.csv", "out.csv", *asked),
-        *("--suppress", 3, "--suppressed", "blank"),
-    )
+    asked += ["--suppress", 3, "--suppressed", "blank"]
+
+    done = cli("anonymize", "in.csv", "out.csv", *asked)
     found = explained(cli, "out.csv")
+    verified = cli("verify", "out.csv", *asked)
 
     assert done.code == 0, done.err
+    assert verified.code == 0, verified.err
     assert found["rows"]["blank"] == found["rows"]["manifest"]["suppressed"] > 0
     assert found["digest"]["match"] == "matches"
     assert found["tree"]["rows"] == 123 - found["rows"]["blank"]
