@@ -1,6 +1,7 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -241,12 +242,26 @@ def _rank_cells(recoded: Recoded) -> NDArray[np.int64]:
 
 def release_digest(recoded: Recoded) -> str:
     """Return a SHA-256 of the distinct released tuples with their rows, sorted."""
+    shown = {
+        name: item.texts.take(pa.array(item.order)).to_pylist()
+        for name, item in recoded.labels.items()
+    }
+    return digest_classes(shown, _rank_cells(recoded), recoded.classes.rows)
+
+
+def digest_classes(
+    shown: Mapping[str, Sequence[str]],
+    ranks: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> str:
+    """Return the digest of classes, given what they show and how many rows they have.
+
+    ``shown`` has all texts of each column, from the smallest on; ``ranks`` says which
+    of them each class (axis 1) shows per column (-1: blank).
+    """
     digest = hashlib.sha256()
-    for name, item in recoded.labels.items():
-        texts = item.texts.take(pa.array(item.order)).to_pylist()
+    for name, texts in shown.items():
         digest.update("\0".join([name, *texts]).encode() + b"\1")
-    ranks = _rank_cells(recoded)
-    order = np.lexsort(ranks[::-1])
-    table = np.vstack([ranks, recoded.classes.rows])[:, order]
+    table = np.vstack([ranks, rows])[:, np.lexsort(ranks[::-1])]
     digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
     return digest.hexdigest()

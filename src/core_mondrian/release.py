@@ -24,6 +24,7 @@ from core_mondrian.measure.quality import Shortfall, check, score
 from core_mondrian.measure.savings import Saving, find_savings
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
+from core_mondrian.notebook import release_html
 from core_mondrian.partition.equity import Balance
 from core_mondrian.partition.funnel import Funnel
 from core_mondrian.recode import Recoded, release_digest
@@ -73,6 +74,12 @@ class Release(Generic[FrameT]):
     def n_tuples(self) -> int:
         """Distinct tuples of quasi-identifiers and sensitive values that came in."""
         return self._encoded.table.n_tuples
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Rows of each class."""
+        rows = self._recoded.classes.rows
+        return rows[rows > 0]
 
     @cached_property
     def digest(self) -> str:
@@ -209,3 +216,7 @@ class Release(Generic[FrameT]):
             f"Release({self.n_rows - self.n_suppressed} of {self.n_rows} rows in "
             f"{self.verification.n_classes} classes, digest {self.digest[:12]})"
         )
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook."""
+        return release_html(self)

@@ -27,12 +27,12 @@ from core_mondrian.cli.options import (
 )
 from core_mondrian.cli.summary import (
     groups_of,
-    show_progress,
     summarize,
     tell_compiling,
     tell_groups,
 )
 from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from core_mondrian.measure.groups import GroupMeasures

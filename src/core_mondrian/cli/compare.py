@@ -11,8 +11,9 @@ import typer
 from core_mondrian.cli.advise import OF_RELEASES, check_files, with_options_of
 from core_mondrian.cli.anonymize import anonymize_file, manifest_of
 from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.summary import printable, show_progress, tell_compiling
+from core_mondrian.cli.summary import printable, tell_compiling
 from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,10 +1,7 @@
 """What is said while a release is made, and of the finished one; no cell of it."""
 
 import math
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,8 +12,6 @@ if TYPE_CHECKING:
     from core_mondrian.partition.equity import Balance
     from core_mondrian.release import Release
     from core_mondrian.spec import Spec
-
-Progress: TypeAlias = Callable[[str, float], None]
 
 
 def tell_compiling(spec: "Spec | None" = None) -> None:
@@ -31,27 +26,6 @@ def tell_compiling(spec: "Spec | None" = None) -> None:
         typer.echo("compiling the engine, once: about a minute", err=True)
     elif spec is not None and does_regroup(spec) and not is_ready(regroup_classes):
         typer.echo("compiling more of the engine, once: some 20 seconds", err=True)
-
-
-@contextmanager
-def show_progress() -> Iterator[Progress | None]:
-    """Show a bar per stage, if a person is watching."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-
-    tasks: dict[str, TaskID] = {}
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-
-        def show(stage: str, done: float) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=1.0)
-            bars.update(tasks[stage], completed=done)
-
-        yield show
 
 
 def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
@@ -76,8 +50,7 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     console.print(f"digest      {release.digest}", soft_wrap=True)
     for concern in release.warnings:
         if not concern.accepted:
-            text = concern.text if concern.text.isprintable() else ascii(concern.text)
-            console.print(f"warning     {text}", soft_wrap=True)
+            console.print(f"warning     {spelled(concern.text)}", soft_wrap=True)
 
 
 def policy_text(release: "Release[Any]") -> str:
@@ -164,4 +137,10 @@ def printable(name: str) -> Any:  # noqa: ANN401  # a rich text
     """Return a column name as text that cannot move the cursor or be markup."""
     from rich.text import Text
 
-    return Text(name if name.isprintable() else ascii(name)[1:-1], overflow="fold")
+    return Text(spelled(name), overflow="fold")
+
+
+def spelled(text: str, *, is_plain: bool = False) -> str:
+    """Return a text without what acts on a terminal; ``is_plain``: in ASCII."""
+    is_safe = text.isprintable() and (text.isascii() or not is_plain)
+    return text if is_safe else ascii(text)[1:-1]
