@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from core_mondrian.branches import SizeBin, size_bins
 from core_mondrian.measure.counting import Coded
 from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.measure.quality import Shortfall
@@ -29,14 +30,13 @@ from core_mondrian.measure.risk import (
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis, axis_of, count_steps, is_exact
-from core_mondrian.report.branches import TreeFacts, tell_tree
-from core_mondrian.report.plain import DASH, finite
+from core_mondrian.report.cuts import TreeFacts, tell_tree
+from core_mondrian.report.plain import finite
 from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relations
 from core_mondrian.report.views import Integers, View, views_of
 
 _MOST_PAIRED = 8
 """Columns that are tried in pairs for who is unique: those with most values."""
-_MOST_SIZES = 12
 _DIGITS = 4
 """Shares are rounded, so that the last bits of a sum change no byte of a report."""
 
@@ -86,15 +86,6 @@ class ColumnFacts:
     steps: tuple[Step, ...]
     """How far it was generalized, over all rows; suppressed ones last."""
     bins: tuple[Bin, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SizeBin:
-    """Classes of about one size."""
-
-    text: str
-    n_classes: int
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +156,7 @@ def collect_facts(release: Release[Any]) -> Facts:
         measures=measures,
         shortfalls=release.shortfalls(),
         columns=columns,
-        sizes=tuple(_bin_sizes(release._recoded.classes.rows)),  # noqa: SLF001
+        sizes=size_bins(release.class_sizes),
         relations=find_relations(release, axes),
         funnel=release.funnel.to_json(),
         tree=tell_tree(release, views),
@@ -290,23 +281,3 @@ def _fill_bins(view: View, axis: Axis) -> Iterator[Bin]:
         shares = [round(float(side[i]), _DIGITS) for side in sides]
         if any(shares):
             yield Bin(text, *shares)
-
-
-def _bin_sizes(rows: Integers) -> Iterator[SizeBin]:
-    """Yield how many classes are how large; bins grow with the size."""
-    if not rows.size:
-        return
-    sizes = np.unique(rows)
-    edges = sizes
-    if sizes.size > _MOST_SIZES:
-        ratio = np.geomspace(float(sizes[0]), float(sizes[-1]) + 1, _MOST_SIZES + 1)
-        edges = np.unique(np.floor(ratio[:-1] + 1e-9).astype(np.int64))
-    place = np.searchsorted(edges, rows, side="right") - 1
-    n_classes = np.bincount(place, minlength=edges.size)
-    inside = np.bincount(place, weights=rows, minlength=edges.size)
-    lasts = [*(edges[1:] - 1).tolist(), int(sizes[-1])]
-    for i, (first, last) in enumerate(zip(edges.tolist(), lasts, strict=True)):
-        is_one = first == last or sizes.size <= _MOST_SIZES
-        text = f"{first:,}" if is_one else f"{first:,}{DASH}{last:,}"
-        if n_classes[i]:
-            yield SizeBin(text, int(n_classes[i]), int(inside[i]))

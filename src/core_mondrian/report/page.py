@@ -13,7 +13,7 @@ from core_mondrian.release import Release
 from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts
 from core_mondrian.report.pictures import draw_bins, draw_sizes
-from core_mondrian.report.plain import DASH, manifest_text, writable
+from core_mondrian.report.plain import DASH, between, manifest_text, writable
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -80,6 +80,7 @@ def _template() -> Any:  # noqa: ANN401  # a template of Jinja
     )
     environment.filters |= {
         "n": wording.whole,
+        "between": between,
         "count": wording.count,
         "percent": wording.percent,
         "of": wording.part_of,

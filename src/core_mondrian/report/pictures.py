@@ -4,9 +4,10 @@ import re
 from html import escape
 from typing import Any
 
+from core_mondrian.branches import SizeBin
 from core_mondrian.charts import FAINT, FONT, INK, PALETTE, convert
-from core_mondrian.report.facts import ColumnFacts, SizeBin
-from core_mondrian.report.plain import writable
+from core_mondrian.report.facts import ColumnFacts
+from core_mondrian.report.plain import between, writable
 
 WIDTH = 300
 GRID = "#e6e6e6"
@@ -44,9 +45,9 @@ def draw_bins(column: ColumnFacts) -> str:
 
 def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
     """Return how many released rows are in classes of which size."""
-    whole = max(sum(item.rows for item in sizes), 1)
-    rows = [{"at": at, "share": item.rows / whole} for at, item in enumerate(sizes)]
-    bars = _bars(rows, [item.text for item in sizes], 17)
+    whole = max(sum(item.n_rows for item in sizes), 1)
+    rows = [{"at": at, "share": item.n_rows / whole} for at, item in enumerate(sizes)]
+    bars = _bars(rows, [between(item.low, item.high) for item in sizes], 17)
     bars["encoding"]["color"] = {"value": EXACT}
     words = "Shares of released rows by the size of their class; the table has figures"
     return _embed(bars, words)

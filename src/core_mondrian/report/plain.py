@@ -16,6 +16,11 @@ DASH = "\u2013"
 """From … to …; alone: nothing."""
 
 
+def between(low: int, high: int) -> str:
+    """Write a range of whole numbers."""
+    return f"{low:,}" if low == high else f"{low:,}{DASH}{high:,}"
+
+
 def finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
     """Replace what JSON has no number for."""
     if isinstance(value, Mapping):
