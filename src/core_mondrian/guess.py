@@ -91,8 +91,10 @@ class Guess:
     """Quasi-identifiers: the most telling ones first."""
 
 
-def guess_roles(table: pa.Table) -> tuple[Guess, ...]:
+def guess_roles(table: pa.Table, found: Inspection | None = None) -> tuple[Guess, ...]:
     """Return a guess for each column, in the table's order.
+
+    ``found`` is what `inspect_table` found, where that is known already.
 
     Raises:
         DataError: the column names look like the first row of a table without a header.
@@ -102,7 +104,7 @@ def guess_roles(table: pa.Table) -> tuple[Guess, ...]:
         raise DataError(
             "column names look like data", hint="is the first line a header?"
         )
-    found = inspect_table(table)
+    found = found or inspect_table(table)
     guesses = tuple(
         _guess(column, found.n_rows, table.column(place))
         for place, column in enumerate(found.columns)

@@ -26,6 +26,7 @@ from core_mondrian.cli.hierarchy import hierarchy_file
 from core_mondrian.cli.init import init_file, show_schema
 from core_mondrian.cli.inspect import inspect_file
 from core_mondrian.cli.p_sensitize import p_sensitize_file
+from core_mondrian.cli.studio import open_studio
 from core_mondrian.cli.summary import spelled
 from core_mondrian.cli.verify import verify_file
 from core_mondrian.errors import MondrianError
@@ -162,6 +163,7 @@ app.command("inspect")(_guarded(inspect_file))
 app.command("hierarchy")(_guarded(hierarchy_file))
 app.command("init")(_guarded(init_file))
 app.command("schema")(_guarded(show_schema))
+app.command("studio")(_guarded(open_studio))
 app.command("demo")(_guarded(show_demo))
 app.command("experiments")(_guarded(run_experiments))
 

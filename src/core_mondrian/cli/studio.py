@@ -1,0 +1,54 @@
+"""core-mondrian studio: the same work on a local web page."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core_mondrian.errors import SpecError
+
+
+def open_studio(
+    table: Annotated[
+        Path | None, typer.Argument(help="CSV, Parquet or Arrow IPC to begin with.")
+    ] = None,
+    *,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Default: a free one.")
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page at once.")
+    ] = True,
+    max_upload: Annotated[
+        int, typer.Option("--max-upload", min=1, metavar="MB", help="Largest upload.")
+    ] = 2048,
+) -> None:
+    """Open a page in the browser on which a release is made step by step.
+
+    It is served on this machine only, to whoever has the address that is printed.
+    Nothing leaves the machine; what is uploaded is removed when the studio ends.
+    """
+    if table is not None and not table.is_file():
+        raise SpecError(f"{table}: no such file", hint="check the path")
+    try:
+        import nicegui  # noqa: F401
+    except ModuleNotFoundError:
+        raise SpecError(
+            "the studio needs NiceGUI, which is not installed",
+            hint="pip install 'core-mondrian[studio]'",
+        ) from None
+    from core_mondrian.studio.server import serve
+
+    def tell(address: str) -> None:
+        typer.echo(f"studio      {address}", err=True)
+        typer.echo(
+            "            only for you: the address is the key; Ctrl-C ends it", err=True
+        )
+        if browser:
+            webbrowser.open(address)
+
+    try:
+        serve(None if table is None else table.resolve(), port, max_upload << 20, tell)
+    except KeyboardInterrupt:
+        typer.echo("the studio has ended; what was uploaded is removed", err=True)

@@ -1,0 +1,116 @@
+"""Desk: what the parts of a page share: the session, changes, and work in progress."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from nicegui import ui
+
+from core_mondrian.errors import MondrianError
+from core_mondrian.studio.draft import Draft
+from core_mondrian.studio.jobs import Job, Progress
+from core_mondrian.studio.session import Session, Studio
+
+ResultT = TypeVar("ResultT")
+Told = Callable[[Job[Any]], None]
+
+
+@dataclass
+class _Watched:
+    job: Job[Any]
+    ended: Told
+    progressed: Told
+
+
+class Desk:
+    """One page's session, and who wants to know when something changes."""
+
+    def __init__(self, studio: Studio, session: Session) -> None:
+        self.studio = studio
+        self.session = session
+        self.on_change: list[Callable[[], None]] = []
+        self.on_table: list[Callable[[], None]] = []
+        self._watched: list[_Watched] = []
+
+    @property
+    def draft(self) -> Draft:
+        return self.session.draft
+
+    def copy_draft(self) -> Draft:
+        """Return what is chosen now, for work that goes on while it changes."""
+        return copy.deepcopy(self.session.draft)
+
+    def changed(self) -> None:
+        """Tell everybody that the draft says something else."""
+        for told in self.on_change:
+            told()
+
+    def table_changed(self) -> None:
+        """Tell everybody that there is another table."""
+        for told in self.on_table:
+            told()
+        self.changed()
+
+    def start(
+        self,
+        work: Callable[[Progress], ResultT],
+        ended: Callable[[Job[ResultT]], None],
+        progressed: Callable[[Job[ResultT]], None] = lambda _: None,
+    ) -> Job[ResultT]:
+        """Start work in the background; the page is told how it goes."""
+        job = Job(work)
+        self.session.jobs = [old for old in self.session.jobs if old.is_running]
+        self.session.jobs.append(job)
+        self.watch(job, ended, progressed)
+        return job
+
+    def watch(
+        self,
+        job: Job[ResultT],
+        ended: Callable[[Job[ResultT]], None],
+        progressed: Callable[[Job[ResultT]], None],
+    ) -> None:
+        """Be told about work that may have begun on an earlier page."""
+        self._watched.append(_Watched(job, ended, progressed))
+
+    def poll(self) -> None:
+        """Look how far the work is; called several times a second."""
+        for one in list(self._watched):
+            if one.job.is_running:
+                one.progressed(one.job)
+            else:
+                self._watched.remove(one)
+                one.ended(one.job)
+
+
+def show_problem(place: ui.element, error: MondrianError) -> None:
+    """Say in ``place`` what went wrong and what to do."""
+    place.clear()
+    with place, ui.row().classes("studio-problem items-start no-wrap w-full") as row:
+        row.props["role"] = "alert"
+        ui.icon("error_outline").props("aria-hidden=true")
+        with ui.column().classes("gap-1"):
+            ui.label(error.message)
+            if error.hint:
+                ui.label(error.hint).classes("studio-faint")
+
+
+def step(number: int, title: str, words: str) -> ui.column:
+    """Return the room of a step, below its title and one sentence on it."""
+    with ui.card().classes("w-full studio-step").props("flat bordered"):
+        with ui.row().classes("items-center no-wrap gap-3"):
+            ui.label(str(number)).classes("studio-number").props("aria-hidden=true")
+            ui.label(title).classes("studio-title").props("role=heading aria-level=2")
+        ui.label(words).classes("studio-faint")
+        return ui.column().classes("w-full gap-3")
+
+
+def named(element: ui.element, label: str) -> None:
+    """Give an element a name for those who do not see where it stands."""
+    element.props["aria-label"] = label
+
+
+def percent(share: float) -> str:
+    """Return a share as people write it."""
+    return f"{share:.1%}"

@@ -1,0 +1,174 @@
+"""Draft: what the page asks for, and the spec file that says the same.
+
+The page never builds a `Spec` of its own: it writes TOML and reads it back, so that the
+command line, given the file, cannot do anything else.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from core_mondrian.errors import SpecError
+from core_mondrian.guess import MOST_QUASI_IDENTIFIERS, Guess, Role, quoted
+from core_mondrian.spec import Spec
+from core_mondrian.spec_file import spec_from_mapping
+
+Protection: TypeAlias = Literal["none", "distinct-l-diversity", "t-closeness"]
+
+ROLES: Final[dict[Role, str]] = {
+    "quasi-identifier": "others may know it",
+    "sensitive": "sensitive",
+    "identifier": "remove it",
+    "unit": "whose row it is",
+    "weight": "survey weight",
+    "carried": "keep as it is",
+}
+"""What each role is called on the page."""
+SINGLE: Final[tuple[Role, ...]] = ("unit", "weight")
+"""Roles that one column has at most."""
+
+
+@dataclass(slots=True)
+class Guard:
+    """How a sensitive column is kept from being told by its class."""
+
+    protection: Protection = "distinct-l-diversity"
+    l: int = 2  # noqa: E741  # the model's own letter
+    t: float = 0.2
+
+
+@dataclass(slots=True)
+class Draft:
+    """Everything that is chosen on the page, as plain values."""
+
+    roles: dict[str, Role] = field(default_factory=dict)
+    """Of every column, in the table's order."""
+    k: int = 5
+    guards: dict[str, Guard] = field(default_factory=dict)
+    policy: str = "best"
+    effort: str = "fast"
+    groups: str | None = None
+    """The column whose groups' losses are shown."""
+    is_equal: bool = False
+    """Whether the worst of these groups should lose about as much as the others."""
+    suppress: str = ""
+    """Rows that may be left out, such as 1% or 20; empty: as the policy has it."""
+    numbers: str = "interval"
+    categories: str = "label"
+    is_nice: bool = False
+    hierarchies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Per quasi-identifier the table of a builder, as a spec file has it."""
+
+    def columns_of(self, role: Role) -> list[str]:
+        """Return the columns of a role, in the table's order."""
+        return [name for name, has in self.roles.items() if has == role]
+
+    def assign(self, name: str, role: Role) -> None:
+        """Give a column a role; of some roles there is one, and the last wins."""
+        if role in SINGLE:
+            for other in self.columns_of(role):
+                self.roles[other] = "carried"
+        self.roles[name] = role
+
+    def guard(self, name: str) -> Guard:
+        """Return how a sensitive column is protected, by default with two values."""
+        return self.guards.setdefault(name, Guard())
+
+    def to_toml(self) -> str:
+        """Return the spec file."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def to_spec(self) -> Spec:
+        """Return what the spec file asks for.
+
+        Raises:
+            SpecError: there is no quasi-identifier, or a choice is refused.
+        """
+        if not self.columns_of("quasi-identifier"):
+            raise SpecError(
+                "no column is marked as one that others may know",
+                hint="mark at least one, such as age or sex",
+            )
+        return spec_from_mapping(tomllib.loads(self.to_toml()))
+
+    def _lines(self) -> Iterator[str]:
+        for key, value in self._asked().items():
+            if not isinstance(value, Mapping):
+                yield f"{key} = {toml_value(value)}"
+        for key, value in self._asked().items():
+            if isinstance(value, Mapping):
+                yield ""
+                yield f"[{key}]"
+                yield from (f"{_key(k)} = {toml_value(v)}" for k, v in value.items())
+        for model in self._models():
+            yield ""
+            yield "[[models]]"
+            yield from (f"{key} = {toml_value(value)}" for key, value in model.items())
+
+    def _asked(self) -> dict[str, Any]:
+        """Return the keys of the spec but for its models; defaults are left out."""
+        known = self.columns_of("quasi-identifier")
+        asked: dict[str, Any] = {"quasi_identifiers": known, "k": self.k}
+        if removed := self.columns_of("identifier"):
+            asked["identifiers"] = removed
+        for role in SINGLE:
+            asked |= {str(role): name for name in self.columns_of(role)}
+        asked["policy"] = self.policy
+        if text := self.suppress.strip():
+            asked["suppress"] = text
+        asked |= {"numbers": self.numbers, "categories": self.categories}
+        if self.is_nice:
+            asked["nice"] = True
+        if self.policy == "best":
+            asked["best"] = {"effort": self.effort}
+            if self.is_equal and self.groups is not None:
+                asked["best"]["equity"] = self.groups
+        trees = {name: self.hierarchies[name] for name in known if self._has_tree(name)}
+        return asked | ({"hierarchies": trees} if trees else {})
+
+    def _has_tree(self, name: str) -> bool:
+        return bool(self.hierarchies.get(name))
+
+    def _models(self) -> Iterator[dict[str, Any]]:
+        for name in self.columns_of("sensitive"):
+            guard = self.guard(name)
+            if guard.protection == "distinct-l-diversity":
+                yield {"name": guard.protection, "l": guard.l, "sensitive": name}
+            elif guard.protection == "t-closeness":
+                yield {"name": guard.protection, "t": guard.t, "sensitive": name}
+
+
+def draft_of(guesses: Sequence[Guess]) -> Draft:
+    """Return a first draft; as in `init`, only the most telling columns are taken."""
+    ranked = sorted(
+        (guess for guess in guesses if guess.role == "quasi-identifier"),
+        key=lambda guess: guess.rank,
+    )
+    late = {guess.name for guess in ranked[MOST_QUASI_IDENTIFIERS:]}
+    draft = Draft({guess.name: "carried" for guess in guesses})
+    for guess in guesses:
+        is_taken = guess.role in SINGLE and draft.columns_of(guess.role)
+        if guess.name not in late and not is_taken:
+            draft.assign(guess.name, guess.role)
+    return draft
+
+
+def toml_value(value: Any) -> str:  # noqa: ANN401  # anything TOML knows
+    """Return a plain value as TOML writes it on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Mapping):
+        pairs = (f"{_key(key)} = {toml_value(item)}" for key, item in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_value(item) for item in value)}]"
+    return repr(value)
+
+
+def _key(name: str) -> str:
+    """Return a key, in quotes where it needs them."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)

@@ -1,0 +1,149 @@
+"""Guard: who may talk to the studio, and how much may be sent to it.
+
+Other pages in the same browser can send requests to this machine, and so can other
+people on it. A request must name this host, come from this page or from none, and bring
+the token of the URL that was printed; the first request trades it for a cookie.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+_ANSWERS: Final = {
+    403: "This page belongs to somebody's studio. Open the whole address that "
+    "core-mondrian studio printed in the terminal.",
+    411: "The size of what is sent has to be said first.",
+    413: "This file is larger than the studio takes ({limit} MB). Raise it with "
+    "--max-upload, or use core-mondrian anonymize, which has no such limit.",
+}
+_HEADERS: Final = {
+    # Vue compiles templates, and NiceGUI's page has inline scripts; nothing may be
+    # loaded from or sent to any other host.
+    "content-security-policy": "default-src 'self'; base-uri 'none'; "
+    "script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An ASGI application that lets through what may reach the one behind it."""
+
+    app: App
+    port: int
+    token: str
+    most_bytes: int
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name; cookies are shared by all ports of a host."""
+        return f"core_mondrian_{self.port}"
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            if self._is_welcome(scope, needs_origin=True) and self._has_cookie(scope):
+                await self.app(scope, receive, send)
+            else:
+                await send({"type": "websocket.close", "code": 4403})
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        if not self._is_welcome(scope):
+            await self._refuse(403, send)
+        elif self._has_token(scope):
+            location = [(b"location", b"/"), (b"set-cookie", self._new_cookie())]
+            await _reply(303, b"", location, send)
+        elif not self._has_cookie(scope):
+            await self._refuse(403, send)
+        elif refused := self._refused_size(scope):
+            await self._refuse(refused, send)
+        else:
+            await self.app(scope, receive, _with_headers(send))
+
+    def _is_welcome(self, scope: Message, *, needs_origin: bool = False) -> bool:
+        """Tell whether the request means this host and comes from its own page."""
+        hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
+        if _header(scope, b"host") not in hosts:
+            return False
+        origin = _header(scope, b"origin")
+        if origin is None:
+            return not needs_origin
+        return origin in [f"http://{host}" for host in hosts]
+
+    def _has_token(self, scope: Message) -> bool:
+        """Tell whether this is the address that was printed."""
+        asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        is_front = scope["path"] == "/" and scope["method"] == "GET"
+        return is_front and self._is_token(asked.get("token", [""])[0])
+
+    def _has_cookie(self, scope: Message) -> bool:
+        try:
+            cookies = SimpleCookie(_header(scope, b"cookie") or "")
+        except CookieError:
+            return False
+        return self.cookie in cookies and self._is_token(cookies[self.cookie].value)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    def _new_cookie(self) -> bytes:
+        rest = "Path=/; HttpOnly; SameSite=Strict"
+        return f"{self.cookie}={self.token}; {rest}".encode()
+
+    def _refused_size(self, scope: Message) -> int | None:
+        """Return the status for a body that is too long or of unknown length."""
+        if scope["method"] in ("GET", "HEAD"):
+            return None
+        length = _header(scope, b"content-length")
+        if length is None or not length.isdecimal():
+            return 411
+        return 413 if int(length) > self.most_bytes else None
+
+    async def _refuse(self, status: int, send: Send) -> None:
+        text = _ANSWERS[status].format(limit=self.most_bytes >> 20)
+        kind = [(b"content-type", b"text/plain; charset=utf-8")]
+        await _reply(status, f"{text}\n".encode(), kind, send)
+
+
+def _header(scope: Message, name: bytes) -> str | None:
+    """Return a header; one that is there several times is nobody's."""
+    found = [value for key, value in scope["headers"] if key == name]
+    if len(found) > 1:
+        return ""
+    return found[0].decode("latin-1") if found else None
+
+
+async def _reply(
+    status: int, body: bytes, headers: list[tuple[bytes, bytes]], send: Send
+) -> None:
+    safe = _with_headers(send)
+    length = (b"content-length", str(len(body)).encode())
+    start = {"type": "http.response.start", "status": status}
+    await safe({**start, "headers": [*headers, length]})
+    await safe({"type": "http.response.body", "body": body})
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_safely(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            more = [(k.encode(), v.encode()) for k, v in _HEADERS.items()]
+            message["headers"] = [*message.get("headers", []), *more]
+        await send(message)
+
+    return send_safely

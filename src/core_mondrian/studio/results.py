@@ -1,0 +1,347 @@
+"""The fourth step: make a release, understand it, compare it, take it away."""
+
+import math
+from typing import Any, Final
+
+from nicegui import ui
+
+from core_mondrian.studio.choices import command
+from core_mondrian.studio.desk import Desk, percent, show_problem, step
+from core_mondrian.studio.jobs import Job, Progress
+from core_mondrian.studio.work import DOWNLOADS, Run, make_release
+
+_STAGES: Final = {
+    "read": "reading",
+    "encode": "looking at columns",
+    "collapse": "counting",
+    "partition": "cutting",
+    "recode": "writing cells",
+    "verify": "checking",
+    "warn": "looking for leaks",
+    "measure": "measuring",
+}
+_TITLES: Final = {
+    "release.csv": "Release (CSV)",
+    "release.parquet": "Release (Parquet)",
+    "spec.toml": "Spec",
+    "manifest.json": "Manifest",
+    "report.html": "Report",
+}
+
+
+class Results:
+    """Runs of this table, side by side, and one of them closely."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def build(self) -> None:
+        """Make the room, and go on with what is at work or done already."""
+        words = (
+            "The release is made on this machine and checked by a second count before "
+            "you get it. Run again with other choices to compare."
+        )
+        with step(4, "The release", words):
+            with ui.row().classes("items-center gap-3 w-full"):
+                self._start = ui.button("Make the release", on_click=self._run)
+                self._start.props("no-caps icon=play_arrow")
+                self._stop = ui.button("Cancel", on_click=self._cancel)
+                self._stop.props("outline no-caps")
+                self._stage = ui.label().props("aria-live=polite").mark("stage")
+            self._bar = ui.linear_progress(0, show_value=False).props(
+                "instant-feedback"
+            )
+            self._bar.props["aria-label"] = "progress of the release"
+            self._problem = ui.column().classes("w-full")
+            self._compared = ui.column().classes("w-full gap-2")
+            self._details = ui.column().classes("w-full gap-3")
+        self.desk.on_table.append(self._show_runs)
+        job = self.desk.session.release_job
+        is_running = job is not None and job.is_running
+        self._show_running(is_running=is_running)
+        if job is not None and is_running:
+            self.desk.watch(job, self._ended, self._progressed)
+
+    def _show_running(self, *, is_running: bool) -> None:
+        self._start.set_enabled(not is_running)
+        self._stop.visible = is_running
+        self._bar.visible = is_running
+
+    def _run(self) -> None:
+        session = self.desk.session
+        opened, draft = session.opened, self.desk.copy_draft()
+        if opened is None:
+            return
+        session.n_started += 1
+        number = session.n_started
+
+        def work(progress: Progress) -> Run:
+            return make_release(opened, draft, number, progress)
+
+        self._problem.clear()
+        self._stage.set_text("starting; the first run on a machine takes a minute more")
+        self._show_running(is_running=True)
+        session.release_job = self.desk.start(work, self._ended, self._progressed)
+
+    def _cancel(self) -> None:
+        job = self.desk.session.release_job
+        if job is not None:
+            job.cancel()
+            self._stage.set_text("stopping …")
+
+    def _progressed(self, job: Job[Run]) -> None:
+        if job.is_cancelled or job.stage not in _STAGES:
+            return
+        place = list(_STAGES).index(job.stage)
+        self._bar.value = (place + job.done) / len(_STAGES)
+        self._stage.set_text(f"{_STAGES[job.stage]} … {job.done:.0%}")
+
+    def _ended(self, job: Job[Run]) -> None:
+        self._show_running(is_running=False)
+        self._stage.set_text("")
+        session = self.desk.session
+        if job.problem is not None:
+            show_problem(self._problem, job.problem)
+        elif job.result is None:
+            self._stage.set_text("cancelled; nothing was kept")
+        elif job is session.release_job and job.result not in session.runs:
+            session.runs.append(job.result)
+            self._show_runs()
+
+    def _show_runs(self) -> None:
+        self._compared.clear()
+        self._details.clear()
+        runs = self.desk.session.runs
+        if not runs:
+            return
+        with self._compared:
+            ui.label("Runs side by side").classes("text-bold").props(
+                "role=heading aria-level=3"
+            )
+            table = ui.table(
+                columns=_COMPARED,
+                rows=[_compared(run) for run in reversed(runs)],
+                row_key="run",
+                pagination=0,
+            )
+            table.props("flat bordered dense hide-bottom").classes("w-full").mark(
+                "runs"
+            )
+            if len(runs) > 1:
+                ui.select(
+                    {run.number: f"Run {run.number}" for run in runs},
+                    label="Look closely at",
+                    value=runs[-1].number,
+                    on_change=lambda event: self._show_run(event.value),
+                ).classes("w-48")
+        self._show_run(runs[-1].number)
+
+    def _show_run(self, number: int) -> None:
+        self._details.clear()
+        found = [run for run in self.desk.session.runs if run.number == number]
+        with self._details:
+            for run in found:
+                self._show_details(run)
+
+    def _show_details(self, run: Run) -> None:
+        show_reached(run)
+        self._show_downloads(run)
+        shows = {
+            "Loss by column": show_losses,
+            "Loss by group": show_groups,
+            "Sizes of groups": show_sizes,
+            "Before and after": show_rows,
+            "Spec": show_spec,
+        }
+        if run.groups is None:
+            del shows["Loss by group"]
+        with ui.tabs().props("no-caps align=left").classes("w-full") as tabs:
+            for name in shows:
+                ui.tab(name)
+        room = ui.column().classes("w-full q-pa-sm")
+
+        def show(name: str) -> None:
+            """Build what is looked at, and nothing else: tables take their time."""
+            room.clear()
+            with room:
+                shows[name](run)
+
+        tabs.on_value_change(lambda event: show(event.value))
+        tabs.set_value("Loss by column")
+
+    def _show_downloads(self, run: Run) -> None:
+        session = self.desk.session.name
+        with ui.row().classes("items-center gap-2"):
+            ui.label("Take it away:")
+            for name in DOWNLOADS:
+                if name in run.downloads:
+                    link = ui.link(
+                        _TITLES[name], f"/files/{session}/{run.number}/{name}"
+                    )
+                    link.props(f"download={name}").classes("q-mr-sm")
+
+
+def show_reached(run: Run) -> None:
+    """Say what was promised and found again in the finished release."""
+    release, found = run.release, run.release.verification
+    loss = release.measures().loss
+    with ui.column().classes("studio-note w-full gap-1"):
+        ui.label(f"Run {run.number}: verified.").classes("text-bold").mark("verified")
+        n_left = release.n_rows - release.n_suppressed
+        out = f", {release.n_suppressed:,} left out" if release.n_suppressed else ""
+        ui.label(
+            f"{n_left:,} of {release.n_rows:,} rows are released{out}, in "
+            f"{found.n_classes:,} groups that look alike; the smallest has "
+            f"{found.smallest_class:,} rows: a guess which row is somebody's is right "
+            f"in at most 1 of {found.smallest_class:,} cases."
+        )
+        for model in found.models:
+            if math.isfinite(model.reached):
+                ui.label(f"{model.name}: reached {model.reached:.4g}")
+        if loss is not None:
+            ui.label(
+                f"{percent(loss)} of the detail in these columns is lost (0 %: as it "
+                "was, 100 %: nothing can be seen)."
+            )
+    for concern in release.warnings:
+        if not concern.accepted:
+            with ui.row().classes("items-start no-wrap gap-2"):
+                ui.icon("warning_amber", color="warning")
+                ui.label(concern.text)
+
+
+def show_losses(run: Run) -> None:
+    """Show what each column lost, as a bar and a figure."""
+    for column in run.release.measures().columns:
+        _bar_row(column.name, column.ncp)
+    ui.label("0 %: as it was; 100 %: nothing can be seen (NCP).").classes(
+        "studio-faint"
+    )
+
+
+def show_groups(run: Run) -> None:
+    """Show what each group of the named column lost."""
+    if run.groups is None:
+        return
+    rows = [
+        {
+            "group": one.group,
+            "rows": f"{one.n_rows:,}",
+            "out": percent(one.share_suppressed),
+            "loss": percent(one.loss),
+            "ratio": "" if one.ratio is None else f"{one.ratio:.2f}",
+        }
+        for one in run.lost
+    ]
+    titles = {
+        "group": run.groups,
+        "rows": "rows",
+        "out": "left out",
+        "loss": "lost",
+        "ratio": "times all",
+    }
+    columns = [_column(name, title) for name, title in titles.items()]
+    ui.table(columns=columns, rows=rows, row_key="group").props("flat dense")
+
+
+def show_sizes(run: Run) -> None:
+    """Show how many groups have how many rows."""
+    most = max((n for _, n in run.sizes), default=1)
+    for title, n in run.sizes:
+        _bar_row(f"{title} rows", n / most, f"{n:,} groups")
+
+
+def show_rows(run: Run) -> None:
+    """Show the first rows before and after; only the local user sees this page."""
+    ui.label(
+        "The first rows as they came in and as they are released. Only you see this: "
+        "the original stays here."
+    ).classes("studio-faint")
+    columns, rows = side_by_side(run)
+    if run.release.n_suppressed and run.release.spec.leaves_out:
+        ui.label("Some rows were left out, so lines do not belong together.")
+    table = ui.table(columns=columns, rows=rows, row_key="row", pagination=10)
+    table.props("flat bordered dense").classes("w-full").mark("rows")
+
+
+def show_spec(run: Run) -> None:
+    """Show how the command line makes the same release."""
+    ui.code(run.toml, language="toml").classes("w-full")
+    ui.label("Save it as spec.toml; this makes the same release, with the same digest:")
+    ui.code(command(run.title, run.groups), language="bash").classes("w-full")
+    ui.label(f"digest {run.release.digest}").style("overflow-wrap: anywhere")
+
+
+def side_by_side(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return columns and rows of a table with both; what is carried is there once."""
+    released = run.release.data.column_names
+    spec = run.release.spec
+    columns = [_column("row", "row")]
+    for j, name in enumerate(run.names):
+        is_same = name in released and name not in spec.quasi_identifiers
+        if is_same:
+            columns.append(_column(f"after_c{released.index(name)}", name))
+            continue
+        gone = "removed" if name in spec.removed else "before"
+        columns.append(_column(f"before_c{j}", f"{name} ({gone})", "studio-faint"))
+        for new in (name, *spec.bounds_of(name)):
+            if new in released:
+                place = released.index(new)
+                columns.append(_column(f"after_c{place}", f"{new} (released)"))
+    rows = [
+        {f"before_{key}": value for key, value in old.items()}
+        | {f"after_{key}": value for key, value in new.items()}
+        | {"row": old["row"]}
+        for old, new in zip(run.before, run.after, strict=False)
+    ]
+    return columns, rows
+
+
+def _column(name: str, title: str, classes: str = "") -> dict[str, Any]:
+    plain = {"name": name, "label": title, "field": name, "align": "left"}
+    return {**plain, "classes": classes, "headerClasses": classes}
+
+
+_COMPARED: Final = [
+    _column(name, title)
+    for name, title in {
+        "run": "run",
+        "k": "k",
+        "columns": "columns",
+        "models": "models",
+        "policy": "policy",
+        "loss": "lost",
+        "classes": "groups",
+        "smallest": "smallest",
+        "suppressed": "left out",
+        "digest": "digest",
+    }.items()
+]
+
+
+def _compared(run: Run) -> dict[str, Any]:
+    release, spec = run.release, run.release.spec
+    loss = release.measures().loss
+    effort = getattr(spec.policy, "effort", None)
+    return {
+        "run": run.number,
+        "k": spec.min_rows,
+        "columns": len(spec.quasi_identifiers),
+        "models": ", ".join(model.title for model in spec.models),
+        "policy": spec.policy.name + (f", {effort}" if effort else ""),
+        "loss": "" if loss is None else f"{loss:.2%}",
+        "classes": f"{release.verification.n_classes:,}",
+        "smallest": f"{release.verification.smallest_class:,}",
+        "suppressed": f"{release.n_suppressed:,}",
+        "digest": release.digest[:12],
+    }
+
+
+def _bar_row(title: str, share: float | None, figure: str | None = None) -> None:
+    told = "not defined" if share is None else (figure or percent(share))
+    with ui.row().classes("items-center w-full gap-3 no-wrap"):
+        ui.label(title).classes("col-4 col-sm-2 studio-name")
+        bar = ui.linear_progress(share or 0.0, show_value=False, size="14px")
+        bar.classes("col")
+        bar.props["aria-label"] = f"{title}: {told}"
+        ui.label(told).classes("w-24 text-right")

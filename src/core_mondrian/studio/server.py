@@ -1,0 +1,135 @@
+"""The studio's server: on this machine only, for whoever has the token."""
+
+import logging
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI, HTTPException
+from fastapi.responses import FileResponse, RedirectResponse
+from nicegui import app, ui
+
+from core_mondrian.errors import OutputError, SpecError
+from core_mondrian.studio.guard import Guard
+from core_mondrian.studio.page import Page
+from core_mondrian.studio.session import Session, Studio
+
+HOST = "127.0.0.1"
+_LOGGERS = ("nicegui", "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
+
+
+class _Discreet(logging.Formatter):
+    """Tells that something went wrong and where, never the message: it may quote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        kind = ""
+        if record.exc_info and record.exc_info[0] is not None:
+            kind = f": {record.exc_info[0].__name__}"
+        return f"studio: {record.levelname.lower()} in {record.name}{kind}"
+
+
+def serve(
+    table: Path | None,
+    port: int,
+    most_bytes: int,
+    tell: Callable[[str], None],
+) -> None:
+    """Serve the studio until it is interrupted; ``tell`` gets its address.
+
+    Raises:
+        OutputError: the port is taken.
+    """
+    with _bound(port) as listener, _private_folder() as folder:
+        port = listener.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        studio = Studio(folder, most_bytes, table)
+        guard = Guard(_build(studio), port, token, most_bytes)
+        _quieten()
+        config = uvicorn.Config(
+            guard,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws_max_size=1 << 20,
+            timeout_graceful_shutdown=1,
+        )
+        server = uvicorn.Server(config)
+        app.on_startup(lambda: tell(f"http://{HOST}:{port}/?token={token}"))
+        try:
+            server.run(sockets=[listener])
+        finally:
+            studio.close()
+
+
+@contextmanager
+def _bound(port: int) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+        except OSError as error:
+            raise OutputError(
+                f"port {port}: {error.strerror}", hint="take another --port"
+            ) from None
+        yield listener
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """Keep uploads, and what servers spool of them, in a folder that is removed."""
+    with tempfile.TemporaryDirectory(prefix="core-mondrian-") as name:
+        before, tempfile.tempdir = tempfile.tempdir, name
+        try:
+            yield Path(name)
+        finally:
+            tempfile.tempdir = before
+
+
+def _quieten() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Discreet())
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.propagate = False
+        logger.setLevel(logging.ERROR)
+
+
+def _build(studio: Studio) -> FastAPI:
+    """Return the application: the page, and the files of finished runs."""
+    outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+
+    def download(session: str, number: int, name: str) -> FileResponse:
+        try:
+            path = studio.file_of(session, number, name)
+        except SpecError:
+            raise HTTPException(404, "there is no such file") from None
+        return FileResponse(path, filename=name)
+
+    def show(session: str = "") -> RedirectResponse | None:
+        found = studio.sessions.get(session)
+        if found is None or found.is_shown:
+            # Another tab has it: this one goes on with a copy.
+            new = _fork(studio, found)
+            return RedirectResponse(f"/?session={new.name}", status_code=303)
+        Page(studio, found).build()
+        return None
+
+    outer.get("/files/{session}/{number}/{name}")(download)
+    ui.page("/", title="core-mondrian studio", dark=None)(show)
+    app.timer(60.0, studio.forget_idle)
+    ui.run_with(
+        outer, title="core-mondrian studio", show_welcome_message=False, favicon="◪"
+    )
+    return outer
+
+
+def _fork(studio: Studio, found: Session | None) -> Session:
+    new = studio.new_session()
+    if found is not None:
+        found.copy_to(new)
+    return new

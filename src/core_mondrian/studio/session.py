@@ -1,0 +1,100 @@
+"""Sessions: what each tab has loaded, chosen and made; tabs share nothing."""
+
+import copy
+import secrets
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from core_mondrian.errors import SpecError
+from core_mondrian.studio.draft import Draft, draft_of
+from core_mondrian.studio.jobs import Job
+from core_mondrian.studio.work import Opened, Run
+
+_IDLE_CHECKS: Final = 30
+"""A tab that nobody has looked at in so many checks is forgotten."""
+
+
+@dataclass
+class Session:
+    """The state of one tab."""
+
+    name: str
+    folder: Path
+    """Its files; nothing is written anywhere else."""
+    opened: Opened | None = None
+    draft: Draft = field(default_factory=Draft)
+    runs: list[Run] = field(default_factory=list)
+    n_started: int = 0
+    n_files: int = 0
+    n_idle: int = 0
+    jobs: list[Job[Any]] = field(default_factory=list)
+    release_job: Job[Run] | None = None
+    is_shown: bool = False
+    """Whether a page in a browser shows it."""
+
+    def take(self, opened: Opened) -> None:
+        """Begin with another table."""
+        self.opened = opened
+        self.draft = draft_of(opened.guesses)
+        self.runs.clear()
+
+    def copy_to(self, other: "Session") -> None:
+        """Let another tab begin where this one is."""
+        other.opened = None if self.opened is None else self.opened.in_(other.folder)
+        other.draft = copy.deepcopy(self.draft)
+        other.runs = list(self.runs)
+        other.n_started = self.n_started
+
+    def close(self) -> None:
+        """Stop what is at work, and remove the files."""
+        for job in self.jobs:
+            job.cancel()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class Studio:
+    """All sessions, below one private folder."""
+
+    folder: Path
+    most_bytes: int
+    first: Path | None = None
+    """The table of the command line."""
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    def new_session(self) -> Session:
+        """Return a session that no other tab knows."""
+        name = secrets.token_urlsafe(9)
+        folder = self.folder / name
+        folder.mkdir(mode=0o700)
+        self.sessions[name] = Session(name, folder)
+        return self.sessions[name]
+
+    def file_of(self, session: str, number: int, name: str) -> Path:
+        """Write a file of a run and return where it stands, inside its folder.
+
+        Raises:
+            SpecError: there is no such session, run or file.
+        """
+        if session in self.sessions:
+            found = self.sessions[session]
+            for run in found.runs:
+                if run.number == number:
+                    return run.write(name, found.folder)
+        raise SpecError("there is no such run")
+
+    def forget_idle(self) -> None:
+        """Close sessions whose tab is gone; called every now and then."""
+        for session in list(self.sessions.values()):
+            session.n_idle = 0 if session.is_shown else session.n_idle + 1
+            if session.n_idle > _IDLE_CHECKS:
+                del self.sessions[session.name]
+                session.close()
+
+    def close(self) -> None:
+        """Close all sessions and remove the folder."""
+        for session in self.sessions.values():
+            session.close()
+        shutil.rmtree(self.folder, ignore_errors=True)

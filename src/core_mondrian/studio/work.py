@@ -1,0 +1,258 @@
+"""What the page has done for it: read a table, count risks, make a release."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from core_mondrian.advise import Sweep, sweep
+from core_mondrian.api import anonymize
+from core_mondrian.datasets import census
+from core_mondrian.errors import DataError, SpecError
+from core_mondrian.files.kinds import FORMATS, SUFFIXES, source_schema
+from core_mondrian.files.place import write_files
+from core_mondrian.files.read import read_table
+from core_mondrian.files.write import table_writer, write_table
+from core_mondrian.guess import Guess, guess_roles
+from core_mondrian.inspect import Inspection, inspect_table
+from core_mondrian.measure.counting import Coded, class_sizes, code_column, combine
+from core_mondrian.measure.groups import GroupMeasures
+from core_mondrian.release import Release
+from core_mondrian.report.plain import finite
+from core_mondrian.spec import Spec
+from core_mondrian.studio.draft import Draft
+from core_mondrian.studio.jobs import Progress
+
+SHOWN_ROWS: Final = 50
+MADE_UP_ROWS: Final = 20_000
+CURVE: Final = (2, 3, 5, 10, 20, 50, 100)
+DOWNLOADS: Final = (
+    *("release.csv", "release.parquet", "spec.toml", "manifest.json", "report.html"),
+)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table, and what is known of it before anything is chosen."""
+
+    path: Path
+    title: str
+    """What the user calls it; the file may stand under another name."""
+    table: pa.Table = field(repr=False)
+    found: Inspection = field(repr=False)
+    guesses: tuple[Guess, ...] = field(repr=False)
+    _coded: dict[str, Coded] = field(default_factory=dict, repr=False)
+
+    def in_(self, folder: Path) -> "Opened":
+        """Return the same table with a file of its own, if the file is the studio's."""
+        if self.path.parent.parent != folder.parent:
+            return self
+        path = folder / self.path.name
+        path.hardlink_to(self.path)
+        return replace(self, path=path)
+
+    def count_risk(self, names: Sequence[str], k: int) -> "Risk":
+        """Count who can be singled out by these columns together."""
+        for name in names:
+            if name not in self._coded:
+                self._coded[name] = code_column(self.table.column(name))
+        if not names:
+            return Risk(self.table.num_rows, 0, 0, 1)
+        sizes = class_sizes(combine([self._coded[name] for name in names]))
+        few = sizes[sizes < k]
+        return Risk(
+            n_rows=self.table.num_rows,
+            n_unique=int(np.count_nonzero(sizes == 1)),
+            n_below_k=int(few.sum()),
+            n_classes=int(sizes.size),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """Who can be singled out in a table as it stands."""
+
+    n_rows: int
+    n_unique: int
+    n_below_k: int
+    """Rows that fewer than k rows look like, themselves included."""
+    n_classes: int
+
+    @property
+    def average(self) -> float:
+        """The chance to guess which row is whose, averaged over all rows."""
+        return self.n_classes / self.n_rows if self.n_rows else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished release, and what the page shows of it."""
+
+    number: int
+    toml: str
+    title: str
+    groups: str | None
+    release: Release[pa.Table] = field(repr=False)
+    source: pa.Schema = field(repr=False)
+    names: list[str]
+    """The columns that came in."""
+    before: list[dict[str, Any]] = field(repr=False)
+    """The first rows as they came in."""
+    after: list[dict[str, Any]] = field(repr=False)
+    lost: tuple[GroupMeasures, ...]
+    """What each group of the column ``groups`` lost."""
+    sizes: tuple[tuple[str, int], ...]
+    """How many classes have so many rows."""
+
+    @property
+    def downloads(self) -> list[str]:
+        """Files that can be had of it."""
+        has_report = hasattr(self.release, "report_html")
+        structs = any(
+            pa.types.is_nested(kind) for kind in self.release.data.schema.types
+        )
+        left_out = {"report.html": not has_report, "release.csv": structs}
+        return [name for name in DOWNLOADS if not left_out.get(name, False)]
+
+    def write(self, name: str, folder: Path) -> Path:
+        """Write one of its files into the folder, once, and return where it stands.
+
+        Raises:
+            SpecError: there is no such file.
+        """
+        if name not in self.downloads:
+            raise SpecError("there is no such file of this run")
+        path = folder / f"run-{self.number}-{name}"
+        if not path.exists():
+            write_files({path: self._content(name, path)}, overwrite=True)
+        return path
+
+    def _content(self, name: str, path: Path) -> Any:  # noqa: ANN401  # or a writer
+        if name == "spec.toml":
+            return self.toml.encode()
+        if name == "manifest.json":
+            text = json.dumps(
+                finite(self.release.manifest()), ensure_ascii=False, indent=2
+            )
+            return f"{text}\n".encode()
+        if name == "report.html":
+            return self.release.report_html().encode()
+        return table_writer(self.release.data, path, source=self.source)
+
+
+def open_table(path: Path, title: str, progress: Progress) -> Opened:
+    """Read a table, count its columns and guess their roles.
+
+    Raises:
+        DataError: the file cannot be read, or has no rows.
+    """
+    progress("read", 0.0)
+    try:
+        table = read_table(path)
+    except DataError as error:  # the file stands here under another name
+        raise DataError(
+            error.message.replace(str(path), title), hint=error.hint
+        ) from None
+    if not table.num_rows:
+        raise DataError(f"{title}: there are no rows", hint="take another file")
+    progress("count", 0.3)
+    found = inspect_table(table)
+    progress("guess", 0.8)
+    return Opened(path, title, table, found, guess_roles(table, found))
+
+
+def make_up(folder: Path, progress: Progress) -> Opened:
+    """Write a made-up census into the folder and open it."""
+    path = folder / "census.csv"
+    write_table(census(MADE_UP_ROWS), path, overwrite=True)
+    return open_table(path, path.name, progress)
+
+
+def check_suffix(title: str) -> str:
+    """Return the suffix of a file's name.
+
+    Raises:
+        DataError: it is no kind of file that can be read.
+    """
+    suffix = Path(title).suffix.lower()
+    if suffix not in FORMATS:
+        raise DataError(
+            f"{title}: unknown kind of file", hint=f"the suffix is one of {SUFFIXES}"
+        )
+    return suffix
+
+
+def find_curve(opened: Opened, draft: Draft, progress: Progress) -> Sweep:
+    """Return what each k would cost with everything else as drafted."""
+    spec = draft.to_spec()
+    fitting = [k for k in CURVE if k <= opened.table.num_rows]
+    points = sorted({*fitting, draft.k})
+    return sweep(read_as(opened, spec), spec, {"k": points}, progress=progress)
+
+
+def make_release(opened: Opened, draft: Draft, number: int, progress: Progress) -> Run:
+    """Make the release that the command line makes of the same file and spec."""
+    toml, spec = draft.to_toml(), draft.to_spec()
+    progress("read", 0.0)
+    table = read_as(opened, spec)
+    progress("read", 1.0)
+    by = [] if draft.groups is None else [draft.groups]
+    release = anonymize(table, spec, by=by, progress=progress)
+    progress("measure", 0.0)
+    release.measures()
+    _ = release.digest
+    return Run(
+        *(number, toml, opened.title, draft.groups, release, source_schema(table)),
+        names=table.column_names,
+        before=shown_rows(table),
+        after=shown_rows(release.data),
+        lost=() if draft.groups is None else release.by_group(draft.groups),
+        sizes=_class_sizes(release.data, spec),
+    )
+
+
+def read_as(opened: Opened, spec: Spec) -> pa.Table:
+    """Read the file as `core-mondrian anonymize` does: others stay text."""
+    if FORMATS[opened.path.suffix.lower()] != "csv":
+        return opened.table
+    return read_table(
+        opened.path, typed=spec.quasi_identifiers, null_values=spec.null_values
+    )
+
+
+def shown_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the first rows as texts, by the place of their column."""
+    rows = table.slice(0, SHOWN_ROWS)
+    columns = [column.to_pylist() for column in rows.columns]
+    return [
+        {"row": i + 1}
+        | {f"c{j}": _shown(column[i]) for j, column in enumerate(columns)}
+        for i in range(rows.num_rows)
+    ]
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _class_sizes(table: pa.Table, spec: Spec) -> tuple[tuple[str, int], ...]:
+    """Count the released classes by their size: k, up to 2k, up to 4k and so on."""
+    names = [
+        name
+        for column in spec.quasi_identifiers
+        for name in (column, *spec.bounds_of(column))
+        if name in table.column_names
+    ]
+    sizes = class_sizes(combine([code_column(table.column(name)) for name in names]))
+    found: list[tuple[str, int]] = []
+    low = int(sizes.min()) if sizes.size else 1
+    while sizes.size:
+        high = 2 * low
+        n = int(np.count_nonzero(sizes < high))
+        found.append((f"{low} to {high - 1}" if high > low + 1 else f"{low}", n))
+        sizes, low = sizes[sizes >= high], high
+    return tuple(found)

@@ -1,0 +1,586 @@
+"""The studio in a real browser, and what it refuses.
+
+The pages are driven in the machine's chromium; without it, or without NiceGUI or
+Playwright, the tests say so and are skipped.
+"""
+
+import http.client
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core_mondrian.datasets import census
+from core_mondrian.files.read import read_table
+from core_mondrian.files.write import write_table
+from core_mondrian.measure.verify import verify
+from core_mondrian.spec_file import load_spec
+
+CANARY = "CANARY-51f0"
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-sync"
+)
+COMMAND = [sys.executable, "-m", "core_mondrian.cli.main"]
+CHROMIUM = shutil.which("chromium")
+
+needs_server = pytest.mark.skipif(
+    importlib.util.find_spec("nicegui") is None,
+    reason="NiceGUI is not installed: pip install 'core-mondrian[studio]'",
+)
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None or importlib.util.find_spec("playwright") is None,
+    reason="no chromium on this machine, or no Playwright",
+)
+pytestmark = needs_server
+
+
+@dataclass
+class Server:
+    address: str
+    log: Path
+    folder: Path
+    """Where it keeps its temporary files."""
+
+    @property
+    def port(self) -> int:
+        found = re.search(r":(\d+)/", self.address)
+        assert found is not None
+        return int(found[1])
+
+    @property
+    def token(self) -> str:
+        return self.address.partition("token=")[2]
+
+    @property
+    def cookie(self) -> str:
+        return f"core_mondrian_{self.port}={self.token}"
+
+    def ask(
+        self, path: str, *, method: str = "GET", **headers: str
+    ) -> tuple[int, str, dict[str, str]]:
+        """Send a request and return status, text and headers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.putrequest(method, path, skip_host="host" in headers)
+            for name, value in headers.items():
+                connection.putheader(name.replace("_", "-"), value)
+            connection.endheaders()
+            answer = connection.getresponse()
+            text = answer.read().decode("utf-8", "replace")
+            return answer.status, text, {k.lower(): v for k, v in answer.getheaders()}
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    log = folder / "log.txt"
+    spool = folder / "spool"
+    spool.mkdir()
+    with log.open("wb") as file:
+        process = subprocess.Popen(  # noqa: S603
+            [*COMMAND, "studio", "--no-browser", "--max-upload", "20"],
+            stdout=file,
+            stderr=file,
+            cwd=folder,
+            env=environment(TMPDIR=str(spool)),
+        )
+    try:
+        yield Server(printed_address(process, log), log, spool)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    assert list(spool.iterdir()) == [], "uploads are removed at the end"
+    assert {path.name for path in folder.iterdir()} == {"log.txt", "spool"}
+    assert CANARY not in log.read_text()
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, **more}
+
+
+def printed_address(process: "subprocess.Popen[bytes]", log: Path) -> str:
+    for _ in range(600):
+        found = re.search(r"http://\S+", log.read_text())
+        if found:
+            return found[0]
+        assert process.poll() is None, log.read_text()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.1)
+    raise AssertionError("the studio did not start")
+
+
+def test_without_the_token_nobody_gets_in(server: Server) -> None:
+    for path in ("/", "/?token=", "/?token=wrong", "/_nicegui/x", "/favicon.ico"):
+        status, text, _ = server.ask(path)
+
+        assert status == 403, path
+        assert "terminal" in text
+    assert server.ask("/", cookie=f"core_mondrian_{server.port}=wrong")[0] == 403
+    assert server.ask("/_nicegui_ws/socket.io/?EIO=4&transport=polling")[0] == 403
+
+
+def test_the_token_is_traded_for_a_cookie_that_other_sites_cannot_send(
+    server: Server,
+) -> None:
+    status, _, headers = server.ask(f"/?token={server.token}")
+
+    assert status == 303
+    assert headers["location"] == "/"
+    assert "HttpOnly" in headers["set-cookie"]
+    assert "SameSite=Strict" in headers["set-cookie"]
+
+
+def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:
+    status, _, headers = server.ask("/", cookie=server.cookie)
+    front = headers["location"]
+    status, text, headers = server.ask(front, cookie=server.cookie)
+
+    assert status == 200
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["referrer-policy"] == "no-referrer"
+    assert server.token not in text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"origin": "http://evil.example"}, id="another site"),
+        pytest.param({"origin": "http://127.0.0.1:1"}, id="another port"),
+        pytest.param({"origin": "null"}, id="a sandboxed page"),
+        pytest.param({"host": "evil.example"}, id="a rebound name"),
+        pytest.param({"host": "127.0.0.1"}, id="no port"),
+    ],
+)
+def test_foreign_pages_get_nothing_even_with_the_cookie(
+    server: Server, headers: dict[str, str]
+) -> None:
+    assert server.ask("/", cookie=server.cookie, **headers)[0] == 403
+    assert server.ask(f"/?token={server.token}", **headers)[0] == 403
+    assert upgrade(server, cookie=server.cookie, **headers) == 403
+
+
+def upgrade(server: Server, **headers: str) -> int:
+    """Return the status of a websocket's handshake."""
+    key = {
+        "sec_websocket_key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "sec_websocket_version": "13",
+    }
+    asked = {"upgrade": "websocket", "connection": "Upgrade", **key, **headers}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        path = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+        connection.putrequest("GET", path, skip_host="host" in headers)
+        for name, value in asked.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_the_socket_wants_cookie_and_origin(server: Server) -> None:
+    own = f"http://127.0.0.1:{server.port}"
+
+    assert upgrade(server, cookie=server.cookie, origin=own) == 101
+    assert upgrade(server, cookie=server.cookie) == 403
+    assert upgrade(server, origin=own) == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/files/x/1/spec.toml",
+        "/files/x/1/..%2f..%2f..%2fetc%2fpasswd",
+        "/files/..%2f..%2fetc/1/passwd",
+        "/files/../../etc/passwd",
+        "/files/x/one/spec.toml",
+        "/_nicegui/3.0/static/..%2f..%2f..%2f..%2fetc/passwd",
+    ],
+)
+def test_paths_lead_nowhere_else(server: Server, path: str) -> None:
+    status, text, _ = server.ask(path, cookie=server.cookie)
+
+    assert status in (404, 422)
+    assert "root:" not in text
+
+
+def test_what_is_too_large_is_refused_with_words(server: Server) -> None:
+    status, text, _ = server.ask(
+        "/_nicegui/client/x/upload/1",
+        method="POST",
+        cookie=server.cookie,
+        content_length=str(21 << 20),
+    )
+
+    assert status == 413
+    assert "20 MB" in text
+    assert "--max-upload" in text
+
+
+def test_without_nicegui_the_command_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "nicegui.py").write_text("raise ModuleNotFoundError('nicegui')\n")
+    done = subprocess.run(  # noqa: S603
+        [*COMMAND, "studio", "--no-browser"],
+        env=environment(PYTHONPATH=f"{tmp_path}:{':'.join(p for p in sys.path if p)}"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "core-mondrian[studio]" in done.stderr
+
+
+def test_a_table_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    done = subprocess.run(  # noqa: S603
+        [*COMMAND, "studio", "--no-browser", str(tmp_path / "none.csv")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "no such file" in done.stderr
+
+
+@dataclass
+class Seen:
+    """What a browser was asked to load, and what it complained about."""
+
+    urls: list[str]
+    complaints: list[str]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def context(browser: Any, server: Server) -> Iterator[Any]:
+    """A fresh browser profile; afterwards nothing may have left the machine."""
+    found = browser.new_context(viewport={"width": 1280, "height": 900})
+    found.set_default_timeout(30_000)
+    seen = Seen([], [])
+    complain = seen.complaints.append
+    found.on("request", lambda request: seen.urls.append(request.url))
+    found.on(
+        "console",
+        lambda line: (
+            seen.complaints.append(line.text) if line.type == "error" else None
+        ),
+    )
+    found.on("weberror", lambda error: complain(str(error.error)))
+    yield found
+    found.close()
+    own = (f"http://127.0.0.1:{server.port}/", "data:", "blob:")
+    assert [url for url in seen.urls if not url.startswith(own)] == []
+    assert [url for url in seen.urls if CANARY in url] == []
+    assert seen.complaints == []
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small table; a cell of each column that passes through is a canary."""
+    table = census(400).drop_columns(["zip_code", "capital_gain"])
+    notes = pa.array([f"{CANARY} {i}" for i in range(table.num_rows)])
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    write_table(table.append_column("remarks", notes), path)
+    return path
+
+
+def upload(page: Any, path: Path) -> None:
+    page.locator("input[type=file]").set_input_files(str(path))
+
+
+def set_role(page: Any, column: str, role: str) -> None:
+    page.get_by_label(f"role of {column}", exact=True).click()
+    option = page.get_by_role("option", name=role, exact=True)
+    option.click()
+    option.wait_for(state="hidden")
+
+
+def make_release(page: Any, number: int) -> None:
+    page.get_by_role("button", name="Make the release").click()
+    page.get_by_text(f"Run {number}: verified").wait_for()
+
+
+def save(page: Any, title: str, folder: Path) -> Path:
+    with page.expect_download() as found:
+        page.get_by_role("link", name=title, exact=True).click()
+    path = folder / found.value.suggested_filename
+    found.value.save_as(path)
+    return path
+
+
+@needs_browser
+def test_from_a_csv_file_to_a_release_and_the_command_line_makes_the_same(
+    server: Server, context: Any, people: Path, tmp_path: Path
+) -> None:
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, people)
+    page.get_by_text("people.csv: 400 rows, 12 columns").wait_for()
+    before = page.get_by_text("are unique in the table").inner_text()
+
+    set_role(page, "remarks", "remove it")
+    set_role(page, "occupation", "keep as it is")
+    page.get_by_text("these 7 columns").wait_for()
+    assert page.get_by_text("are unique in the table").inner_text() != before
+    make_release(page, 1)
+    page.get_by_label("k: rows that look alike, at least").fill("10")
+    make_release(page, 2)
+
+    lines = page.locator("table").first.locator("tbody tr").all_inner_texts()
+    assert [line.split()[:2] for line in lines] == [["2", "10"], ["1", "5"]]
+    titles = {"Release (CSV)": "csv", "Spec": "toml", "Manifest": "json"}
+    files = {kind: save(page, title, tmp_path) for title, kind in titles.items()}
+    spec = load_spec(files["toml"])
+    assert spec.min_rows == 10
+    verify(read_table(files["csv"], infer=False), spec)
+    again = tmp_path / "again.csv"
+    subprocess.run(  # noqa: S603
+        [*COMMAND, "anonymize", str(people), str(again), "--spec", str(files["toml"])],
+        check=True,
+        capture_output=True,
+    )
+    assert again.read_bytes() == files["csv"].read_bytes()
+    manifest = tmp_path / "again.csv.manifest.json"
+    assert manifest.read_bytes() == files["json"].read_bytes()
+    assert json.loads(manifest.read_text())["digests"]["release"][:12] in lines[0]
+
+
+@needs_browser
+def test_wrong_files_are_told_and_the_page_goes_on(
+    server: Server, context: Any, people: Path, tmp_path: Path
+) -> None:
+    page = context.new_page()
+    page.goto(server.address)
+    alert = page.get_by_role("alert")
+    for name, content, told in (
+        ("people.xlsx", CANARY.encode(), "unknown kind of file"),
+        ("people.parquet", CANARY.encode(), "people.parquet: not a Parquet file"),
+        ("people.csv", b"a,b\n1,2\n" + CANARY.encode() + b"\n", "people.csv"),
+        ("large.csv", b"a\n" + b"1\n" * (11 << 20), "larger than the studio takes"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+
+        upload(page, path)
+
+        alert.get_by_text(told).first.wait_for()
+        assert CANARY not in alert.inner_text()
+        assert str(server.folder) not in alert.inner_text()
+
+    upload(page, people)
+    page.get_by_text("people.csv: 400 rows").wait_for()
+    assert alert.count() == 0
+
+
+@needs_browser
+def test_a_run_can_be_cancelled_and_leaves_nothing(
+    server: Server, context: Any, tmp_path: Path
+) -> None:
+    large = tmp_path / "large.parquet"
+    write_table(census(250_000), large)
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, large)
+    page.get_by_text("250,000 rows, 13 columns").wait_for()
+
+    before = set(server.folder.rglob("*"))
+    page.get_by_role("button", name="Make the release").click()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("cancelled; nothing was kept").wait_for()
+
+    assert page.get_by_text("verified").count() == 0
+    assert set(server.folder.rglob("*")) <= before
+    assert page.get_by_role("button", name="Make the release").is_enabled()
+
+
+@needs_browser
+def test_two_tabs_do_not_disturb_each_other_and_reloading_keeps_the_work(
+    server: Server, context: Any, people: Path
+) -> None:
+    first, second = context.new_page(), context.new_page()
+    first.goto(server.address)
+    second.goto(server.address)
+    upload(first, people)
+    first.get_by_text("people.csv: 400 rows").wait_for()
+
+    assert second.get_by_text("What is each column?").is_hidden()
+    second.get_by_role("button", name="Try it with a made-up census").click()
+    second.get_by_text("census.csv: 20,000 rows").wait_for()
+    second.get_by_label("k: rows that look alike, at least").fill("33")
+    second.get_by_text("fewer than 33 rows").wait_for()
+    first.get_by_text("people.csv: 400 rows").wait_for()
+    assert first.get_by_label("k: rows that look alike, at least").input_value() == "5"
+
+    second.reload()
+    second.get_by_text("census.csv: 20,000 rows").wait_for()
+    field = second.get_by_label("k: rows that look alike, at least")
+    assert field.input_value() == "33"
+    assert first.url != second.url
+
+
+@needs_browser
+def test_groups_are_made_by_dragging_and_the_release_shows_them(
+    server: Server, context: Any, people: Path, tmp_path: Path
+) -> None:
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, people)
+    page.get_by_text("are unique in the table").wait_for()
+    page.get_by_text("Groups of values: how they become coarser").click()
+    choose(page, "groups of occupation", "my own: drag values into groups")
+    rooms = page.locator(".studio-drop")
+    page.get_by_text("Add a group").wait_for()
+    value = rooms.first.locator(".studio-value").first.inner_text()
+
+    moved = rooms.nth(1).get_by_role("button", name=value, exact=True)
+
+    drag(page, rooms.first.locator(".studio-value").first, rooms.nth(1), moved)
+
+    for _ in range(10):  # the server may still be showing the groups anew
+        page.get_by_label("name of group 2", exact=True).fill("office")
+        page.keyboard.press("Enter")
+        if seen_soon(page.get_by_label("name of office", exact=True)):
+            break
+    moved.click()  # and back to the first one with the keyboard's way
+    page.get_by_role("menuitem", name="move to group 1").click()
+    rooms.first.get_by_role("button", name=value, exact=True).wait_for()
+    make_release(page, 1)
+    spec = load_spec(save(page, "Spec", tmp_path))
+    tree = spec.hierarchies["occupation"].tree  # type: ignore[union-attr]
+    assert "office" in tree.labels
+    parent = tree.labels[tree.parents[tree.labels.index(value)]]
+    assert parent == "group 1"
+
+
+def choose(page: Any, label: str, text: str) -> None:
+    page.get_by_label(label, exact=True).click()
+    option = page.get_by_role("option", name=text)
+    option.click()
+    option.wait_for(state="hidden")
+
+
+def drag(page: Any, what: Any, where: Any, done: Any) -> None:
+    """Drag an element until ``done`` is seen: the page may not be ready at once."""
+    for _ in range(20):
+        what.hover()
+        page.mouse.down()
+        end = where.bounding_box()
+        page.mouse.move(end["x"] + 40, end["y"] + 30, steps=10)
+        page.mouse.move(end["x"] + 44, end["y"] + 25, steps=3)
+        page.mouse.up()
+        if not what.page.get_by_role("menu").count() and seen_soon(done):
+            return
+        page.keyboard.press("Escape")
+    raise AssertionError("nothing was dragged")
+
+
+def seen_soon(element: Any) -> bool:
+    from playwright.sync_api import TimeoutError as Late
+
+    try:
+        element.wait_for(timeout=1500)
+    except Late:
+        return False
+    return True
+
+
+@needs_browser
+def test_k_is_chosen_on_the_curve_and_groups_and_rows_are_shown(
+    server: Server, context: Any, people: Path
+) -> None:
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, people)
+    page.get_by_text("are unique in the table").wait_for()
+
+    page.get_by_role("button", name="What would each k cost?").click()
+    page.get_by_role("button", name="k = 20").click()
+    page.get_by_text("More choices").click()
+    choose(page, "groups", "sex")
+    make_release(page, 1)
+
+    assert "k = 20" in page.get_by_text("quasi_identifiers = ").first.text_content()
+    page.get_by_role("tab", name="Loss by group").click()
+    page.get_by_text("times all").wait_for()
+    page.get_by_role("tab", name="Before and after").click()
+    page.get_by_text("age (released)").wait_for()
+    assert page.get_by_text(f"{CANARY} 0").count() == 1  # for the local user's eyes
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_a_telephone_and_every_field_has_a_name(
+    server: Server, context: Any, people: Path, scheme: Any
+) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(server.address)
+    upload(page, people)
+    page.get_by_text("are unique in the table").wait_for()
+    make_release(page, 1)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    is_dark = page.evaluate("document.body.classList.contains('body--dark')")
+    assert is_dark == (scheme == "dark")
+    page.get_by_label("dark or light").click()
+    page.wait_for_function(
+        f"document.body.classList.contains('body--dark') === {str(not is_dark).lower()}"
+    )
+    unnamed = page.evaluate(NAMELESS)
+    assert unnamed == []
+
+
+NAMELESS = """() => [...document.querySelectorAll('input, button, [role=combobox]')]
+  .filter(one => one.type !== 'file' && one.offsetParent !== null)
+  .filter(one => !(one.getAttribute('aria-label') || one.innerText.trim()
+    || one.closest('label')?.innerText.trim() || one.closest('[aria-label]')))
+  .map(one => one.outerHTML.slice(0, 200))"""
+
+
+def test_a_table_can_be_named_and_a_terminated_studio_leaves_nothing(
+    people: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.txt"
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    with log.open("wb") as file:
+        process = subprocess.Popen(  # noqa: S603
+            [*COMMAND, "studio", str(people), "--no-browser"],
+            stderr=file,
+            env=environment(TMPDIR=str(spool)),
+        )
+    server = Server(printed_address(process, log), log, spool)
+    front = server.ask("/", cookie=server.cookie)[2]["location"]
+    server.ask(front, cookie=server.cookie)
+    assert len(list(spool.iterdir())) == 1
+
+    process.terminate()
+
+    assert process.wait(20) == 143
+    assert list(spool.iterdir()) == []
+    assert CANARY not in log.read_text()
