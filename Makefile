@@ -99,6 +99,7 @@ experiments: $(VENV)/stamp-dev
 
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings
+	@$(BIN)/python -m benchmarks.report_picture
 
 clean:
 	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis out

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.api import Progress, Stages, check_threads, take_in
+from core_mondrian.api import Stages, check_threads, take_in
 from core_mondrian.encode.encoder import Encoded, without_population
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import (
@@ -23,6 +23,7 @@ from core_mondrian.errors import (
 from core_mondrian.measure.utility import measure
 from core_mondrian.measure.verify import ModelResult
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.notebook import sweep_html
 from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.partition.scheduler import run_tasks, useful_threads
 from core_mondrian.partition.standard import (
@@ -33,6 +34,7 @@ from core_mondrian.partition.standard import (
     seen_by,
     tally,
 )
+from core_mondrian.progress import Progress, watched
 from core_mondrian.recode import recode_classes, release_digest
 from core_mondrian.spec import Spec
 
@@ -180,6 +182,14 @@ class Sweep:
             else infeasible[0].hint,
         )
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.points[0].parameters) if self.points else "nothing"
+        return f"Sweep({len(self.points)} points of {names}, {self.n_rows} rows)"
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook."""
+        return sweep_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class _Task:
@@ -190,20 +200,21 @@ class _Task:
     clock: Callable[[], float]
 
 
+@watched
 def sweep(
     data: object,
     spec: Spec,
     vary: Mapping[str, Sequence[float]],
     *,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Sweep:
     """Return what each combination of ``vary`` would cost, without releasing a row.
 
     ``vary`` maps parameters of the models, such as "k", to values; every model of
     ``spec`` that has the parameter gets the value. The table is read and counted once.
     A combination without a release does not stop the others. ``threads`` changes
-    nothing but speed.
+    nothing but speed; ``progress`` is as in `anonymize`.
 
     Raises:
         SpecError: no model has a parameter, or the table has not all columns.

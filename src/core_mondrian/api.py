@@ -43,6 +43,7 @@ from core_mondrian.measure.groups import count_groups
 from core_mondrian.measure.verify import verify
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.partition.engine import Grown, grow
+from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import check_key, pseudonymize
 from core_mondrian.recode import Recoded, recode
 from core_mondrian.release import Release
@@ -50,15 +51,15 @@ from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec
 
 FrameT = TypeVar("FrameT")
-Progress = Callable[[str, float], None]
-"""``progress(stage, done)``: how much of a stage is done, from 0 to 1."""
 
 
 class Stages:
     """Reports progress and keeps the CPU seconds of each stage."""
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress or (lambda _stage, _done: None)
+    def __init__(self, progress: Progress | bool | None) -> None:  # noqa: FBT001
+        self._progress: Progress = lambda _stage, _done: None
+        if callable(progress):
+            self._progress = progress
         self._since = time.process_time()
         self.seconds: dict[str, float] = {}
 
@@ -73,6 +74,7 @@ class Stages:
         self._progress(stage, 1.0)
 
 
+@watched
 def anonymize(
     data: FrameT,
     spec: Spec,
@@ -80,13 +82,14 @@ def anonymize(
     key: bytes | None = None,
     by: Sequence[str] = (),
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Release[FrameT]:
     """Return ``data`` generalized until every class satisfies ``spec.models``.
 
     ``threads`` and the dataframe library change speed and type, never a cell. ``key``
     is the secret of the spec's pseudonyms; nothing that is returned holds it. ``by``
-    names columns for `Release.by_group`.
+    names columns for `Release.by_group`. ``progress=True`` shows bars in a terminal
+    or a notebook; a function is called with each stage and how much of it is done.
 
     Raises:
         SpecError: the spec names columns the data does not have, or needs a key.

@@ -35,7 +35,7 @@ _MOST_LABELS: Final = 8
 _MOST_GROUPS: Final = 12
 _STEP: Final = 22  # between two groups
 _CROSS: Final = "\u00d7"
-_FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
+FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 _HEAD: Final = (
     '<meta name="viewport" content="width=device-width">'
     # Nothing may be loaded from anywhere, whatever the scripts below could do.
@@ -79,7 +79,7 @@ def styled(chart: Chart, title: str, notes: Sequence[str]) -> Chart:
     )
     return (
         chart.properties(title=heading, padding=12, background="white")
-        .configure(font=_FONT)
+        .configure(font=FONT)
         .configure_title(fontSize=16, subtitleFontSize=13, color=INK)
         .configure_axis(
             labelFontSize=13,
@@ -238,7 +238,7 @@ def _draw_crosses(base: Chart, groups: list[str]) -> Chart:
     import altair as alt
 
     bare = base.transform_filter("!datum.feasible")
-    mark = bare.mark_text(text=_CROSS, fontSize=20, font=_FONT)
+    mark = bare.mark_text(text=_CROSS, fontSize=20, font=FONT)
     return mark.encode(y=alt.datum(0), color=_colour(groups))
 
 
@@ -297,7 +297,7 @@ def _draw_labels(found: Chart, panel: _Panel) -> list[Chart]:
     import altair as alt
 
     text = alt.Text(f"{panel.field}:Q", format=panel.format)
-    look = {"dy": -15, "fontSize": 13, "font": _FONT}
+    look = {"dy": -15, "fontSize": 13, "font": FONT}
     halo = found.mark_text(**look, stroke="white", strokeWidth=4)
     white = alt.value("white")
     return [
@@ -358,7 +358,7 @@ def _draw_answer(answer: "Answer") -> Chart:
             "table:N", scale=alt.Scale(domain=domain, range=["circle", "cross"])
         ),
     )
-    off = base.mark_text(align="left", fontSize=12, font=_FONT, color=INK).encode(
+    off = base.mark_text(align="left", fontSize=12, font=FONT, color=INK).encode(
         x=alt.value(WIDTH + 12), text="off:N"
     )
     hidden = len(answer.rows) - len(rows)

@@ -67,14 +67,21 @@ class _Axis:
 
 
 def paint(
-    release: Release[Any], x: str, y: str, *, width: int = 640, title: str | None = None
+    release: Release[Any],
+    x: str,
+    y: str,
+    *,
+    width: int = 640,
+    title: str | None = None,
+    most: int | None = None,
 ) -> str:
     """Return the classes of a release as rectangles over two quasi-identifiers.
 
     A number reaches from the class's smallest to its largest value, a category over
     the values under its label or, for a set, from the first to the last of its values.
     Boxes that overlap, because of other columns or because the policy lets them, shine
-    through each other.
+    through each other. Of more than ``most`` classes, as many
+    are painted, evenly from the largest to the smallest.
 
     Raises:
         SpecError: a column is not a quasi-identifier, or the width is below 320.
@@ -88,18 +95,29 @@ def paint(
     lefts, rights = (_LEFT + at * (right - _LEFT) for at in (across.low, across.high))
     bottoms, tops = (base - at * (base - _TOP) for at in (up.low, up.high))
     boxes = np.stack([lefts, tops, rights - lefts, bottoms - tops], axis=1)
+    colours = _choose_colours(across, up, rows, k)
+    painted = _choose_classes(rows, most)
     words = [
-        f"{x}: {a}; {y}: {b}; {n} rows"
-        for a, b, n in zip(across.shown, up.shown, rows.tolist(), strict=True)
+        f"{x}: {across.shown[i]}; {y}: {up.shown[i]}; {rows[i]} rows"
+        for i in painted.tolist()
     ]
-    shapes = _rectangles(boxes, _choose_colours(across, up, rows, k), words)
-    title = f"{rows.size} classes over {x} and {y}" if title is None else title
+    shapes = _rectangles(boxes[painted], [colours[i] for i in painted.tolist()], words)
+    if title is None:
+        part = "" if painted.size == rows.size else f"{painted.size} of "
+        title = f"{part}{rows.size} classes over {x} and {y}"
     legend = {
         "red": f"{_RED_SHARE:.0%} of the loss, in the fewest classes",
         "blue": "single values",
         "yellow": f"{2 * k} rows or more",
     }
     return _frame((across, up), shapes, (right, base), title, legend)
+
+
+def _choose_classes(rows: Codes, most: int | None) -> Codes:
+    order = np.argsort(-rows, kind="stable")
+    if most is None or rows.size <= most:
+        return order
+    return order[np.linspace(0, rows.size - 1, most).astype(np.int64)]
 
 
 def _axis(release: Release[Any], name: str, apart: float) -> _Axis:
@@ -109,9 +127,7 @@ def _axis(release: Release[Any], name: str, apart: float) -> _Axis:
         raise SpecError(f"{name!r} is not a quasi-identifier of the release")
     recoded = release._recoded  # noqa: SLF001
     labels = recoded.labels[name]
-    leaf = np.zeros(recoded.classes.n_classes, dtype=np.int64)
-    leaf[recoded.class_of_leaf] = np.arange(recoded.class_of_leaf.size)
-    index = labels.index[leaf]
+    index = labels.index[recoded.leaf_of_class]
     texts = [*labels.texts.to_pylist(), "blank"]
     shown = [texts[at] for at in index.tolist()]
     slots = _slots(release, names.index(name), index, shown)
@@ -216,7 +232,7 @@ def _number_cells(numbers: Floats) -> tuple[Floats, Floats]:
     room = np.minimum(np.diff(numbers) / 2, _ROOM * (numbers[-1] - numbers[0]))
     room = np.concatenate([room[:1], room, room[-1:]])
     first, last = numbers - room[:-1], numbers + room[1:]
-    whole = last[-1] - first[0]
+    whole = last[-1] - first[0] or 1.0  # large integers may be one and the same float
     return (first - first[0]) / whole, (last - first[0]) / whole
 
 

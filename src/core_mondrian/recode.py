@@ -1,6 +1,7 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +36,13 @@ class Recoded:
     labels: dict[str, Labels]
     """What each class shows, column by column."""
     class_of_leaf: NDArray[np.int64]
+
+    @property
+    def leaf_of_class(self) -> NDArray[np.int64]:
+        """A leaf of each class; all of them show the same."""
+        leaf = np.zeros(self.classes.n_classes, dtype=np.int64)
+        leaf[self.class_of_leaf] = np.arange(self.class_of_leaf.size)
+        return leaf
 
 
 def recode(
@@ -222,8 +230,7 @@ def _class_numbers(recoded: Recoded, spec: Spec) -> NDArray[np.int64]:
 
 def _rank_cells(recoded: Recoded) -> NDArray[np.int64]:
     """Return the rank of what each class (axis 1) shows per column; -1: blank."""
-    leaf = np.zeros(recoded.classes.n_classes, dtype=np.int64)
-    leaf[recoded.class_of_leaf] = np.arange(recoded.class_of_leaf.size)
+    leaf = recoded.leaf_of_class
     ranks = np.empty((len(recoded.labels), leaf.size), dtype=np.int64)
     for row, item in zip(ranks, recoded.labels.values(), strict=True):
         order = item.order
@@ -235,12 +242,26 @@ def _rank_cells(recoded: Recoded) -> NDArray[np.int64]:
 
 def release_digest(recoded: Recoded) -> str:
     """Return a SHA-256 of the distinct released tuples with their rows, sorted."""
+    shown = {
+        name: item.texts.take(pa.array(item.order)).to_pylist()
+        for name, item in recoded.labels.items()
+    }
+    return digest_classes(shown, _rank_cells(recoded), recoded.classes.rows)
+
+
+def digest_classes(
+    shown: Mapping[str, Sequence[str]],
+    ranks: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> str:
+    """Return the digest of classes, given what they show and how many rows they have.
+
+    ``shown`` has all texts of each column, from the smallest on; ``ranks`` says which
+    of them each class (axis 1) shows per column (-1: blank).
+    """
     digest = hashlib.sha256()
-    for name, item in recoded.labels.items():
-        texts = item.texts.take(pa.array(item.order)).to_pylist()
+    for name, texts in shown.items():
         digest.update("\0".join([name, *texts]).encode() + b"\1")
-    ranks = _rank_cells(recoded)
-    order = np.lexsort(ranks[::-1])
-    table = np.vstack([ranks, recoded.classes.rows])[:, order]
+    table = np.vstack([ranks, rows])[:, np.lexsort(ranks[::-1])]
     digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
     return digest.hexdigest()

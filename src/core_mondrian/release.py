@@ -1,11 +1,11 @@
 """Release: what is given back, and the evidence that goes with it."""
 
-import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from core_mondrian import __version__
 from core_mondrian.encode.encoder import Encoded, input_digest
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import SpecError
+from core_mondrian.files.place import check_place, write_files
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.groups import GroupCounts, GroupMeasures, measure_groups
@@ -23,6 +24,7 @@ from core_mondrian.measure.quality import Shortfall, check, score
 from core_mondrian.measure.savings import Saving, find_savings
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
+from core_mondrian.notebook import release_html
 from core_mondrian.partition.equity import Balance
 from core_mondrian.partition.funnel import Funnel
 from core_mondrian.recode import Recoded, release_digest
@@ -72,6 +74,12 @@ class Release(Generic[FrameT]):
     def n_tuples(self) -> int:
         """Distinct tuples of quasi-identifiers and sensitive values that came in."""
         return self._encoded.table.n_tuples
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Rows of each class."""
+        rows = self._recoded.classes.rows
+        return rows[rows > 0]
 
     @cached_property
     def digest(self) -> str:
@@ -173,19 +181,42 @@ class Release(Generic[FrameT]):
             },
         }
 
+    def report_html(
+        self, *, timings: bool = False, painting: tuple[str, str] | None = None
+    ) -> str:
+        """Return the report as one page of HTML; the same bytes for the same release.
+
+        ``timings`` adds the seconds of each stage, which differ from run to run;
+        ``painting`` names the two quasi-identifiers that are painted.
+        """
+        from core_mondrian.report.page import write_page
+
+        return write_page(self, timings=timings, painting=painting)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        timings: bool = False,
+        painting: tuple[str, str] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the report to an HTML file; see `report_html`.
+
+        Raises:
+            SpecError: the file exists, and is not to be overwritten.
+            OutputError: it cannot be written.
+        """
+        check_place(Path(path), overwrite=overwrite)
+        page = self.report_html(timings=timings, painting=painting)
+        write_files({Path(path): page.encode()}, overwrite=overwrite)
+
     def __repr__(self) -> str:
         return (
             f"Release({self.n_rows - self.n_suppressed} of {self.n_rows} rows in "
             f"{self.verification.n_classes} classes, digest {self.digest[:12]})"
         )
 
-
-def finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
-    """Replace what JSON has no number for."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook."""
+        return release_html(self)

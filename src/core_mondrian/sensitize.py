@@ -24,6 +24,7 @@ from core_mondrian.frames import (
     take_cells,
 )
 from core_mondrian.measure.changed import Comparison, compare
+from core_mondrian.notebook import sensitized_html
 from core_mondrian.perturb import (
     Cells,
     Changes,
@@ -133,6 +134,10 @@ class Sensitized(Generic[FrameT]):
             "reached": {"p": self.p, "k": self.k},
             "drift": self.drift,
         }
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook."""
+        return sensitized_html(self)
 
 
 def p_sensitize(  # noqa: PLR0913  # each says something else about the request

@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = (
     *("numba", "pandas", "polars", "pyarrow", "narwhals", "rich", "typer"),
-    *("altair", "vl_convert", "sklearn"),
+    *("altair", "vl_convert", "sklearn", "jinja2"),
 )
 CPU = "import time; {}; print(time.process_time())"
 

@@ -31,6 +31,8 @@ BEST = {
     "max": BestPolicy("max"),
     "fast disjoint": BestPolicy(disjoint=True),
     "strong disjoint": BestPolicy("strong", disjoint=True),
+    "fast, equity by race": BestPolicy(equity="race"),
+    "strong, equity by marital status": BestPolicy("strong", equity="marital_status"),
 }
 MISSING = ("pattern", "value")
 ADULT_COLUMNS = (

@@ -145,7 +145,8 @@ def test_effort_and_disjoint_join_what_the_spec_says_of_best(
 
     manifest = json.loads(Path("out.parquet.manifest.json").read_text())
     asked = {"effort": "fast", "disjoint": True, "beta": 4, "price": 1.0}
-    assert manifest["spec"]["policy"] == {"name": "best", **asked}
+    nothing = {"equity": None, "equity_bound": None}
+    assert manifest["spec"]["policy"] == {"name": "best", **asked, **nothing}
     assert manifest["search"] == {"beta": 4.0}
     assert "policy      best, effort fast, disjoint (beta 4)\n" in done.err
 

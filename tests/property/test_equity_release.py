@@ -117,7 +117,7 @@ def test_losses_by_group_are_those_of_the_rows(data: st.DataObject) -> None:
 @pytest.mark.parametrize("where", ["quasi-identifier", "sensitive", "carried"])
 @pytest.mark.parametrize("budget", [0, 20])
 def test_the_worst_group_loses_less_and_all_is_told(where: str, budget: int) -> None:
-    table = people(200 if IS_PLAIN else 600, 3)
+    table = people(80 if IS_PLAIN else 600, 3)
     models: Any = [KAnonymity(4)]
     models += [DistinctLDiversity(2, "race")] if where == "sensitive" else []
     names = ("age", "town", "race") if where == "quasi-identifier" else ("age", "town")
@@ -158,7 +158,7 @@ def test_equity_helps_a_group_that_lives_apart() -> None:
 
 
 def test_the_same_release_however_it_is_made() -> None:
-    table = people(80 if IS_PLAIN else 400, 8)
+    table = people(30 if IS_PLAIN else 400, 8)
     spec = Spec(
         ("age", "town"),
         (KAnonymity(4),),

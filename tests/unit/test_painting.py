@@ -219,3 +219,18 @@ def test_a_column_that_is_not_released_by_class_is_refused() -> None:
         paint(release, "age", "income")
     with pytest.raises(SpecError, match="at least 320"):
         paint(release, *COLUMNS, width=100)
+
+
+def test_of_many_classes_some_are_painted_from_large_to_small() -> None:
+    release = release_of(census(2_000), COLUMNS, models=(KAnonymity(5),))
+    rows = sorted(release._recoded.classes.rows.tolist())
+    assert len(rows) > 20
+
+    picture = paint(release, *COLUMNS, most=10)
+
+    found = [rect.find(f"{SVG}title") for rect in boxes(picture)]
+    sizes = [int(str(t.text).split()[-2]) for t in found if t is not None]
+    assert len(sizes) == 10
+    assert {rows[0], rows[-1]} <= set(sizes)
+    assert f"10 of {len(rows)} classes over" in picture
+    assert paint(release, *COLUMNS, most=len(rows)) == paint(release, *COLUMNS)

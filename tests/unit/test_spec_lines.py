@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core_mondrian import SpecError, load_spec
-from core_mondrian.cli.anonymize import build_spec
+from core_mondrian.cli.options import build_spec
 
 START = 'quasi_identifiers = ["a", "b"]\nk = 3\n'
 

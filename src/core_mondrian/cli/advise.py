@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from core_mondrian.cli.anonymize import (
-    anonymize_file,
-    show_progress,
-    spec_of,
-    tell_compiling,
-)
+from core_mondrian.cli.anonymize import anonymize_file
+from core_mondrian.cli.bars import bar
+from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.summary import tell_compiling
 from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,7 +36,6 @@ _PRACTICE: Final = (
     "practice    5 is common inside an organisation; for what is published CMS shows\n"
     "            no cell from 1 to 10, and EMA suggests a risk of at most 9 %"
 )
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
 def with_options_of(
@@ -242,7 +240,10 @@ def _figures_table(found: "Sweep", *, is_plain: bool) -> "Table":
             table.add_row(*texts, "-", "none")
             continue
         loss = point.figures.loss or 0.0
-        texts += [_percent(point.figures.loss), _bar(loss, most, is_plain=is_plain)]
+        texts += [
+            _percent(point.figures.loss),
+            bar(loss, most, _BAR, is_plain=is_plain),
+        ]
         texts += [read(point.figures) for read in columns.values()]
         table.add_row(*texts, "< knee" if point in knees else "")
     return table
@@ -272,11 +273,3 @@ def _columns(found: "Sweep") -> dict[str, Callable[["Figures"], str]]:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
-
-
-def _bar(value: float, most: float, *, is_plain: bool) -> str:
-    """Return a bar that is as long as ``value`` is next to ``most``."""
-    eighths = round(8 * _BAR * value / most) if most else 0
-    if is_plain:
-        return "#" * round(eighths / 8)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from core_mondrian.cli.advise import OF_RELEASES, check_files, with_options_of
-from core_mondrian.cli.anonymize import (
-    anonymize_file,
-    manifest_of,
-    printable,
-    show_progress,
-    spec_of,
-    tell_compiling,
-)
+from core_mondrian.cli.anonymize import anonymize_file, manifest_of
+from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.summary import printable, tell_compiling
 from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from rich.table import Table

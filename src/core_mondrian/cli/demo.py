@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import Progress, policy_text, tell_compiling
+from core_mondrian.cli.bars import bar
+from core_mondrian.cli.summary import policy_text, tell_compiling
+from core_mondrian.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from core_mondrian.branches import SizeBin
     from core_mondrian.release import Release
 
 _WIDTH: Final = 100
@@ -170,9 +173,11 @@ def _story(demo: _Demo, width: int) -> list["RenderableType"]:
     """Return what there is to see, without anything that differs from run to run."""
     from rich.table import Table
 
-    counts = _class_counts(demo)
-    height = max(len(demo.columns), len(counts)) + 4 if width >= _WIDTH else None
-    loss, sizes = _loss(demo, height), _sizes(demo, counts, height)
+    from core_mondrian.branches import size_bins
+
+    bins = size_bins(demo.release.class_sizes)
+    height = max(len(demo.columns), len(bins)) + 4 if width >= _WIDTH else None
+    loss, sizes = _loss(demo, height), _sizes(bins, height)
     if height is None:
         return [_people(demo), _risk(demo), loss, sizes, _funnel(demo), _proof(demo)]
     pair = Table.grid(expand=True)
@@ -217,9 +222,7 @@ def _bar(share: float, style: str, width: int) -> "RenderableType":
     """Return a bar that is visible as soon as there is anything."""
     from rich.text import Text
 
-    eighths = max(round(8 * width * share), int(share > 0))
-    whole, rest = divmod(eighths, 8)
-    return Text("█" * whole + " ▏▎▍▌▋▊▉"[rest].strip(), style=style, no_wrap=True)
+    return Text(bar(share, 1.0, width), style=style, no_wrap=True)
 
 
 def _introduction(rows: int, k: int) -> "RenderableType":
@@ -312,32 +315,21 @@ def _loss(demo: _Demo, height: int | None) -> "RenderableType":
     table = _table("column", "", title, right=("",))
     for name, lost in losses.items():
         style = "green" if lost < 0.05 else "yellow" if lost < 0.2 else "red"
-        bar = _bar(lost / most, style, 22)
-        table.add_row(name.replace("_", " "), f"{lost:.1%}", bar)
+        length = _bar(lost / most, style, 22)
+        table.add_row(name.replace("_", " "), f"{lost:.1%}", length)
     table.caption = "width of ranges; rows that show *"
     return _panel(table, "what was lost (NCP)", height)
 
 
-def _class_counts(demo: _Demo) -> list[int]:
-    """Return how many classes have k to 2k - 1 rows, 2k to 4k - 1, and so on."""
-    import numpy as np
-
-    kept = demo.after[demo.after > 0]
-    steps = np.frexp(kept // demo.k)[1] - 1  # whole numbers: no rounding at a limit
-    # A class of n rows is met n times when going through the rows.
-    counts = np.bincount(steps, weights=1.0 / kept).round().astype(np.int64)
-    found: list[int] = counts.tolist()
-    return found
-
-
-def _sizes(demo: _Demo, counts: list[int], height: int | None) -> "RenderableType":
+def _sizes(bins: "tuple[SizeBin, ...]", height: int | None) -> "RenderableType":
     table = _table("rows", "classes", "", right=("rows", "classes"))
-    for step, count in enumerate(counts):
-        low = demo.k << step
-        bar = _bar(count / max(counts), "cyan", 14)
-        table.add_row(f"{low}-{2 * low - 1}", f"{count:,}", bar)
-    n_released = int((demo.after > 0).sum())
-    table.caption = f"{n_released / sum(counts):.1f} rows on average"
+    most = max(one.n_classes for one in bins)
+    for one in bins:
+        length = _bar(one.n_classes / most, "cyan", 14)
+        table.add_row(f"{one.low}-{one.high}", f"{one.n_classes:,}", length)
+    n_rows = sum(one.n_rows for one in bins)
+    average = n_rows / sum(one.n_classes for one in bins)
+    table.caption = f"{average:.1f} rows on average"
     return _panel(table, "how large the classes are", height)
 
 

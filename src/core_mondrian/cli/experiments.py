@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from core_mondrian.cli.anonymize import Progress, show_progress, tell_compiling
+from core_mondrian.cli.summary import tell_compiling
 from core_mondrian.errors import OutputError, SpecError
+from core_mondrian.progress import Progress, show_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.anonymize import NullValues, printable
+from core_mondrian.cli.options import NullValues
+from core_mondrian.cli.summary import printable
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from core_mondrian.cli.anonymize import NullValues
+from core_mondrian.cli.options import NullValues
 from core_mondrian.errors import SpecError
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core_mondrian.cli.anonymize import AsJson, NullValues, printable
+from core_mondrian.cli.options import AsJson, NullValues
+from core_mondrian.cli.summary import printable
 
 if TYPE_CHECKING:
     from rich.table import Table

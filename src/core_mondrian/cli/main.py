@@ -20,11 +20,13 @@ from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.compare import compare_file
 from core_mondrian.cli.demo import show_demo
 from core_mondrian.cli.experiments import run_experiments
+from core_mondrian.cli.explain import explain_file
 from core_mondrian.cli.hierarchy import hierarchy_file
 from core_mondrian.cli.init import init_file, show_schema
 from core_mondrian.cli.inspect import inspect_file
 from core_mondrian.cli.p_sensitize import p_sensitize_file
 from core_mondrian.cli.studio import open_studio
+from core_mondrian.cli.summary import spelled
 from core_mondrian.cli.verify import verify_file
 from core_mondrian.errors import MondrianError, place_of
 
@@ -108,9 +110,9 @@ def _is_cancelled(error: BaseException) -> bool:
 
 
 def _say(exit_code: int, message: str, hint: str | None = None) -> int:
-    typer.echo(message, err=True)
-    if hint:
-        typer.echo(f"hint: {hint}", err=True)
+    told = message if hint is None else f"{message}\nhint: {hint}"
+    for line in told.split("\n"):  # names in it may be anything
+        typer.echo(spelled(line), err=True)
     return exit_code
 
 
@@ -143,6 +145,7 @@ def main(
 
 app.command("anonymize")(_guarded(anonymize_file))
 app.command("verify")(_guarded(verify_file))
+app.command("explain")(_guarded(explain_file))
 app.command("p-sensitize")(_guarded(p_sensitize_file))
 app.command("advise")(_guarded(advise_file))
 app.command("compare")(_guarded(compare_file))

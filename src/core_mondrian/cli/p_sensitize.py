@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.anonymize import (
+from core_mondrian.cli.anonymize import manifest_of
+from core_mondrian.cli.options import (
     AsJson,
     NullValues,
     QuasiIdentifiers,
     SpecFile,
     build_spec,
-    manifest_of,
 )
 from core_mondrian.errors import SpecError
 

@@ -113,7 +113,7 @@ def verify(
 def _recount(
     data: IntoDataFrame, spec: Spec, budget: int | None, threads: int | None
 ) -> Verification:
-    frame, shown = _frame(data, spec)
+    frame, shown = open_release(data, spec)
     if spec.unit is not None and spec.unit not in frame.columns:
         raise SpecError(
             f"without {spec.unit!r} the persons of a class cannot be counted",
@@ -195,7 +195,7 @@ def _looked_at(
         yield unread
 
 
-def _frame(
+def open_release(
     data: IntoDataFrame, spec: Spec
 ) -> tuple[nw.DataFrame[Any], dict[str, tuple[str, ...]]]:
     """Return the table, and the columns in which each quasi-identifier is shown."""

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from core_mondrian.api import Progress, anonymize
+from core_mondrian.api import anonymize
 from core_mondrian.errors import SpecError
 from core_mondrian.frames import filter_rows, open_frame, row_keys
+from core_mondrian.progress import Progress
 from core_mondrian.spec import Spec
 from core_mondrian.statistics.answers import Answer
 from core_mondrian.statistics.cells import Tables, open_tables

@@ -1,6 +1,5 @@
 """What the page has done for it: read a table, count risks, make a release."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,8 @@ from core_mondrian.guess import Guess, guess_roles
 from core_mondrian.inspect import Inspection, inspect_table
 from core_mondrian.measure.counting import Coded, class_sizes, code_column, combine
 from core_mondrian.measure.groups import GroupMeasures
-from core_mondrian.release import Release, finite
+from core_mondrian.release import Release
+from core_mondrian.report.plain import manifest_text
 from core_mondrian.spec import Spec
 from core_mondrian.studio.draft import Draft
 from core_mondrian.studio.jobs import Progress
@@ -134,12 +134,9 @@ class Run:
         if name == "spec.toml":
             return self.toml.encode()
         if name == "manifest.json":
-            text = json.dumps(
-                finite(self.release.manifest()), ensure_ascii=False, indent=2
-            )
-            return f"{text}\n".encode()
+            return manifest_text(self.release.manifest()).encode()
         if name == "report.html":
-            return self.release.report_html().encode()  # type: ignore[attr-defined]
+            return self.release.report_html().encode()
         return table_writer(self.release.data, path, source=self.source)
 
 

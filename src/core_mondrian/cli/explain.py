@@ -1,0 +1,298 @@
+"""core-mondrian explain: what a release is, for a person at a terminal."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from core_mondrian.cli.advise import with_options_of
+from core_mondrian.cli.anonymize import manifest_of
+from core_mondrian.cli.bars import bar
+from core_mondrian.cli.options import AsJson
+from core_mondrian.cli.summary import spelled
+from core_mondrian.cli.verify import read_release, released_spec, verify_file
+from core_mondrian.errors import SpecError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from core_mondrian.branches import Branch, SizeBin
+    from core_mondrian.explain import Explanation, ModelFinding
+    from core_mondrian.manifests import Counts, Manifest
+
+_BAR: Final = 12
+_GUIDE: Final = 4
+"""What a level of the tree is indented by."""
+_NARROWEST: Final = 8
+"""A cell of the release is not cut to less than that."""
+_STYLES: Final = {True: "green", False: "bold red", None: "yellow"}
+
+
+@with_options_of(verify_file, but=("as_json",))
+def explain_file(
+    release: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+    *,
+    manifest_file: Annotated[
+        Path | None,
+        typer.Option("--manifest", metavar="FILE", help="Default: beside RELEASE."),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=0, help="Levels of the tree.")
+    ] = 3,
+    width: Annotated[
+        int, typer.Option("--width", min=1, help="Branches that are listed at each.")
+    ] = 3,
+    columns: Annotated[
+        bool, typer.Option("--columns", help="Show the funnel of every column.")
+    ] = False,
+    as_json: AsJson = False,
+    **options: Any,  # noqa: ANN401  # those of verify
+) -> None:
+    """Show what RELEASE is: recounted, compared with its manifest, and as a tree.
+
+    Without a manifest, say what to recount as for `verify`. The original is not
+    needed. The tree shows released cells, and only of a table that passes. If a class
+    fails, or table and manifest do not belong together, the exit code is 5.
+    """
+    from core_mondrian.explain import explain
+
+    manifest = _find_manifest(release, manifest_file)
+    is_given = any(value not in (None, []) for value in options.values())
+    spec = released_spec(options) if is_given else None
+    asked = manifest.spec if spec is None and manifest is not None else spec
+    if asked is None:
+        raise SpecError(
+            "there is no manifest beside the release",
+            hint="name it by --manifest, or say what to recount: --qid and --k, --spec",
+        )
+    # Whatever was missing in the original is an empty cell in its release.
+    data = read_release(release, asked, ("", *asked.null_values))
+    found = explain(data, spec, manifest, depth=depth, width=width)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+    else:
+        _show(found, release, by_column=columns)
+    found.check()
+
+
+def _find_manifest(release: Path, file: Path | None) -> "Manifest | None":
+    from core_mondrian.manifests import read_manifest
+
+    beside = manifest_of(release) if file is None else file
+    return read_manifest(beside) if file is not None or beside.exists() else None
+
+
+def _show(found: "Explanation", release: Path, *, by_column: bool) -> None:
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    is_plain = console.options.ascii_only
+    console.print(_summary(found, release, is_plain=is_plain))
+    if found.sizes:
+        console.print()
+        console.print(_size_table(found.sizes, is_plain=is_plain))
+    if found.manifest is not None and found.manifest.funnel is not None:
+        console.print()
+        parts = found.manifest.funnel["columns" if by_column else "kinds"]
+        console.print(_funnel(parts, is_plain=is_plain))
+    if found.tree is not None and found.n_classes:
+        console.print()
+        console.print("how the released rows divide")
+        console.print(_tree(found.tree, console))
+
+
+def _summary(found: "Explanation", release: Path, *, is_plain: bool) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, min_width=10)
+    table.add_column(overflow="fold")
+    for label, text, style in _lines(found, release):
+        table.add_row(label, Text(spelled(text, is_plain=is_plain), style=style))
+    return table
+
+
+def _lines(found: "Explanation", release: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the lines of the summary: what it is about, text, style."""
+    manifest = found.manifest
+    yield "release", str(release), ""
+    if manifest is not None and manifest.notice is not None:
+        yield "notice", manifest.notice, "bold"
+    yield "asked", _asked_text(found), ""
+    for model in found.models:
+        yield "recounted", _model_text(model), _STYLES[model.passed]
+    yield "rows", _rows_text(found), ""
+    if manifest is not None and manifest.n_blanked:
+        yield "blanked", f"{manifest.n_blanked:,} cells", ""
+    yield "classes", _classes_text(found), ""
+    yield from _digest_lines(found)
+    for problem in found.problems:
+        yield "PROBLEM", problem, "bold red"
+    for note in found.notes:
+        yield "note", note, ""
+    if found.tree is None:
+        yield "note", "the recount does not pass, so no cell is shown: no tree", ""
+
+
+def _asked_text(found: "Explanation") -> str:
+    names = ", ".join(model.name for model in found.models) or "no model"
+    columns = ", ".join(found.spec.quasi_identifiers)
+    policy = None if found.manifest is None else found.manifest.policy
+    return f"{names}, by {columns}" + (f"; policy {policy}" if policy else "")
+
+
+def _model_text(model: "ModelFinding") -> str:
+    if model.passed is None:
+        told = "nothing" if model.told is None else f"{model.told:.9g}"
+        return f"{model.name}: not recounted (the manifest says it reached {told})"
+    if not model.passed:
+        return f"{model.name}: FAILS"
+    reached = "vacuously" if model.reached is None else f"{model.reached:.9g}"
+    return f"{model.name}: passes (reaches {reached})"
+
+
+def _rows_text(found: "Explanation") -> str:
+    rows = None if found.manifest is None else found.manifest.rows
+    blank = f", {found.n_blank:,} of them blank" if found.n_blank else ""
+    here = f"{found.n_rows:,} in the table{blank}"
+    if rows is None:
+        return here
+    text = (
+        f"{rows.n_in:,} in, {rows.n_released:,} released, {rows.n_suppressed:,} "
+        f"suppressed (budget {rows.budget:,})"
+    )
+    return text if rows.n_released == found.n_rows and not blank else f"{text}; {here}"
+
+
+def _classes_text(found: "Explanation") -> str:
+    if not found.n_classes:
+        return "none"
+    average = (found.n_rows - found.n_blank) / found.n_classes
+    return (
+        f"{found.n_classes:,} of {found.smallest_class:,} to "
+        f"{found.largest_class:,} rows, {average:.1f} on average"
+    )
+
+
+def _digest_lines(found: "Explanation") -> Iterator[tuple[str, str, str]]:
+    texts = {
+        "matches": "matches the manifest (it covers the quasi-identifiers only)",
+        "differs": "does NOT match the manifest",
+        "unknown": "nothing to compare with",
+    }
+    passed = {"matches": True, "differs": False}.get(found.digest_match)
+    style = "" if passed is None else _STYLES[passed]
+    yield "digest", texts[found.digest_match], style
+    yield "", found.digest, ""
+    if passed is False and found.manifest is not None:
+        yield "", f"the manifest's: {found.manifest.digest}", ""
+
+
+def _size_table(sizes: "tuple[SizeBin, ...]", *, is_plain: bool) -> "Table":
+    table = _table("rows a class", "classes", "")
+    most = max(one.n_classes for one in sizes)
+    for one in sizes:
+        length = bar(one.n_classes, most, _BAR, is_plain=is_plain)
+        table.add_row(f"{one.low:,}-{one.high:,}", f"{one.n_classes:,}", length)
+    return table
+
+
+def _funnel(parts: "Counts", *, is_plain: bool) -> "Table":
+    """Return the funnel, a line per stage and a bar next to it."""
+    from core_mondrian.partition.funnel import STAGES
+
+    names = {"number": "numbers", "category": "categories"}
+    table = _table("the cut funnel", "", "cuts", " ")
+    table.columns[0].justify = "left"
+    table.columns[0].overflow = "fold"
+    table.columns[3].justify = "left"
+    most = max((n for one in parts.values() for n in one.values()), default=0)
+    for name in sorted(parts, key=lambda name: name == "category"):
+        shown = spelled(names.get(name, name), is_plain=is_plain)
+        for stage in STAGES:
+            n = parts[name][stage]
+            if n or stage != "abandoned":
+                length = bar(n, most, _BAR, is_plain=is_plain)
+                table.add_row(shown, stage, f"{n:,}", length)
+                shown = ""
+    return table
+
+
+def _table(*titles: str) -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in titles:
+        table.add_column(title, justify="right" if title else "left")
+    return table
+
+
+def _tree(root: "Branch", console: "Console") -> "Tree":
+    from rich.tree import Tree
+
+    tree = Tree(_root_text(root, console), guide_style="dim")
+    _hang(tree, root, console, 1)
+    return tree
+
+
+def _hang(tree: "Tree", branch: "Branch", console: "Console", level: int) -> None:
+    """Hang what ``branch`` divides into under its node."""
+    room = console.width - _GUIDE * level
+    is_plain = console.options.ascii_only
+    for one in branch.branches:
+        node = tree.add(_branch_text(one, room, is_plain=is_plain))
+        _hang(node, one, console, level + 1)
+    if branch.n_others:
+        more = "..." if is_plain else "…"
+        rest = f"{branch.n_others:,} more, {_rows(branch.other_rows)}"
+        tree.add(_cut("", f"{more} {rest}", room, is_plain=is_plain))
+
+
+def _root_text(root: "Branch", console: "Console") -> "Text":
+    tail = _counts(root.n_rows, root.n_classes) + _by(
+        root, is_plain=console.options.ascii_only
+    )
+    return _cut("", tail, console.width)
+
+
+def _branch_text(branch: "Branch", room: int, *, is_plain: bool) -> "Text":
+    shows = "(blank)" if branch.shows is None else branch.shows
+    tail = (
+        f"  {_counts(branch.n_rows, branch.n_classes)}{_by(branch, is_plain=is_plain)}"
+    )
+    return _cut(spelled(shows, is_plain=is_plain), tail, room, is_plain=is_plain)
+
+
+def _by(branch: "Branch", *, is_plain: bool) -> str:
+    if branch.column is None:
+        return ""
+    return f", by {spelled(branch.column, is_plain=is_plain)}"
+
+
+def _counts(n_rows: int, n_classes: int) -> str:
+    return f"{_rows(n_rows)}, {n_classes:,} class{'' if n_classes == 1 else 'es'}"
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+def _cut(head: str, tail: str, room: int, *, is_plain: bool = False) -> "Text":
+    """Return one line; what is too long is cut from ``head``, then at the end."""
+    from rich.cells import cell_len, set_cell_size
+    from rich.text import Text
+
+    mark = "..." if is_plain else "…"
+    left = max(room - cell_len(tail), _NARROWEST)
+    if cell_len(head) > left:
+        head = set_cell_size(head, left - len(mark)) + mark
+    line = f"{head}{tail}"
+    if cell_len(line) > room:
+        line = set_cell_size(line, max(room - len(mark), 1)) + mark
+    return Text(line, no_wrap=True)

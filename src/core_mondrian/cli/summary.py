@@ -1,0 +1,146 @@
+"""What is said while a release is made, and of the finished one; no cell of it."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from core_mondrian.measure.groups import GroupMeasures
+    from core_mondrian.measure.utility import Measures
+    from core_mondrian.measure.verify import Verification
+    from core_mondrian.partition.equity import Balance
+    from core_mondrian.release import Release
+    from core_mondrian.spec import Spec
+
+
+def tell_compiling(spec: "Spec | None" = None) -> None:
+    """Say on stderr why the first run on a machine takes longer."""
+    from core_mondrian.kernels.exact import find_exact_cuts
+    from core_mondrian.kernels.grow import grow_below
+    from core_mondrian.kernels.jit import is_ready
+    from core_mondrian.kernels.regroup import regroup_classes
+    from core_mondrian.partition.best import does_regroup
+
+    if not (is_ready(find_exact_cuts) and is_ready(grow_below)):
+        typer.echo("compiling the engine, once: about a minute", err=True)
+    elif spec is not None and does_regroup(spec) and not is_ready(regroup_classes):
+        typer.echo("compiling more of the engine, once: some 20 seconds", err=True)
+
+
+def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
+    """Say on stderr what was released."""
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    suppressed, budget = release.n_suppressed, release.budget
+    released = release.n_rows - suppressed
+    console.print(
+        f"rows        {release.n_rows} in, {released} released, "
+        f"{suppressed} suppressed (budget {budget})"
+    )
+    if release.n_blanked:
+        console.print(f"blanked     {release.n_blanked} cells")
+    console.print(f"policy      {policy_text(release)}")
+    tell_verification(release.verification)
+    if measures is not None:
+        console.print(_loss_table(measures))
+    if release.balance is not None:
+        console.print(f"equity      {_balance_text(release.balance)}", soft_wrap=True)
+    console.print(f"digest      {release.digest}", soft_wrap=True)
+    for concern in release.warnings:
+        if not concern.accepted:
+            console.print(f"warning     {spelled(concern.text)}", soft_wrap=True)
+
+
+def policy_text(release: "Release[Any]") -> str:
+    """Return how the cuts were chosen."""
+    from core_mondrian.policies import BestPolicy, OriginalPolicy
+
+    policy = release.spec.policy
+    if isinstance(policy, BestPolicy):
+        disjoint = ", disjoint" if policy.disjoint else ""
+        return f"best, effort {policy.effort}{disjoint} (beta {release.beta:g})"
+    if isinstance(policy, OriginalPolicy):
+        return f"original, variant {policy.variant}"
+    return policy.name
+
+
+def tell_verification(found: "Verification") -> None:
+    """Say on stderr what the recount found."""
+    typer.echo(
+        f"classes     {found.n_classes}, the smallest has {found.smallest_class} rows",
+        err=True,
+    )
+    for model in found.models:
+        reached = (
+            f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"
+        )
+        typer.echo(f"verified    {model.name} (reached {reached})", err=True)
+
+
+def groups_of(
+    release: "Release[Any]", by: list[str]
+) -> "dict[str, tuple[GroupMeasures, ...]]":
+    """Return what each group lost, for the columns asked for and that of equity."""
+    equity = release.spec.equity
+    names = dict.fromkeys((*by, *([] if equity is None else [equity])))
+    return {name: release.by_group(name) for name in names}
+
+
+def _balance_text(balance: "Balance") -> str:
+    """Return what equity did, and what it cost."""
+    text = (
+        f"the worst group loses {balance.worst:.4f} (was {balance.worst_before:.4f}), "
+        f"all rows {balance.loss:.4f} (was {balance.loss_before:.4f})"
+    )
+    if balance.is_reached:
+        return text
+    asked = (balance.bound or 0.0) * balance.loss_before
+    return f"{text}; the bound of {asked:.4f} was NOT reached"
+
+
+def tell_groups(name: str, groups: "tuple[GroupMeasures, ...]") -> None:
+    """Show on stderr what each group lost."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="lost by group", box=None)
+    table.add_column(printable(name))
+    for title in ("rows", "suppressed", "NCP", "times all"):
+        table.add_column(title, justify="right")
+    for one in groups:
+        table.add_row(
+            *(printable(one.group), str(one.n_rows), f"{one.share_suppressed:.2%}"),
+            f"{one.loss:.4f}",
+            "-" if one.ratio is None else f"{one.ratio:.2f}",
+        )
+    Console(stderr=True, markup=False, highlight=False).print(table)
+
+
+def _loss_table(measures: "Measures") -> Any:  # noqa: ANN401  # a rich table
+    from rich.table import Table
+
+    table = Table("column", "kind", title="kept (RILM) and lost (NCP)", box=None)
+    weighted = any(column.weight != 1.0 for column in measures.columns)
+    for title in ("RILM", "NCP", "weight")[: 2 + weighted]:
+        table.add_column(title, justify="right")
+    for column in measures.columns:
+        values = (column.rilm, column.ncp)
+        texts = ["-" if value is None else f"{value:.3f}" for value in values]
+        texts += [f"{column.weight:g}"] * weighted
+        table.add_row(printable(column.name), column.kind, *texts)
+    return table
+
+
+def printable(name: str) -> Any:  # noqa: ANN401  # a rich text
+    """Return a column name as text that cannot move the cursor or be markup."""
+    from rich.text import Text
+
+    return Text(spelled(name), overflow="fold")
+
+
+def spelled(text: str, *, is_plain: bool = False) -> str:
+    """Return a text without what acts on a terminal; ``is_plain``: in ASCII."""
+    is_safe = text.isprintable() and (text.isascii() or not is_plain)
+    return text if is_safe else ascii(text)[1:-1]

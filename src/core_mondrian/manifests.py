@@ -1,0 +1,259 @@
+"""Read a manifest back: what was asked, reached and produced, as far as it tells."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from core_mondrian.errors import DataError, SpecError
+from core_mondrian.models import MODELS
+from core_mondrian.models.base import PrivacyModel
+from core_mondrian.partition.funnel import STAGES
+from core_mondrian.spec import Spec
+
+T = TypeVar("T")
+Counts = Mapping[str, Mapping[str, int]]
+"""Counts by column or kind, then by stage."""
+
+_FORMAT: Final = 1
+_BY_CLASS: Final = {kind.__name__: kind for kind in MODELS.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked(PrivacyModel):
+    """Every class passes: stands in where no model can be built from a manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """Rows that came in, and what became of them."""
+
+    n_in: int
+    n_released: int
+    n_suppressed: int
+    budget: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a manifest tells; of `p-sensitize`, which keeps less, the rest is None."""
+
+    spec: Spec
+    """What the table can be recounted by: roles, formats and the models below."""
+    unknown: tuple[str, ...]
+    """Models that it names but does not describe in full: they need the spec."""
+    reached: tuple[tuple[str, float | None], ...]
+    """What each model reached when the release was made; None: nothing was asked."""
+    n_classes: int
+    policy: str | None = None
+    rows: RowCounts | None = None
+    n_blanked: int | None = None
+    digest: str | None = None
+    funnel: Mapping[str, Counts] | None = field(default=None, repr=False)
+    """Counts of the cut funnel under ``columns`` and ``kinds``."""
+    notice: str | None = None
+    """What has to go wherever the table goes."""
+
+    @property
+    def models(self) -> tuple[PrivacyModel, ...]:
+        """The models that it describes in full."""
+        return tuple(one for one in self.spec.models if not isinstance(one, Unasked))
+
+    def faults(self) -> list[str]:
+        """Return where the manifest contradicts itself."""
+        found = []
+        rows = self.rows
+        if rows is not None and rows.n_in != rows.n_released + rows.n_suppressed:
+            found.append("rows released and suppressed do not add up to rows in")
+        if rows is not None and rows.n_suppressed > rows.budget:
+            found.append("more rows are suppressed than the budget allows")
+        told = {name for name, _ in self.reached}
+        if told != {*(model.title for model in self.models), *self.unknown}:
+            found.append("the models asked for are not the models reached")
+        if self.funnel is not None and not _adds_up(self.funnel):
+            found.append("the funnel's columns do not add up to its kinds")
+        return found
+
+
+def _adds_up(funnel: Mapping[str, Counts]) -> bool:
+    return all(
+        len({sum(one[stage] for one in part.values()) for part in funnel.values()}) == 1
+        for stage in STAGES
+    )
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest of `anonymize` or `p-sensitize`.
+
+    Raises:
+        DataError: it cannot be read, or is no manifest.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise DataError(f"{path}: not JSON", hint="was it cut off?") from None
+    try:
+        return parse_manifest(plain)
+    except DataError as error:
+        raise DataError(f"{path}: {error.message}", hint=error.hint) from None
+
+
+def parse_manifest(plain: object) -> Manifest:
+    """Return a manifest from its plain values; nothing that it names is loaded.
+
+    Raises:
+        DataError: something is missing, or of the wrong kind.
+    """
+    record = _object(plain, "it")
+    if _get(record, "format", int) != _FORMAT:
+        raise DataError(
+            f"a manifest of format {_FORMAT} was expected, found another",
+            hint="a newer version may have written it",
+        )
+    try:
+        return _of_changes(record) if "asked" in record else _of_release(record)
+    except SpecError:  # whose message is about a spec that nobody wrote
+        raise DataError("what it says was asked contradicts itself") from None
+
+
+def _of_release(record: Mapping[str, Any]) -> Manifest:
+    asked = _get(record, "spec", dict)
+    models, unknown = _models(asked)
+    rows = _get(record, "rows", dict)
+    names = ("in", "released", "suppressed", "budget")
+    return Manifest(
+        spec=_spec(asked, models),
+        unknown=unknown,
+        reached=tuple(_reached(item) for item in _get(record, "models", list)),
+        n_classes=_count(record, "classes"),
+        policy=_get(_get(asked, "policy", dict), "name", str),
+        rows=RowCounts(*(_count(rows, name) for name in names)),
+        n_blanked=_count(record, "cells_blanked"),
+        digest=_get(_get(record, "digests", dict), "release", str),
+        funnel=_funnel(_get(record, "funnel", dict)),
+    )
+
+
+def _of_changes(record: Mapping[str, Any]) -> Manifest:
+    """Return what `p-sensitize` keeps: it knows classes, but not how they came."""
+    asked = _get(record, "asked", dict)
+    model = _build(
+        {"model": "PSensitiveKAnonymity"}
+        | {key: asked.get(key) for key in ("p", "k", "sensitive", "missing")}
+    )
+    if model is None:
+        raise DataError("p, k or sensitive of what was asked are of the wrong kind")
+    return Manifest(
+        spec=Spec(_names(asked, "quasi_identifiers"), (model,)),
+        unknown=(),
+        reached=((model.title, float(_count(_get(record, "reached", dict), "p"))),),
+        n_classes=_count(_get(record, "classes", dict), "in"),
+        notice=_get(record, "summary", str),
+    )
+
+
+def _spec(asked: Mapping[str, Any], models: tuple[PrivacyModel, ...]) -> Spec:
+    formats = _get(asked, "numbers_by_column", dict)
+    unit = asked.get("unit")
+    if any(not isinstance(how, str) for how in (*formats.values(), unit or "")):
+        raise DataError("formats and units are texts")
+    return Spec(
+        _names(asked, "quasi_identifiers"),
+        models or (Unasked(),),
+        identifiers=_names(asked, "identifiers"),
+        unit=unit,
+        pseudonyms=_names(asked, "pseudonyms"),
+        suppressed=_get(asked, "suppressed", str),  # type: ignore[arg-type]  # checked
+        numbers=_get(asked, "numbers", str),  # type: ignore[arg-type]  # there
+        numbers_by_column=formats,
+        null_values=_names(asked, "null_values"),
+    )
+
+
+def _models(
+    asked: Mapping[str, Any],
+) -> tuple[tuple[PrivacyModel, ...], tuple[str, ...]]:
+    """Return the models described in full, and the names of the others."""
+    models, unknown = [], []
+    for item in _get(asked, "models", list):
+        told = _object(item, "models")
+        model = _build(told)
+        if model is None:
+            unknown.append(_get(told, "name", str))
+        else:
+            models.append(model)
+    return tuple(models), tuple(unknown)
+
+
+def _build(told: Mapping[str, Any]) -> PrivacyModel | None:
+    """Return one of our models; None: it needs what a manifest does not hold.
+
+    That is a hierarchy, a population or values, or it is a model of the user's.
+    """
+    kind = _BY_CLASS.get(_get(told, "model", str))
+    if kind is None or any(key.startswith("n_") and told[key] for key in told):
+        return None
+    names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    if "population" in names or told.get("hierarchy") is not None:
+        return None
+    given = {key: value for key, value in told.items() if key in names}
+    try:
+        model = kind(**given)
+        _ = model.limits().edges, model.min_rows + 0, model.title
+    except (TypeError, ValueError, ArithmeticError):  # a SpecError is one
+        return None
+    return model
+
+
+def _reached(item: object) -> tuple[str, float | None]:
+    told = _object(item, "models")
+    value = told.get("reached")
+    if value is not None and (isinstance(value, bool) or not _is_number(value)):
+        raise DataError("what a model reached is a number")
+    return _get(told, "name", str), None if value is None else float(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+
+
+def _funnel(told: Mapping[str, Any]) -> dict[str, Counts]:
+    return {
+        part: {
+            name: {stage: _count(_object(counts, "funnel"), stage) for stage in STAGES}
+            for name, counts in _get(told, part, dict).items()
+        }
+        for part in ("columns", "kinds")
+    }
+
+
+def _names(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    names = _get(record, key, list)
+    if any(not isinstance(name, str) for name in names):
+        raise DataError(f"{key!r} is a list of texts")
+    return tuple(names)
+
+
+def _count(record: Mapping[str, Any], key: str) -> int:
+    value = _get(record, key, int)
+    if not 0 <= value < 2**63:
+        raise DataError(f"{key!r} is a number of things, not below 0")
+    return value
+
+
+def _object(value: object, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(f"{what} is no JSON object with a manifest's keys")
+    return value
+
+
+def _get(record: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    value = record.get(key)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise DataError(f"{key!r} is missing, or of the wrong kind")
+    return value

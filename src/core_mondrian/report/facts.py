@@ -1,0 +1,283 @@
+"""Facts: every figure that a report of a release shows, as one plain value.
+
+They hold counts, shares and what the release itself shows. A value of the original is
+in them only if the release shows it in as many rows as a class needs, or if it is the
+name of a group that was asked for.
+"""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from core_mondrian.branches import SizeBin, size_bins
+from core_mondrian.measure.counting import Coded
+from core_mondrian.measure.groups import GroupMeasures
+from core_mondrian.measure.quality import Shortfall
+from core_mondrian.measure.risk import (
+    Records,
+    Risk,
+    Uniqueness,
+    measure_risk,
+    measure_uniqueness,
+    pick,
+    table_records,
+    units_of,
+)
+from core_mondrian.models.base import PrivacyModel
+from core_mondrian.release import Release
+from core_mondrian.report.axes import Axis, axis_of, count_steps, is_exact
+from core_mondrian.report.cuts import TreeFacts, tell_tree
+from core_mondrian.report.plain import finite
+from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relations
+from core_mondrian.report.views import Integers, View, views_of
+
+_MOST_PAIRED = 8
+"""Columns that are tried in pairs for who is unique: those with most values."""
+_DIGITS = 4
+"""Shares are rounded, so that the last bits of a sum change no byte of a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """A privacy model that was asked for, and what was found by recounting."""
+
+    name: str
+    meaning: str
+    """One plain sentence."""
+    reached: float | None
+    """The strongest parameter that holds; None: there is no class that could fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Rows that were generalized so far in a column."""
+
+    text: str
+    rows: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Shares of rows with some values, before and after."""
+
+    text: str
+    before: float
+    exact: float
+    """Of the released rows: those that show one value."""
+    general: float
+    """Those that count for it because they show a range, a label or a set."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What became of one quasi-identifier."""
+
+    name: str
+    kind: str
+    released_as: str
+    rilm: float | None
+    ncp: float | None
+    weight: float
+    steps: tuple[Step, ...]
+    """How far it was generalized, over all rows; suppressed ones last."""
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All figures of a report."""
+
+    n_rows: int
+    n_released: int
+    n_suppressed: int
+    n_blanked: int
+    budget: int
+    k: int
+    """Rows (persons) that a class needs."""
+    counts_persons: bool
+    has_population: bool
+    policy: str
+    models: tuple[ModelFacts, ...]
+    before: Risk
+    after: Risk
+    uniqueness: tuple[Uniqueness, ...]
+    """Of each column, of pairs, of all together."""
+    warnings: tuple[dict[str, Any], ...]
+    groups: dict[str, tuple[GroupMeasures, ...]]
+    balance: dict[str, Any] | None
+    loss: float | None
+    measures: dict[str, Any]
+    shortfalls: tuple[Shortfall, ...]
+    columns: tuple[ColumnFacts, ...]
+    sizes: tuple[SizeBin, ...]
+    relations: tuple[Relation, ...]
+    funnel: dict[str, Any]
+    tree: TreeFacts
+    manifest: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; what is undefined is None."""
+        plain: dict[str, Any] = finite(asdict(self))
+        return plain
+
+
+def collect_facts(release: Release[Any]) -> Facts:
+    """Compute every figure of the report; nothing here depends on a clock."""
+    views = list(views_of(release))
+    before, after = table_records(release._encoded.table), _released(release, views)  # noqa: SLF001
+    spec, k = release.spec, release.spec.min_rows
+    measures = release.measures().to_json()
+    balance = release.balance
+    axes: dict[str, Axis] = {}
+    columns = tuple(_tell_columns(release, views, axes))
+    return Facts(
+        n_rows=release.n_rows,
+        n_released=release.n_rows - release.n_suppressed,
+        n_suppressed=release.n_suppressed,
+        n_blanked=release.n_blanked,
+        budget=release.budget,
+        k=k,
+        counts_persons=spec.unit is not None,
+        has_population=spec.population is not None,
+        policy=spec.policy.name,
+        models=tuple(_tell_models(release)),
+        before=measure_risk(before, k),
+        after=measure_risk(after, k),
+        uniqueness=tuple(_find_unique(before, after, spec.quasi_identifiers, k)),
+        warnings=tuple(concern.to_json() for concern in release.warnings),
+        groups={name: release.by_group(name) for name in release._groups},  # noqa: SLF001
+        balance=None if balance is None else balance.to_json(),
+        loss=release.measures().loss,
+        measures=measures,
+        shortfalls=release.shortfalls(),
+        columns=columns,
+        sizes=size_bins(release.class_sizes),
+        relations=find_relations(release, axes),
+        funnel=release.funnel.to_json(),
+        tree=tell_tree(release, views),
+        manifest=release.manifest(),
+    )
+
+
+def _released(release: Release[Any], views: list[View]) -> Records:
+    """Return the released rows by what they show."""
+    pieces, classes = release._pieces, release._recoded.classes  # noqa: SLF001
+    columns = [
+        Coded(view.index.astype(np.int64) + 1, len(view.labels.shown) + 1)
+        for view in views
+    ]
+    population = _fitting(release)
+    units = units_of(pieces)
+    if units is None:
+        return Records(tuple(columns), classes.rows, None, population)
+    there = classes.of_tuple >= 0
+    owner = classes.of_tuple[there]
+    spread = tuple(Coded(c.codes[owner], c.n_codes) for c in columns)
+    return Records(spread, pieces.counts[there], units.select(there))
+
+
+def _fitting(release: Release[Any]) -> Integers | None:
+    """Return how many of the population are in each class; None: it is unknown.
+
+    They are those whose tuple is in the class. That others fit as well is possible, so
+    the risk is this or less.
+    """
+    table, classes = release._encoded.table, release._recoded.classes  # noqa: SLF001
+    if table.present is None or table.n_tuples != classes.of_tuple.size:
+        return None
+    there = classes.of_tuple >= 0
+    counted = np.bincount(
+        classes.of_tuple[there],
+        weights=table.counts[there],
+        minlength=classes.n_classes,
+    )
+    return counted.astype(np.int64)
+
+
+def _tell_models(release: Release[Any]) -> Iterator[ModelFacts]:
+    for model, found in zip(
+        release.spec.models, release.verification.models, strict=True
+    ):
+        reached = float(found.reached)
+        yield ModelFacts(
+            found.name, _meaning(model), reached if np.isfinite(reached) else None
+        )
+
+
+def _meaning(model: PrivacyModel) -> str:
+    """Return the first sentence of what a model says of itself, with its parameters."""
+    text = inspect.getdoc(type(model)) or ""
+    text = " ".join(text.split("\n\n", 1)[0].split())
+    for name in getattr(model, "__dataclass_fields__", {}):
+        value = getattr(model, name)
+        if isinstance(value, int | float | str):
+            text = text.replace(f"``{name}``", str(value))
+    return text.replace("``", "")
+
+
+def _find_unique(
+    before: Records, after: Records, names: tuple[str, ...], k: int
+) -> Iterator[Uniqueness]:
+    """Yield whom each column singles out, each pair of some, and all together."""
+    by_values = sorted(range(len(names)), key=lambda i: -before.columns[i].n_codes)
+    paired = sorted(by_values[:_MOST_PAIRED])
+    sets: list[tuple[int, ...]] = [(i,) for i in range(len(names))]
+    sets += list(combinations(paired, 2))
+    everything = tuple(range(len(names)))
+    if everything not in sets:
+        sets.append(everything)
+    for chosen in sets:
+        yield measure_uniqueness(
+            pick(before, chosen), pick(after, chosen), [names[i] for i in chosen], k
+        )
+
+
+def _tell_columns(
+    release: Release[Any], views: list[View], axes: dict[str, Axis]
+) -> Iterator[ColumnFacts]:
+    """Yield what became of each column; ``axes`` keeps those that are to be related.
+
+    An axis is as long as there are classes, so that not all of them are kept.
+    """
+    spec = release.spec
+    for view, found in zip(views, release.measures().columns, strict=True):
+        name, axis = view.name, axis_of(view)
+        if len(axes) < MOST_COLUMNS:
+            axes[name] = axis
+        is_number = found.kind == "number"
+        steps = list(count_steps(view))
+        if release.n_suppressed:
+            steps.append(("suppressed", release.n_suppressed))
+        whole = max(release.n_rows, 1)
+        yield ColumnFacts(
+            name=name,
+            kind=found.kind,
+            released_as=spec.format_of(name) if is_number else spec.categories_of(name),
+            rilm=found.rilm,
+            ncp=found.ncp,
+            weight=found.weight,
+            steps=tuple(Step(text, n, n / whole) for text, n in steps),
+            bins=tuple(_fill_bins(view, axis)),
+        )
+
+
+def _fill_bins(view: View, axis: Axis) -> Iterator[Bin]:
+    counted = np.bincount(axis.of_code, weights=view.before, minlength=len(axis.texts))
+    # A few missing cells are not told from none, as few rows of a value are not.
+    counted[counted < view.least_rows] = 0
+    exact = is_exact(view) | ((view.index < 0) & view.cells.is_empty)
+    released = max(int(view.rows.sum()), 1)
+    sides = [
+        counted / max(int(view.before.sum()), 1),
+        (view.rows * exact) @ axis.weights / released,
+        (view.rows * ~exact) @ axis.weights / released,
+    ]
+    for i, text in enumerate(axis.texts):
+        shares = [round(float(side[i]), _DIGITS) for side in sides]
+        if any(shares):
+            yield Bin(text, *shares)

@@ -1,0 +1,171 @@
+"""The report as one page: all in one file, no scripts, the same bytes every time."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from core_mondrian.errors import SpecError
+from core_mondrian.painting import paint
+from core_mondrian.partition.funnel import STAGES
+from core_mondrian.release import Release
+from core_mondrian.report import wording
+from core_mondrian.report.facts import Facts, collect_facts
+from core_mondrian.report.pictures import draw_bins, draw_sizes
+from core_mondrian.report.plain import DASH, between, manifest_text, writable
+
+_MOST_CHARTS = 24
+_MOST_BOXES = 300
+_MOST_PAIRS = 8
+_MOST_RELATIONS = 10
+_PAINTING_WIDTH = 720
+_SUPPRESSED = {
+    "drop": "left out",
+    "blank": "kept without a value in any quasi-identifier",
+    "apart": "left out, and given back apart",
+}
+_KINDS = {"number": "all numbers", "category": "all categories"}
+
+
+def write_page(
+    release: Release[Any],
+    *,
+    timings: bool = False,
+    painting: tuple[str, str] | None = None,
+) -> str:
+    """Return the report of a release as HTML.
+
+    ``timings`` adds the seconds of each stage, which differ from run to run.
+    ``painting`` names the two columns that are painted; else those cut most often.
+
+    Raises:
+        SpecError: a column of the painting is not a quasi-identifier.
+    """
+    facts = collect_facts(release)
+    manifest = manifest_text(facts.manifest)
+    most = facts.columns[:_MOST_CHARTS]
+    page: str = _template().render(
+        facts=facts,
+        spec=release.spec,
+        style=_resource("report.css"),
+        verdict=wording.say_verdict(facts),
+        figures=wording.key_figures(facts),
+        risks=wording.risk_rows(facts),
+        people="persons" if facts.counts_persons else "rows",
+        least=max(facts.k, 2),
+        suppressed_how=_SUPPRESSED[release.spec.suppressed],
+        uniqueness=_choose_unique(facts),
+        steps=[_tell_steps(column) for column in facts.columns],
+        charts={i: draw_bins(column) for i, column in enumerate(most) if column.bins},
+        sizes=draw_sizes(facts.sizes) if facts.sizes else "",
+        relations=_choose_relations(facts),
+        stages=STAGES,
+        kinds=_KINDS,
+        funnel_heads=[(stage, True) for stage in STAGES],
+        painting=_paint(release, facts, painting),
+        timings=release.seconds if timings else {},
+        versions=facts.manifest["versions"],
+        manifest={"text": manifest, "data": _encode(manifest)},
+    )
+    return page
+
+
+@cache
+def _template() -> Any:  # noqa: ANN401  # a template of Jinja
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "n": wording.whole,
+        "between": between,
+        "count": wording.count,
+        "percent": wording.percent,
+        "of": wording.part_of,
+        "number": wording.number,
+        "fixed": wording.fixed,
+        "width": wording.width,
+        "short": wording.short,
+        "shown": writable,
+    }
+    return environment.from_string(_resource("report.html.j2"))
+
+
+def _resource(name: str) -> str:
+    return (files("core_mondrian.report") / "templates" / name).read_text("utf-8")
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _choose_unique(facts: Facts) -> dict[str, list[Any]]:
+    """Return the rows of the table of uniqueness: what is told first, and the rest."""
+    everything = len(facts.columns)
+    sets = facts.uniqueness
+    single = [one for one in sets if len(one.columns) == 1]
+    pairs = [one for one in sets if len(one.columns) == 2 and everything > 2]
+    pairs.sort(key=lambda one: (-one.unique_before, -one.small_before))
+    whole = [one for one in sets if len(one.columns) == everything > 1]
+    first = [*single, *pairs[:_MOST_PAIRS], *whole]
+    return {"first": first, "rest": pairs[_MOST_PAIRS:]}
+
+
+def _choose_relations(facts: Facts) -> dict[str, list[Any]]:
+    """Return the strongest relations, and the rest; none of what is constant."""
+    told = [one for one in facts.relations if one.before is not None]
+    told.sort(key=lambda one: -(one.before or 0.0))
+    return {"first": told[:_MOST_RELATIONS], "rest": told[_MOST_RELATIONS:]}
+
+
+def _tell_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any kind
+    """Return how far a column was generalized, as words and as parts of a bar."""
+    exact, *rest = column.steps
+    gone = ("blank", "missing, as it was", "suppressed")
+    parts = [("b0", exact.share)]
+    parts.append(("b1", sum(step.share for step in rest if step.text not in gone)))
+    parts.append(("b2", sum(step.share for step in rest if step.text in gone)))
+    words = "; ".join(f"{wording.percent(step.share)} {step.text}" for step in rest)
+    return {
+        "name": column.name,
+        "exact": exact.share,
+        "words": words or DASH,
+        "parts": [part for part in parts if part[1]],
+    }
+
+
+def _paint(
+    release: Release[Any], facts: Facts, asked: Sequence[str] | None
+) -> Mapping[str, Any] | None:
+    """Return the painting of two columns; None: there are not two, or no class."""
+    names = release.spec.quasi_identifiers
+    if asked is not None and (len(asked) != 2 or not set(asked) <= set(names)):
+        raise SpecError("a painting is of two quasi-identifiers")
+    if len(names) < 2 or not facts.sizes:
+        return None
+    x, y = asked or _cut_most(facts)
+    picture = paint(release, x, y, width=_PAINTING_WIDTH, title="", most=_MOST_BOXES)
+    n = facts.measures["n_classes"]
+    n_boxes = min(n, _MOST_BOXES)
+    return {
+        "data": _encode(picture),
+        "width": _PAINTING_WIDTH,
+        "height": int(0.8 * _PAINTING_WIDTH),
+        "x": x,
+        "y": y,
+        "words": f"{wording.count(n_boxes, 'class')} as boxes over {x} and {y}",
+        "n_boxes": n_boxes,
+        "n_classes": n,
+        "is_part": n > n_boxes,
+    }
+
+
+def _cut_most(facts: Facts) -> tuple[str, str]:
+    """Return the two columns that were cut most often, numbers before categories."""
+    kinds = {column.name: column.kind for column in facts.columns}
+    cuts = {name: n["accepted"] for name, n in facts.funnel["columns"].items()}
+    order = sorted(cuts, key=lambda name: -cuts[name])[:2]
+    first, second = sorted(order, key=lambda name: kinds[name] != "number")
+    return first, second

@@ -1,0 +1,123 @@
+"""The charts of a report, as SVG that a page can hold and its style can colour."""
+
+import re
+from html import escape
+from typing import Any
+
+from core_mondrian.branches import SizeBin
+from core_mondrian.charts import FAINT, FONT, INK, PALETTE, convert
+from core_mondrian.report.facts import ColumnFacts
+from core_mondrian.report.plain import between, writable
+
+WIDTH = 300
+GRID = "#e6e6e6"
+BEFORE, EXACT, GENERAL = "#8c8c8c", PALETTE[0], PALETTE[5]
+"""The original; released as it was; released as something more general."""
+_SIDES = ("original", "release")
+_OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
+_LONGEST_LABEL = 28
+
+
+def draw_bins(column: ColumnFacts) -> str:
+    """Return the shares of a column's values, before and after."""
+    rows = []
+    for at, item in enumerate(column.bins):
+        parts = {"before": item.before, "exact": item.exact, "general": item.general}
+        for part, share in parts.items():
+            side = _SIDES[part != "before"]
+            rows.append({"at": at, "side": side, "part": part, "share": share})
+    bars = _bars(rows, [item.text for item in column.bins], 9)
+    bars["encoding"]["yOffset"] = {"field": "side", "sort": list(_SIDES)}
+    bars["encoding"]["color"] = {
+        "field": "part",
+        "legend": None,
+        "scale": {
+            "domain": ["before", "exact", "general"],
+            "range": [BEFORE, EXACT, GENERAL],
+        },
+    }
+    words = (
+        f"Shares of rows by {column.name}, original and release; the table below the "
+        "chart has the figures"
+    )
+    return _embed(bars, words)
+
+
+def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
+    """Return how many released rows are in classes of which size."""
+    whole = max(sum(item.n_rows for item in sizes), 1)
+    rows = [{"at": at, "share": item.n_rows / whole} for at, item in enumerate(sizes)]
+    bars = _bars(rows, [between(item.low, item.high) for item in sizes], 17)
+    bars["encoding"]["color"] = {"value": EXACT}
+    words = "Shares of released rows by the size of their class; the table has figures"
+    return _embed(bars, words)
+
+
+def _bars(rows: list[dict[str, Any]], names: list[str], step: int) -> dict[str, Any]:
+    """Return horizontal bars of shares; two may have one name."""
+    labels = [_short(name) for name in names]
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "background": None,
+        "padding": 4,
+        "width": WIDTH,
+        "height": {"step": step},
+        "data": {"values": rows},
+        "params": [{"name": "names", "value": labels}],
+        "mark": {"type": "bar", "height": {"band": 0.92}},
+        "encoding": {
+            "y": {
+                "field": "at",
+                "type": "ordinal",
+                "scale": {"paddingInner": 0.25},
+                "axis": {
+                    "title": None,
+                    "labelExpr": "names[datum.value]",
+                    "labelLimit": 190,
+                    "labelPadding": 5,
+                    "ticks": False,
+                    "domain": False,
+                },
+            },
+            "x": {
+                "field": "share",
+                "type": "quantitative",
+                "axis": {"title": None, "format": ".0~%", "tickCount": 4},
+            },
+        },
+        "config": _LOOK,
+    }
+
+
+_LOOK = {
+    "aria": False,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelFontSize": 13,
+        "labelColor": INK,
+        "gridColor": GRID,
+        "domainColor": FAINT,
+        "tickColor": FAINT,
+    },
+}
+
+
+def _short(name: str) -> str:
+    name = writable(name)
+    return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
+
+
+def _embed(chart: dict[str, Any], words: str) -> str:
+    """Return a chart that takes the width it is given, and says what it shows."""
+    picture = convert(chart, ".svg").decode()
+    label = escape(writable(words))
+
+    def opening(found: re.Match[str]) -> str:
+        width = found[1].split()[2]
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{found[1]}" '
+            f'role="img" aria-label="{label}" style="max-width:{width}px">'
+        )
+
+    return _OPENING.sub(opening, picture, count=1)

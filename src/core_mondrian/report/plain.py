@@ -1,0 +1,42 @@
+"""Values as JSON and text as a page can hold them."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+# Control characters, halves of pairs, and marks that turn the direction of text around.
+_UNWRITABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\u061b\u061d-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff"
+    "\ue000-\ufffd\U00010000-\U0010ffff]"
+)
+
+DASH = "\u2013"
+"""From … to …; alone: nothing."""
+
+
+def between(low: int, high: int) -> str:
+    """Write a range of whole numbers."""
+    return f"{low:,}" if low == high else f"{low:,}{DASH}{high:,}"
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
+    """Replace what JSON has no number for."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def manifest_text(manifest: Mapping[str, Any]) -> str:
+    """Return a manifest as the file beside a release has it."""
+    return json.dumps(finite(manifest), ensure_ascii=False, indent=2) + "\n"
+
+
+def writable(words: str) -> str:
+    """Return text without what a page cannot hold or what would disorder it."""
+    return _UNWRITABLE.sub("\ufffd", words)

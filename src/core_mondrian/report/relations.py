@@ -1,0 +1,96 @@
+"""Relations: how two columns go together, in the original and in the release."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from core_mondrian.encode.table import EncodedTable
+from core_mondrian.measure.association import cramers_v
+from core_mondrian.release import Release
+from core_mondrian.report.axes import Axis
+
+MOST_COLUMNS = 12
+"""Quasi-identifiers that are looked at in pairs: the first ones."""
+_MOST_VALUES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Cramér's V of two columns, from 0 to 1; None: one of them is constant."""
+
+    columns: tuple[str, str]
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A column of the table, binned."""
+
+    name: str
+    place: int
+    axis: Axis
+
+
+def find_relations(
+    release: Release[Any], axes: dict[str, Axis]
+) -> tuple[Relation, ...]:
+    """Relate the quasi-identifiers to each other and to the sensitive columns.
+
+    Of the release, rows count evenly for all that their range, label or set covers.
+    """
+    table = release._pieces  # noqa: SLF001
+    rows = release._recoded.classes.rows  # noqa: SLF001
+    sides = [
+        _Side(column.name, i, axes[column.name])
+        for i, column in enumerate(table.columns)
+        if column.name in axes
+    ]
+    others = list(_sensitive_sides(release))
+    pairs = [*combinations(sides, 2), *((a, b) for a in sides for b in others)]
+    return tuple(_relate(table, rows, a, b) for a, b in pairs)
+
+
+def _relate(table: EncodedTable, rows: Any, a: _Side, b: _Side) -> Relation:  # noqa: ANN401
+    shape = len(a.axis.texts), len(b.axis.texts)
+    first, second = (side.axis.of_code[table.codes[:, side.place]] for side in (a, b))
+    counted = np.bincount(
+        first * shape[1] + second, weights=table.counts, minlength=shape[0] * shape[1]
+    )
+    released = a.axis.weights.T @ (rows[:, np.newaxis] * b.axis.weights)
+    return Relation(
+        (a.name, b.name),
+        _rounded(cramers_v(counted.reshape(shape).astype(np.float64))),
+        _rounded(cramers_v(released)),
+    )
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
+
+
+def _sensitive_sides(release: Release[Any]) -> Iterator[_Side]:
+    """Yield the sensitive columns; they are released as they are."""
+    table, classes = release._pieces, release._recoded.classes  # noqa: SLF001
+    released = classes.of_tuple >= 0
+    owner = classes.of_tuple[released].astype(np.int64)
+    for i, column in enumerate(table.sensitive):
+        if column.name not in release.spec.sensitive or i == table.present:
+            continue
+        codes = table.codes[:, len(table.columns) + i]
+        counts = np.bincount(codes, weights=table.counts, minlength=column.n_values)
+        bins = np.full(column.n_values, _MOST_VALUES)
+        most = np.argsort(-counts, kind="stable")[:_MOST_VALUES]
+        bins[most] = np.arange(most.size)
+        n_bins = _MOST_VALUES + 1
+        pairs = owner * n_bins + bins[codes[released]]
+        inside = np.bincount(
+            pairs, weights=table.counts[released], minlength=classes.n_classes * n_bins
+        ).reshape(classes.n_classes, n_bins)
+        weights = inside / np.maximum(classes.rows, 1)[:, np.newaxis]
+        texts = tuple(str(n) for n in range(n_bins))
+        place = len(table.columns) + i
+        yield _Side(column.name, place, Axis(texts, bins, weights))

@@ -1,0 +1,161 @@
+"""How figures are written: numbers, shares, risks, and the sentence at the top."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from core_mondrian.measure.risk import Risk
+from core_mondrian.report.facts import Facts
+from core_mondrian.report.plain import DASH
+
+_THIN = "\u202f"
+_PLURALS = {"class": "classes"}
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the release is, in a sentence."""
+
+    says: str
+    models: tuple[str, ...]
+    """What was verified."""
+    proof: str
+    is_weak: bool = False
+    """Whether it is not of the kind that most readers expect."""
+
+
+def whole(value: int | None) -> str:
+    """Write a whole number."""
+    return DASH if value is None else f"{value:,}"
+
+
+def count(value: int, what: str) -> str:
+    """Write how many there are of something."""
+    many = _PLURALS.get(what, f"{what}s")
+    return f"{value:,} {what if value == 1 else many}"
+
+
+def percent(share: float | None) -> str:
+    """Write a share; one that is nearly nothing or nearly all is neither."""
+    if share is None:
+        return DASH
+    if 0.0 < share < 0.0005:
+        return f"<{_THIN}0.1{_THIN}%"
+    if 0.9995 <= share < 1.0:
+        return f">{_THIN}99.9{_THIN}%"
+    digits = 0 if share in (0.0, 1.0) else 1
+    return f"{100 * share:.{digits}f}{_THIN}%"
+
+
+def part_of(value: int, all_of: int) -> str:
+    """Write a number, and which share of all it is."""
+    share = f" ({percent(value / all_of)})" if value and all_of else ""
+    return f"{value:,}{share}"
+
+
+def number(value: float | None, none: str = DASH) -> str:
+    """Write any number in few digits."""
+    return none if value is None else f"{value:.4g}"
+
+
+def fixed(value: float | None, digits: int = 2) -> str:
+    """Write a number with so many decimals."""
+    return DASH if value is None else f"{value:.{digits}f}"
+
+
+def width(share: float) -> str:
+    """Write a share as the width of a bar."""
+    return f"{100 * min(max(share, 0.0), 1.0):.2f}".rstrip("0").rstrip(".")
+
+
+def short(words: str) -> str:
+    """Cut a long text."""
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+
+
+def say_verdict(facts: Facts) -> Verdict:
+    """Return what the release promises, first of all."""
+    smallest = facts.after.smallest
+    names = tuple(short(model.name) for model in facts.models)
+    proof = _say_rows(facts)
+    if smallest is None:
+        return Verdict("Nothing is released", names, proof, is_weak=True)
+    if smallest == 1:
+        says = "Some rows stand alone in the release"
+        return Verdict(says, names, proof, is_weak=True)
+    says = f"Nobody can be told from fewer than {smallest - 1:,} others"
+    if smallest == 2:
+        says = "Everybody looks like at least one other"
+    return Verdict(says, names, proof)
+
+
+def _say_rows(facts: Facts) -> str:
+    who = "persons" if facts.counts_persons else "rows"
+    before, after = facts.before, facts.after
+    unique = part_of(before.n_unique, before.n_people)
+    was = f"In the original, {unique} of {before.n_people:,} {who} were the only ones"
+    now = f"{after.n_unique:,} are" if after.n_unique else "none is"
+    text = f"{was} of their kind; in the release {now}."
+    open_ = sum(not item["accepted"] for item in facts.warnings)
+    if open_:
+        text += f" There {'is' if open_ == 1 else 'are'} {count(open_, 'warning')}"
+        text += " to look at."
+    return text
+
+
+def key_figures(facts: Facts) -> list[dict[str, str]]:
+    """Return the figures at the top."""
+    released = percent(facts.n_released / facts.n_rows) if facts.n_rows else DASH
+    smallest = facts.after.smallest
+    who = "persons" if facts.counts_persons else "rows"
+    size = DASH if smallest is None else f"{smallest:,} {who}"
+    return [
+        _figure("rows released", whole(facts.n_released), f"{released} of all"),
+        _figure("classes", whole(facts.after.n_groups), "groups that look alike"),
+        _figure("smallest class", size, f"asked for: {facts.k:,}"),
+        _figure(
+            "highest risk",
+            percent(facts.after.highest),
+            f"was {percent(facts.before.highest)}",
+        ),
+        _figure("lost", percent(facts.loss), "0 %: all is as it was"),
+    ]
+
+
+def _figure(name: str, value: str, note: str) -> dict[str, str]:
+    return {"name": name, "value": value, "note": note}
+
+
+def risk_rows(facts: Facts) -> list[dict[str, str]]:
+    """Return the risks before and after, one row each."""
+    who = "persons" if facts.counts_persons else "rows"
+
+    def small(risk: Risk) -> str:
+        return part_of(risk.n_small, risk.n_people)
+
+    def unique(risk: Risk) -> str:
+        return part_of(risk.n_unique, risk.n_people)
+
+    told: list[tuple[str, Any]] = [
+        (
+            "prosecutor, who knows the person is in the table: highest risk",
+            lambda risk: percent(risk.highest),
+        ),
+        ("the same, on average", lambda risk: percent(risk.average)),
+        (
+            "journalist, who knows only the population: highest risk",
+            lambda risk: percent(risk.journalist_highest),
+        ),
+        ("the same, on average", lambda risk: percent(risk.journalist_average)),
+        (
+            "marketer, who looks for everybody: share found",
+            lambda risk: percent(risk.marketer),
+        ),
+        (f"{who} that are the only ones of their kind", unique),
+    ]
+    if facts.k > 1:
+        told.append((f"{who} in groups smaller than {facts.k:,}", small))
+    return [
+        {"name": name, "before": write(facts.before), "after": write(facts.after)}
+        for name, write in told
+    ]
