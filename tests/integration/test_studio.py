@@ -356,6 +356,7 @@ def test_from_a_csv_file_to_a_release_and_the_command_line_makes_the_same(
     assert [line.split()[:2] for line in lines] == [["2", "10"], ["1", "5"]]
     titles = {"Release (CSV)": "csv", "Spec": "toml", "Manifest": "json"}
     files = {kind: save(page, title, tmp_path) for title, kind in titles.items()}
+    assert CANARY not in save(page, "Report", tmp_path).read_text()
     spec = load_spec(files["toml"])
     assert spec.min_rows == 10
     verify(read_table(files["csv"], infer=False), spec)

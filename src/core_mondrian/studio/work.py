@@ -109,13 +109,11 @@ class Run:
 
     @property
     def downloads(self) -> list[str]:
-        """Files that can be had of it."""
-        has_report = hasattr(self.release, "report_html")
-        structs = any(
-            pa.types.is_nested(kind) for kind in self.release.data.schema.types
-        )
-        left_out = {"report.html": not has_report, "release.csv": structs}
-        return [name for name in DOWNLOADS if not left_out.get(name, False)]
+        """Files that can be had of it; a CSV file has no structs."""
+        kinds = self.release.data.schema.types
+        if any(pa.types.is_nested(kind) for kind in kinds):
+            return [name for name in DOWNLOADS if name != "release.csv"]
+        return list(DOWNLOADS)
 
     def write(self, name: str, folder: Path) -> Path:
         """Write one of its files into the folder, once, and return where it stands.
