@@ -197,9 +197,9 @@ FIGURES = (
         "7",
         "Figure 7: runtime and speed-up against threads",
         "The largest table, 6 columns, k = 5, dynamic breakout off. The release is the "
-        "same for any number of threads, or the command fails. Cutting is the stage "
-        "that runs on several threads; the others are encoding, collapsing, recoding "
-        "and verifying.",
+        "same for any number of threads, or the command fails. Cutting is divided by "
+        "partitions; encoding, recoding and verifying by columns; collapsing equal "
+        "rows is not divided.",
         _run_over_threads,
         _draw_over_threads,
         (

@@ -65,7 +65,8 @@ def threads_at(*, is_large: bool, below: int = 10**9) -> Callable[[Found], Verdi
         threads = max(row["threads"] for row in rows)
         because = (
             f"there are {threads} threads here, not 8, and cutting is "
-            f"{_cutting_share(rows):.0%} of the CPU time; the rest runs on one thread"
+            f"{_cutting_share(rows):.0%} of the CPU time; of the rest only work on "
+            "whole columns is divided"
             if is_large
             else "a second thread costs nothing here"
         )
@@ -129,8 +130,9 @@ def cores_speed_up(found: Found) -> Verdict:
     return tell(
         holds=all(b > _CLEARLY * a for a, b in pairwise(gains)),
         measured=_told_speed_ups(found),
-        because="only cutting runs on several threads, and for `paper` it is "
-        f"{_cutting_share(found.times):.0%} of the CPU time{_told_busy(found.times)}",
+        because="only cutting and work on whole columns is divided, and for `paper` "
+        f"cutting is {_cutting_share(found.times):.0%} of the CPU time"
+        f"{_told_busy(found.times)}",
     )
 
 
