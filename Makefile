@@ -56,7 +56,8 @@ unit: $(VENV)/stamp-dev
 
 # The same kernels as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-dev
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto tests/unit/partition tests/property tests/golden
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto tests/unit/partition tests/property tests/golden \
+	  --ignore tests/property/test_statistics_order.py --ignore tests/property/test_explain_release.py
 
 format: $(VENV)/stamp-dev
 	@$(BIN)/ruff check --fix .

@@ -23,7 +23,7 @@ settings.register_profile(
     "compiled",
     deadline=None,
     derandomize=True,
-    max_examples=100,
+    max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 _COMPILED = settings.get_profile("compiled")
