@@ -155,7 +155,7 @@ def anonymize(
         _pieces=divided.table,
         _weights=None if weights is None else weigh_tuples(divided, weights),
         _groups={
-            name: count_groups(frame[name], divided.row_tuple, spec.min_rows)
+            name: count_groups(frame, name, divided.row_tuple, spec)
             for name in _grouped_by(spec, by)
         },
         _recoded=replace(recoded, columns={}, suppressed=recoded.suppressed[:0].copy()),

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from core_mondrian.errors import DataError, SpecError
+from core_mondrian.hierarchies.base import Builder
+from core_mondrian.hierarchies.load import load_hierarchies
+from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.partition.funnel import STAGES
@@ -45,6 +48,8 @@ class Manifest:
     """What the table can be recounted by: roles, formats and the models below."""
     unknown: tuple[str, ...]
     """Models that it names but does not describe in full: they need the spec."""
+    untold: tuple[str, ...]
+    """Columns whose hierarchies it holds a digest of, no more."""
     reached: tuple[tuple[str, float | None], ...]
     """What each model reached when the release was made; None: nothing was asked."""
     n_classes: int
@@ -124,11 +129,13 @@ def parse_manifest(plain: object) -> Manifest:
 def _of_release(record: Mapping[str, Any]) -> Manifest:
     asked = _get(record, "spec", dict)
     models, unknown = _models(asked)
+    trees, untold = _hierarchies(_get(asked, "hierarchies", dict))
     rows = _get(record, "rows", dict)
     names = ("in", "released", "suppressed", "budget")
     return Manifest(
-        spec=_spec(asked, models),
+        spec=_spec(asked, models, trees),
         unknown=unknown,
+        untold=untold,
         reached=tuple(_reached(item) for item in _get(record, "models", list)),
         n_classes=_count(record, "classes"),
         policy=_get(_get(asked, "policy", dict), "name", str),
@@ -151,16 +158,23 @@ def _of_changes(record: Mapping[str, Any]) -> Manifest:
     return Manifest(
         spec=Spec(_names(asked, "quasi_identifiers"), (model,)),
         unknown=(),
+        untold=(),
         reached=((model.title, float(_count(_get(record, "reached", dict), "p"))),),
         n_classes=_count(_get(record, "classes", dict), "in"),
         notice=_get(record, "summary", str),
     )
 
 
-def _spec(asked: Mapping[str, Any], models: tuple[PrivacyModel, ...]) -> Spec:
-    formats = _get(asked, "numbers_by_column", dict)
+def _spec(
+    asked: Mapping[str, Any],
+    models: tuple[PrivacyModel, ...],
+    trees: Mapping[str, Hierarchy | Builder],
+) -> Spec:
+    numbers = _get(asked, "numbers_by_column", dict)
+    categories = _get(asked, "categories_by_column", dict)
     unit = asked.get("unit")
-    if any(not isinstance(how, str) for how in (*formats.values(), unit or "")):
+    texts = (*numbers.values(), *categories.values(), unit or "")
+    if any(not isinstance(how, str) for how in texts):
         raise DataError("formats and units are texts")
     return Spec(
         _names(asked, "quasi_identifiers"),
@@ -170,9 +184,25 @@ def _spec(asked: Mapping[str, Any], models: tuple[PrivacyModel, ...]) -> Spec:
         pseudonyms=_names(asked, "pseudonyms"),
         suppressed=_get(asked, "suppressed", str),  # type: ignore[arg-type]  # checked
         numbers=_get(asked, "numbers", str),  # type: ignore[arg-type]  # there
-        numbers_by_column=formats,
+        numbers_by_column=numbers,
+        categories=_get(asked, "categories", str),  # type: ignore[arg-type]  # there
+        categories_by_column=categories,
+        hierarchies=trees,
         null_values=_names(asked, "null_values"),
     )
+
+
+def _hierarchies(
+    asked: Mapping[str, Any],
+) -> tuple[dict[str, Hierarchy | Builder], tuple[str, ...]]:
+    """Return the hierarchies that can be built again, and the columns of the others."""
+    told = {
+        name: item
+        for name, item in asked.items()
+        if isinstance(item, dict) and not {"file", "digest"} & item.keys()
+    }
+    trees, _ = load_hierarchies(told, Path())
+    return trees, tuple(name for name in asked if name not in told)
 
 
 def _models(

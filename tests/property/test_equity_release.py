@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Release, Spec, Suppression, anonymize
 from core_mondrian.errors import SpecError
-from core_mondrian.models import DistinctLDiversity
+from core_mondrian.models import DistinctLDiversity, TCloseness
 from core_mondrian.policies import BestPolicy, PaperPolicy
 
 EFFORT: Any = "fast" if IS_PLAIN else "strong"
@@ -216,3 +216,23 @@ def test_by_group_knows_every_policy() -> None:
     groups = release.by_group("sex")
     assert sum(group.n_suppressed for group in groups) == release.n_suppressed
     assert release.balance is None
+
+
+def test_what_only_one_person_has_is_not_named() -> None:
+    """Ten rows of one person are no group of ten."""
+    people = [0] * 10 + [1 + i % 20 for i in range(80)]
+    race = [CANARY] * 10 + ["a", "b"] * 40
+    table = pa.table({"age": [i % 9 for i in range(90)], "race": race, "who": people})
+    spec = Spec(("age",), (KAnonymity(3),), unit="who")
+    groups = anonymize(table, spec, by=["race"]).by_group("race")
+    assert [(one.group, one.n_rows) for one in groups] == [
+        *(("a", 40), ("b", 40), ("others", 10))
+    ]
+
+
+def test_a_value_of_one_row_is_not_named_whatever_the_model() -> None:
+    race = [CANARY, "a", "a", "a", "a"]
+    table = pa.table({"age": [1, 1, 1, 2, 2], "race": race, "s": [*"xyxyx"]})
+    release = anonymize(table, Spec(("age",), (TCloseness(0.99, "s"),)), by=["race"])
+    assert release.spec.min_rows == 1
+    assert [one.group for one in release.by_group("race")] == ["a", "others"]

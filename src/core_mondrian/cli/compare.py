@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS: Final = 20
 _WIDTH: Final = 100
-_SAME: Final = (
-    *("quasi_identifiers", "identifiers", "pseudonyms", "unit", "weight"),
-    *("null_values", "suppressed", "class_id", "uncovered", "hierarchies"),
-)
-"""What a manifest tells of its spec as a spec file would."""
-_BY_COLUMN: Final = ("numbers", "categories", "nice")
 
 
 def _asked(name: str, text: str) -> Any:  # noqa: ANN401  # a typer option
@@ -139,34 +133,15 @@ def _find_spec(options: Mapping[str, Any], release: Path | None) -> "Spec":
     is_told = options["spec_file"] is not None or options["quasi_identifiers"]
     if is_told or release is None or not manifest_of(release).is_file():
         return spec_of(options)
-    from core_mondrian.spec_file import spec_from_mapping
+    from core_mondrian.manifests import read_manifest
 
     file = manifest_of(release)
-    try:
-        told = json.loads(file.read_text(encoding="utf-8"))["spec"]
-        return spec_from_mapping(_from_manifest(told))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    manifest = read_manifest(file)
+    if manifest.unknown or manifest.untold:
         raise SpecError(
             f"{file}: does not hold all of the spec", hint="give it: --spec FILE"
-        ) from None
-
-
-def _from_manifest(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a manifest says of its spec, as a spec file would say it."""
-    from core_mondrian.models import MODELS
-
-    names = {kind.__name__: name for name, kind in MODELS.items()}
-    asked = {key: told[key] for key in _SAME if told.get(key) not in (None, [], {})}
-    for key in _BY_COLUMN:
-        asked[key] = {"default": told[key], **told[f"{key}_by_column"]}
-    asked["models"] = [
-        {
-            **{key: x for key, x in model.items() if key not in ("name", "model")},
-            "name": names[model["model"]],
-        }
-        for model in told["models"]
-    ]
-    return asked
+        )
+    return manifest.spec
 
 
 def _compare(

@@ -20,7 +20,7 @@ from core_mondrian.measure.cells import (
     own_penalty,
     penalties,
 )
-from core_mondrian.measure.counting import code_series
+from core_mondrian.measure.counting import Coded, code_series
 from core_mondrian.spec import Spec
 
 Integers = NDArray[np.int64]
@@ -28,6 +28,8 @@ Integers = NDArray[np.int64]
 MOST_GROUPS = 100
 MISSING = "missing"
 OTHERS = "others"
+# Models may ask for no size at all; what one person alone has is not named even then.
+_FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class GroupMeasures:
     """What one group of rows lost."""
 
     group: str
-    """The value its rows share; values of fewer rows than a class has are others."""
+    """The value its rows share; values of fewer people than a class has are others."""
     n_rows: int
     n_suppressed: int
     share_suppressed: float
@@ -63,21 +65,21 @@ class GroupCounts:
 
 
 def count_groups(
-    series: nw.Series[Any], row_tuple: NDArray[np.int32], least_rows: int
+    frame: nw.DataFrame[Any], column: str, row_tuple: NDArray[np.int32], spec: Spec
 ) -> GroupCounts:
     """Count the rows of each tuple by the values of a column.
 
-    Values that fewer than ``least_rows`` rows have are not told apart, nor named.
+    Values that fewer people have than a class needs are not told apart, nor named.
 
     Raises:
         SpecError: more than `MOST_GROUPS` values are left.
     """
-    coded = code_series(series, ordered=True)
+    coded = code_series(frame[column], ordered=True)
     rows = np.bincount(coded.codes, minlength=coded.n_codes)
-    large = rows >= least_rows
+    large = _count_people(frame, coded, spec) >= max(spec.min_rows, _FEWEST)
     if np.count_nonzero(large) > MOST_GROUPS:
         raise SpecError(
-            f"column {series.name!r} has too many values for groups",
+            f"column {column!r} has too many values for groups",
             hint=f"at most {MOST_GROUPS}; name a column such as sex or an age group",
         )
     named = [*(str(label) for label in coded.labels), MISSING]
@@ -89,6 +91,15 @@ def count_groups(
     pairs = row_tuple.astype(np.int64) * n_groups + number[coded.codes]
     found, counts = np.unique(pairs, return_counts=True)
     return GroupCounts(tuple(labels), *np.divmod(found, n_groups), counts)
+
+
+def _count_people(frame: nw.DataFrame[Any], coded: Coded, spec: Spec) -> Integers:
+    """Return how many people have each value: rows, or units where there are any."""
+    if spec.unit is None:
+        return np.bincount(coded.codes, minlength=coded.n_codes)
+    units = code_series(frame[spec.unit])
+    pairs = np.unique(coded.codes * units.n_codes + units.codes)
+    return np.bincount(pairs // units.n_codes, minlength=coded.n_codes)
 
 
 def measure_groups(

@@ -135,7 +135,8 @@ class BestSearch:
         return self._loss([self._solve_chunk(self.finders[0], spans)])
 
     def _loss(self, parts: list[tuple[Nodes, Codes, NDArray[np.int64]]]) -> float:
-        return sum(loss_of(self, part[1], part[0]) for part in parts)
+        # Added up at once: how blocks are divided into parts depends on the threads.
+        return _add_up([lost_by_class(self, part[1], part[0]) for part in parts])
 
     def _spans(self, blocks: Nodes) -> NDArray[np.int64]:
         """Return start, stop, rows and room of each block, and if it is suppressed.
@@ -216,9 +217,20 @@ class BestSearch:
 
 def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
     """Return what all rows of the classes among ``nodes`` lose together."""
+    return _add_up([lost_by_class(search, records, nodes)])
+
+
+def _add_up(losses: list[NDArray[np.float64]]) -> float:
+    return float(np.concatenate(losses).sum())
+
+
+def lost_by_class(
+    search: BestSearch, records: Codes, nodes: Nodes
+) -> NDArray[np.float64]:
+    """Return what all rows of each class among ``nodes`` lose."""
     classes = nodes[nodes.kind == layout.CLASS]
     losses = losses_of(search, records, classes)
-    return float((losses * worth_of_nodes(search, records, classes)).sum())
+    return losses * worth_of_nodes(search, records, classes)
 
 
 def losses_of(

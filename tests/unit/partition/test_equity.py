@@ -34,11 +34,11 @@ def encoded(table: pa.Table, spec: Spec) -> EncodedTable:
     return collapse(encode(open_frame(table), spec)).table
 
 
-def searched(table: EncodedTable, spec: Spec) -> Searched:
+def searched(table: EncodedTable, spec: Spec, n_threads: int = 1) -> Searched:
     records = build_tuples(table.codes, table.counts, np.arange(table.n_tuples)).records
     assert isinstance(spec.policy, BestPolicy)
     models = build_models(table, spec, first_standard(table, spec))
-    search = open_search(table, spec, spec.policy, models, records, 1)
+    search = open_search(table, spec, spec.policy, models, records, n_threads)
     price = spec.policy.price * float(search.aims.info.weight.sum())
     budget = spec.budget(table.n_rows)
     return search_with_budget(
@@ -224,3 +224,21 @@ def test_nothing_lost_is_nothing_to_balance() -> None:
     attempt = Made((0.0, 0.0))
     _, balance = balance_groups(GROUPS, None, attempt)
     assert (balance.rounds, balance.worst) == (1, 0.0)
+
+
+@pytest.mark.skipif(IS_PLAIN, reason="minutes without the compiler")
+def test_the_loss_is_the_same_to_the_last_bit_on_any_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Threads divide the blocks into other parts; added up part by part, a loss
+    differed in its last bits, and with it which of two equal trees was taken."""
+    monkeypatch.setattr("core_mondrian.partition.best._TUPLES_PER_TASK", 1)
+    rng = random.Random(2)  # noqa: S311
+    ages = [rng.random() ** 3 for _ in range(30_000)]
+    table = pa.table({"n": ages, "c": [rng.choice("abcdefg") for _ in ages]})
+    spec = Spec(("n", "c"), (KAnonymity(3),), policy=BestPolicy(), inline_below=40)
+    coded = encoded(table, spec)
+
+    losses = [searched(coded, spec, n).loss for n in (1, 2, 3, 7)]
+
+    assert len(set(losses)) == 1
