@@ -1,15 +1,17 @@
 """The charts of a report, as SVG that a page can hold and its style can colour."""
 
 import re
+from functools import cache
 from html import escape
 from typing import Any
 
 from core_mondrian.branches import SizeBin
-from core_mondrian.charts import FAINT, FONT, INK, PALETTE, convert
+from core_mondrian.charts import FAINT, FONT, INK, PALETTE, compile_chart, fill_chart
 from core_mondrian.report.facts import ColumnFacts
 from core_mondrian.report.plain import between, writable
 
-WIDTH = 300
+WIDTH = 220
+"""Narrow, so that labels stay legible on a telephone and in two columns of print."""
 GRID = "#e6e6e6"
 BEFORE, EXACT, GENERAL = "#8c8c8c", PALETTE[0], PALETTE[5]
 """The original; released as it was; released as something more general."""
@@ -26,7 +28,28 @@ def draw_bins(column: ColumnFacts) -> str:
         for part, share in parts.items():
             side = _SIDES[part != "before"]
             rows.append({"at": at, "side": side, "part": part, "share": share})
-    bars = _bars(rows, [item.text for item in column.bins], 9)
+    words = (
+        f"Shares of rows by {column.name}, original and release; the table below the "
+        "chart has the figures"
+    )
+    names = [item.text for item in column.bins]
+    return _embed(_compiled_bins(), rows, names, words)
+
+
+def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
+    """Return how many released rows are in classes of which size."""
+    whole = max(sum(item.n_rows for item in sizes), 1)
+    rows = [{"at": at, "share": item.n_rows / whole} for at, item in enumerate(sizes)]
+    words = "Shares of released rows by the size of their class; the table has figures"
+    names = [between(item.low, item.high) for item in sizes]
+    return _embed(_compiled_sizes(), rows, names, words)
+
+
+# Every column has the same chart but for its rows and names, and to compile one takes
+# longer than to draw ten.
+@cache
+def _compiled_bins() -> dict[str, Any]:
+    bars = _bars(9)
     bars["encoding"]["yOffset"] = {"field": "side", "sort": list(_SIDES)}
     bars["encoding"]["color"] = {
         "field": "part",
@@ -36,34 +59,26 @@ def draw_bins(column: ColumnFacts) -> str:
             "range": [BEFORE, EXACT, GENERAL],
         },
     }
-    words = (
-        f"Shares of rows by {column.name}, original and release; the table below the "
-        "chart has the figures"
-    )
-    return _embed(bars, words)
+    return compile_chart(bars)
 
 
-def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
-    """Return how many released rows are in classes of which size."""
-    whole = max(sum(item.n_rows for item in sizes), 1)
-    rows = [{"at": at, "share": item.n_rows / whole} for at, item in enumerate(sizes)]
-    bars = _bars(rows, [between(item.low, item.high) for item in sizes], 17)
+@cache
+def _compiled_sizes() -> dict[str, Any]:
+    bars = _bars(17)
     bars["encoding"]["color"] = {"value": EXACT}
-    words = "Shares of released rows by the size of their class; the table has figures"
-    return _embed(bars, words)
+    return compile_chart(bars)
 
 
-def _bars(rows: list[dict[str, Any]], names: list[str], step: int) -> dict[str, Any]:
-    """Return horizontal bars of shares; two may have one name."""
-    labels = [_short(name) for name in names]
+def _bars(step: int) -> dict[str, Any]:
+    """Return horizontal bars of shares without their rows; two may have one name."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "background": None,
         "padding": 4,
         "width": WIDTH,
         "height": {"step": step},
-        "data": {"values": rows},
-        "params": [{"name": "names", "value": labels}],
+        "data": {"name": "rows", "values": []},
+        "params": [{"name": "names", "value": []}],
         "mark": {"type": "bar", "height": {"band": 0.92}},
         "encoding": {
             "y": {
@@ -108,9 +123,11 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
 
 
-def _embed(chart: dict[str, Any], words: str) -> str:
+def _embed(
+    chart: dict[str, Any], rows: list[dict[str, Any]], names: list[str], words: str
+) -> str:
     """Return a chart that takes the width it is given, and says what it shows."""
-    picture = convert(chart, ".svg").decode()
+    picture = fill_chart(chart, {"rows": rows}, {"names": [_short(n) for n in names]})
     label = escape(writable(words))
 
     def opening(found: re.Match[str]) -> str:
