@@ -135,6 +135,7 @@ def collect_facts(release: Release[Any]) -> Facts:
     balance = release.balance
     axes: dict[str, Axis] = {}
     columns = tuple(_tell_columns(release, views, axes))
+    risks = measure_risk(before, k), measure_risk(after, k)
     return Facts(
         n_rows=release.n_rows,
         n_released=release.n_rows - release.n_suppressed,
@@ -146,9 +147,12 @@ def collect_facts(release: Release[Any]) -> Facts:
         has_population=spec.population is not None,
         policy=spec.policy.name,
         models=tuple(_tell_models(release)),
-        before=measure_risk(before, k),
-        after=measure_risk(after, k),
-        uniqueness=tuple(_find_unique(before, after, spec.quasi_identifiers, k)),
+        before=risks[0],
+        after=risks[1],
+        uniqueness=(
+            *_find_unique(before, after, spec.quasi_identifiers, k),
+            Uniqueness.of_all(spec.quasi_identifiers, *risks),
+        ),
         warnings=tuple(concern.to_json() for concern in release.warnings),
         groups={name: release.by_group(name) for name in release._groups},  # noqa: SLF001
         balance=None if balance is None else balance.to_json(),
@@ -223,18 +227,15 @@ def _meaning(model: PrivacyModel) -> str:
 def _find_unique(
     before: Records, after: Records, names: tuple[str, ...], k: int
 ) -> Iterator[Uniqueness]:
-    """Yield whom each column singles out, each pair of some, and all together."""
+    """Yield whom each column singles out, and each pair of some; not all together."""
     by_values = sorted(range(len(names)), key=lambda i: -before.columns[i].n_codes)
     paired = sorted(by_values[:_MOST_PAIRED])
-    sets: list[tuple[int, ...]] = [(i,) for i in range(len(names))]
-    sets += list(combinations(paired, 2))
-    everything = tuple(range(len(names)))
-    if everything not in sets:
-        sets.append(everything)
+    sets = [*((i,) for i in range(len(names))), *combinations(paired, 2)]
     for chosen in sets:
-        yield measure_uniqueness(
-            pick(before, chosen), pick(after, chosen), [names[i] for i in chosen], k
-        )
+        if len(chosen) < len(names):
+            yield measure_uniqueness(
+                pick(before, chosen), pick(after, chosen), [names[i] for i in chosen], k
+            )
 
 
 def _tell_columns(
