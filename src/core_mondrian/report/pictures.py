@@ -1,8 +1,11 @@
 """The charts of a report, as SVG that a page can hold and its style can colour."""
 
 import re
+import unicodedata
+from bisect import bisect_right
 from functools import cache
 from html import escape
+from itertools import accumulate
 from typing import Any
 
 from core_mondrian.branches import SizeBin
@@ -17,7 +20,9 @@ BEFORE, EXACT, GENERAL = "#8c8c8c", PALETTE[0], PALETTE[5]
 """The original; released as it was; released as something more general."""
 _SIDES = ("original", "release")
 _OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
-_LONGEST_LABEL = 28
+_LONGEST_LABEL = 28.0
+"""In letters of a usual width."""
+_CAPITAL, _IDEOGRAPH = 1.3, 2.0
 
 
 def draw_bins(column: ColumnFacts) -> str:
@@ -88,7 +93,6 @@ def _bars(step: int) -> dict[str, Any]:
                 "axis": {
                     "title": None,
                     "labelExpr": "names[datum.value]",
-                    "labelLimit": 190,
                     "labelPadding": 5,
                     "ticks": False,
                     "domain": False,
@@ -110,6 +114,7 @@ _LOOK = {
     "view": {"stroke": None},
     "axis": {
         "labelFontSize": 13,
+        "labelLimit": 0,  # to measure letters takes long, and `_short` has cut them
         "labelColor": INK,
         "gridColor": GRID,
         "domainColor": FAINT,
@@ -119,8 +124,18 @@ _LOOK = {
 
 
 def _short(name: str) -> str:
+    """Return a label that fits beside its bar."""
     name = writable(name)
-    return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
+    ends = list(accumulate(_width(letter) for letter in name))
+    if not ends or ends[-1] <= _LONGEST_LABEL:
+        return name
+    return f"{name[: bisect_right(ends, _LONGEST_LABEL - 1)]}…"
+
+
+def _width(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in ("W", "F"):
+        return _IDEOGRAPH
+    return _CAPITAL if letter.isupper() else 1.0
 
 
 def _embed(
