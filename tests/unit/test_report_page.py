@@ -172,6 +172,22 @@ def test_a_map_does_not_claim_more_than_was_asked() -> None:
     assert "below 1" not in text
 
 
+def test_of_the_population_only_the_files_name_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / CANARY
+    folder.mkdir()
+    everybody = people(300)
+    everybody[["age", "job"]].to_csv(folder / "register.csv", index=False)
+    spec = Spec(("age", "job"), models=(KMap(5, folder / "register.csv"),))
+    release = anonymize(everybody.iloc[:40], spec)
+
+    page, manifest = release.report_html(), manifest_text(release.manifest())
+
+    told = json.loads(manifest)["spec"]["models"][0]
+    assert told["population"] == "register.csv"
+    for text in (page, pictures_of(page), manifest, *map(str, release.warnings)):
+        assert CANARY not in text
+
+
 EDGES = {
     "one row a class": pd.DataFrame({"a": [1] * 3, "b": ["x"] * 3}),
     "constant": pd.DataFrame({"a": [7] * 9, "b": ["x", "y", "z"] * 3}),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from core_mondrian.branches import SizeBin, size_bins
+from core_mondrian.manifests import finite
 from core_mondrian.measure.counting import Coded
 from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.measure.quality import Shortfall
@@ -31,7 +32,6 @@ from core_mondrian.models.base import PrivacyModel
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis, axis_of, count_steps, is_exact
 from core_mondrian.report.cuts import TreeFacts, tell_tree
-from core_mondrian.report.plain import finite
 from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relations
 from core_mondrian.report.views import Integers, View, views_of
 
@@ -207,10 +207,7 @@ def _tell_models(release: Release[Any]) -> Iterator[ModelFacts]:
     for model, found in zip(
         release.spec.models, release.verification.models, strict=True
     ):
-        reached = float(found.reached)
-        yield ModelFacts(
-            found.name, _meaning(model), reached if np.isfinite(reached) else None
-        )
+        yield ModelFacts(found.name, _meaning(model), finite(float(found.reached)))
 
 
 def _meaning(model: PrivacyModel) -> str:
