@@ -207,10 +207,10 @@ def _tell_models(release: Release[Any]) -> Iterator[ModelFacts]:
     for model, found in zip(
         release.spec.models, release.verification.models, strict=True
     ):
-        yield ModelFacts(found.name, _meaning(model), finite(float(found.reached)))
+        yield ModelFacts(found.name, meaning_of(model), finite(float(found.reached)))
 
 
-def _meaning(model: PrivacyModel) -> str:
+def meaning_of(model: PrivacyModel) -> str:
     """Return the first sentence of what a model says of itself, with its parameters."""
     text = inspect.getdoc(type(model)) or ""
     text = " ".join(text.split("\n\n", 1)[0].split())

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 from nicegui import events, ui
 
-from core_mondrian.errors import DataError, MondrianError
+from core_mondrian.errors import MondrianError
 from core_mondrian.studio.choices import Choices
 from core_mondrian.studio.columns import Columns
 from core_mondrian.studio.desk import Desk, show_problem, step
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.results import Results
 from core_mondrian.studio.session import Session, Studio
+from core_mondrian.studio.uploads import too_large
 from core_mondrian.studio.work import Opened, check_suffix, make_up, open_table
 
 Work = Callable[[Progress], Opened]
@@ -106,7 +107,7 @@ class Page:
                     auto_upload=True,
                     max_file_size=most,
                     on_upload=self._uploaded,
-                    on_rejected=lambda: self._refuse_size(most),
+                    on_rejected=self._refuse_size,
                 )
                 upload.props("flat bordered hide-upload-btn").classes(
                     "studio-upload col-grow"
@@ -127,13 +128,8 @@ class Page:
         if first is not None and self.desk.session.opened is None:
             self._open(lambda progress: open_table(first, first.name, progress))
 
-    def _refuse_size(self, most: int) -> None:
-        error = DataError(
-            f"this file is larger than the studio takes ({most >> 20} MB)",
-            hint="raise it with --max-upload, or use core-mondrian anonymize, "
-            "which has no such limit",
-        )
-        show_problem(self._problem, error)
+    def _refuse_size(self) -> None:
+        show_problem(self._problem, too_large(self.desk.studio.most_bytes))
 
     async def _uploaded(self, event: events.UploadEventArguments) -> None:
         title = event.file.name.replace("\\", "/").rpartition("/")[2]

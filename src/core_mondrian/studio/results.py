@@ -73,10 +73,10 @@ class Results:
         if opened is None:
             return
         session.n_started += 1
-        number = session.n_started
+        number, key = session.n_started, session.key
 
         def work(progress: Progress) -> Run:
-            return make_release(opened, draft, number, progress)
+            return make_release(opened, draft, number, progress, key)
 
         self._problem.clear()
         self._stage.set_text("starting; the first run on a machine takes a minute more")
@@ -268,7 +268,9 @@ def show_spec(run: Run) -> None:
     """Show how the command line makes the same release."""
     ui.code(run.toml, language="toml").classes("w-full")
     ui.label("Save it as spec.toml; this makes the same release, with the same digest:")
-    ui.code(command(run.title, run.groups), language="bash").classes("w-full")
+    has_key = bool(run.release.spec.pseudonyms)
+    same = command(run.title, run.groups, has_key=has_key)
+    ui.code(same, language="bash").classes("w-full")
     ui.label(f"digest {run.release.digest}").style("overflow-wrap: anywhere")
 
 
@@ -278,7 +280,8 @@ def side_by_side(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     spec = run.release.spec
     columns = [_column("row", "row")]
     for j, name in enumerate(run.names):
-        is_same = name in released and name not in spec.quasi_identifiers
+        changed = (*spec.quasi_identifiers, *spec.pseudonyms)
+        is_same = name in released and name not in changed
         if is_same:
             columns.append(_column(f"after_c{released.index(name)}", name))
             continue

@@ -188,14 +188,22 @@ def find_curve(opened: Opened, draft: Draft, progress: Progress) -> Sweep:
     return sweep(read_as(opened, spec), spec, {"k": points}, progress=progress)
 
 
-def make_release(opened: Opened, draft: Draft, number: int, progress: Progress) -> Run:
-    """Make the release that the command line makes of the same file and spec."""
+def make_release(
+    opened: Opened,
+    draft: Draft,
+    number: int,
+    progress: Progress,
+    key: bytes | None = None,
+) -> Run:
+    """Make the release that the command line makes of the same file, spec and key."""
     toml, spec = draft.to_toml(), draft.to_spec()
     progress("read", 0.0)
     table = read_as(opened, spec)
     progress("read", 1.0)
     by = [] if draft.groups is None else [draft.groups]
-    release = anonymize(table, spec, by=by, progress=progress)
+    if not spec.pseudonyms:
+        key = None  # it was given for other choices
+    release = anonymize(table, spec, key=key, by=by, progress=progress)
     progress("measure", 0.0)
     release.measures()
     _ = release.digest
