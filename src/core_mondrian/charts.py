@@ -70,6 +70,16 @@ def convert(spec: dict[str, Any], kind: str) -> bytes:
     return page.replace("<head>", f"<head>{_HEAD}", 1).encode()
 
 
+def start_engine() -> None:
+    """Start what draws charts, so that the first of them does not take longer.
+
+    It stops every other thread of the process meanwhile, for half a second or more.
+    """
+    import vl_convert
+
+    vl_convert.vega_to_svg({"$schema": "https://vega.github.io/schema/vega/v6.json"})
+
+
 def compile_chart(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a chart's Vega-Lite as Vega, which `fill_chart` draws many times over."""
     import vl_convert

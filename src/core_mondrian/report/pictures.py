@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from itertools import accumulate
@@ -44,10 +45,15 @@ def draw_bins(column: ColumnFacts) -> str:
 def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
     """Return how many released rows are in classes of which size."""
     whole = max(sum(item.n_rows for item in sizes), 1)
-    rows = [{"at": at, "share": item.n_rows / whole} for at, item in enumerate(sizes)]
     words = "Shares of released rows by the size of their class; the table has figures"
-    names = [between(item.low, item.high) for item in sizes]
-    return _embed(_compiled_sizes(), rows, names, words)
+    shares = [(between(one.low, one.high), one.n_rows / whole) for one in sizes]
+    return draw_shares(shares, words)
+
+
+def draw_shares(shares: Sequence[tuple[str, float]], words: str) -> str:
+    """Return a bar for each name; ``words`` say what they are."""
+    rows = [{"at": at, "share": share} for at, (_, share) in enumerate(shares)]
+    return _embed(_compiled_shares(), rows, [name for name, _ in shares], words)
 
 
 # Every column has the same chart but for its rows and names, and to compile one takes
@@ -68,7 +74,7 @@ def _compiled_bins() -> dict[str, Any]:
 
 
 @cache
-def _compiled_sizes() -> dict[str, Any]:
+def _compiled_shares() -> dict[str, Any]:
     bars = _bars(17)
     bars["encoding"]["color"] = {"value": EXACT}
     return compile_chart(bars)

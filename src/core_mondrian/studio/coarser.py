@@ -33,7 +33,7 @@ _KINDS: Final = {
     "file": "from a file: CSV, TOML or JSON",
 }
 _UNCOVERED: Final = {
-    "error": "are a mistake",
+    "error": "are refused",
     "own branch": "become * if they change",
     "suppress": "leave their rows out",
 }

@@ -38,6 +38,10 @@ _STYLE = """
   padding: 6px 0; }
 .studio-name { font-weight: 600; overflow-wrap: anywhere; }
 .studio-chart { background: white; border-radius: 6px; max-width: 100%; height: auto; }
+.studio-picture svg { display: block; width: 100%; height: auto; }
+.body--dark .studio-picture [fill="#222222"] { fill: #e8eaed; }
+.body--dark .studio-picture [stroke="#e6e6e6"] { stroke: #4a4f56; }
+.body--dark .studio-picture [fill="#0072b2"] { fill: #3d9bd6; }
 .studio-step .q-table th { font-weight: 600; }
 .studio-upload .q-uploader__list { display: none; }
 .studio-upload .q-uploader__subtitle { display: none; }

@@ -211,9 +211,8 @@ def show_reached(run: Run) -> None:
 
 
 def show_losses(run: Run) -> None:
-    """Show what each column lost, as a bar and a figure."""
-    for column in run.release.measures().columns:
-        _bar_row(column.name, column.ncp)
+    """Show what each column lost, as bars and figures."""
+    _show_picture(run.pictures["lost"])
     ui.label("0 %: as it was; 100 %: nothing can be seen (NCP).").classes(
         "studio-faint"
     )
@@ -245,10 +244,9 @@ def show_groups(run: Run) -> None:
 
 
 def show_sizes(run: Run) -> None:
-    """Show how many groups have how many rows."""
-    most = max((n for _, n in run.sizes), default=1)
-    for title, n in run.sizes:
-        _bar_row(f"{title} rows", n / most, f"{n:,} groups")
+    """Show how many rows are in groups of which size."""
+    ui.label("Shares of the released rows by the size of their group:")
+    _show_picture(run.pictures["sizes"])
 
 
 def show_rows(run: Run) -> None:
@@ -340,11 +338,6 @@ def _compared(run: Run) -> dict[str, Any]:
     }
 
 
-def _bar_row(title: str, share: float | None, figure: str | None = None) -> None:
-    told = "not defined" if share is None else (figure or percent(share))
-    with ui.row().classes("items-center w-full gap-3 no-wrap"):
-        ui.label(title).classes("col-4 col-sm-2 studio-name")
-        bar = ui.linear_progress(share or 0.0, show_value=False, size="14px")
-        bar.classes("col")
-        bar.props["aria-label"] = f"{title}: {told}"
-        ui.label(told).classes("w-24 text-right")
+def _show_picture(picture: str) -> None:
+    # The chart library wrote it; what it quotes of the table is escaped there.
+    ui.html(picture, sanitize=False).classes("studio-picture w-full")
