@@ -85,7 +85,7 @@ def opened(address: str, height: int = 900) -> Iterator[Any]:
 
 def take_picture(address: str, file: Path) -> None:
     """Save what the page looks like with two runs and the curve."""
-    with opened(address, 1900) as page:
+    with opened(address, 1980) as page:
         page.get_by_text("are unique in the table").wait_for()
         page.get_by_role("button", name="Make the release").click()
         page.get_by_text("Run 1: verified").wait_for()

@@ -70,7 +70,8 @@ class ModelRow:
         self._say()
 
     def _field(self, one: Parameter) -> None:
-        value, label = self.guard.values.get(one.name), _LABELS.get(one.name, one.name)
+        value = self.guard.values.get(one.name, one.default)
+        label = _LABELS.get(one.name, one.name)
         take = self._taker(one)
         if one.kind == "choice":
             choice = ui.select(
