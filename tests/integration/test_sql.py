@@ -3,7 +3,7 @@
 import datetime as dt
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -46,6 +46,14 @@ def server() -> Iterator[str]:
         yield url
 
 
+def empty(place: Place) -> None:
+    place.run(
+        'DROP SCHEMA IF EXISTS "My Schema" CASCADE',
+        "DROP SCHEMA public CASCADE",
+        "CREATE SCHEMA public",
+    )
+
+
 def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
     if kind == "duckdb":
         path = folder / "people.duckdb"
@@ -54,7 +62,7 @@ def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
         path = folder / "people.sqlite"
     else:
         place = Place(kind, request.getfixturevalue("server"))
-        place.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+        empty(place)
         return place
     place = Place(kind, str(path))
     if kind == "sqlite":
@@ -75,7 +83,18 @@ def duck(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
 
 @pytest.fixture(scope="module")
 def people() -> pa.Table:
-    return census(20_000)
+    return census(5000)
+
+
+_KNOWN: dict[str, Any] = {}
+
+
+def known_release(spec: Spec, table: pa.Table) -> Any:
+    """Return the release of a table in memory, made once for all databases."""
+    key = f"{spec} {table.num_rows}"
+    if key not in _KNOWN:
+        _KNOWN[key] = anonymize(table, spec, by=["sex"])
+    return _KNOWN[key]
 
 
 FEW = ("age", "sex", "race")
@@ -89,7 +108,7 @@ def spec_of(*names: str, k: int = 5, **more: Any) -> Spec:
 
 
 def rows_of(place: Place, name: str = "released") -> Counter[tuple[Any, ...]]:
-    return Counter(place.fetch(f'SELECT * FROM "{name}"'))  # noqa: S608
+    return Counter(place.fetch(f'SELECT * FROM "{name}"'))
 
 
 def shown_rows(table: pa.Table, names: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
@@ -112,8 +131,11 @@ def shown_rows(table: pa.Table, names: tuple[str, ...]) -> Counter[tuple[Any, ..
             id="l-diversity",
         ),
         pytest.param(
-            spec_of(*FEW, numbers="bounds", class_id="class", weight="hours_per_week"),
-            id="bounds, class_id, weight",
+            spec_of(*FEW, numbers="bounds", class_id="class"),
+            id="bounds, class_id",
+        ),
+        pytest.param(
+            spec_of(*FEW, policy=PaperPolicy(), weight="hours_per_week"), id="weight"
         ),
     ],
 )
@@ -124,7 +146,7 @@ def test_release_is_that_of_the_table_in_memory(
 
     made = anonymize_sql(place.url, "people", "released", spec, by=["sex"])
 
-    known = anonymize(people, spec, by=["sex"])
+    known = known_release(spec, people)
     assert made.data == "released"
     assert made.manifest() == known.manifest()
     assert made.measures() == known.measures()
@@ -138,8 +160,7 @@ def assert_same_rows(place: Place, known: pa.Table, spec: Spec) -> None:
     names = known.column_names
     found = place.fetch('SELECT * FROM "released"')
     made = {name: [row[i] for row in found] for i, name in enumerate(names)}
-    carried = spec.carried(names)
-    carried = [name for name in carried if name in names and name != spec.class_id]
+    carried = spec.carried(census(1).column_names)
     shown = [name for name in names if name not in carried]
     for chosen in (shown, carried):
         ours = zip(*(made[name] for name in chosen), strict=True)
@@ -147,24 +168,21 @@ def assert_same_rows(place: Place, known: pa.Table, spec: Spec) -> None:
         assert Counter(ours) == Counter(theirs), chosen
 
 
-def test_rows_are_those_in_memory_where_no_tuple_is_divided(
-    place: Place, people: pa.Table
-) -> None:
-    spec = spec_of(*MANY, policy=PaperPolicy(), suppress=Suppression(rows=300))
+def test_twenty_thousand_rows(place: Place) -> None:
+    spec = spec_of(*FEW, k=20)
+    people = census(20_000)
     place.load("people", people)
 
     made = anonymize_sql(place.url, "people", "released", spec)
 
-    known = anonymize(people, spec)
-    table = known.data
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    assert known.n_suppressed > 0
-    assert made.n_suppressed == known.n_suppressed
-    assert rows_of(place) == Counter(rows)
+    known = known_release(spec, people)
+    assert known._pieces.n_tuples > known.n_tuples  # some are divided
+    assert made.manifest() == known.manifest()
+    assert_same_rows(place, known.data, spec)
 
 
 @pytest.mark.skipif(ADULT is None, reason="CORE_MONDRIAN_ADULT is not set")
-@pytest.mark.parametrize("policy", [BestPolicy(), PaperPolicy()], ids=lambda x: x.name)
+@pytest.mark.parametrize("policy", [BestPolicy(), PaperPolicy()], ids=["best", "paper"])
 def test_adult_has_the_digest_it_has_in_memory(place: Place, policy: Any) -> None:
     table = adult(ADULT)
     spec = Spec(
@@ -176,7 +194,7 @@ def test_adult_has_the_digest_it_has_in_memory(place: Place, policy: Any) -> Non
 
     made = anonymize_sql(place.url, "adult", "released", spec)
 
-    assert made.digest == anonymize(table, spec).digest
+    assert made.digest == known_release(spec, table).digest
 
 
 def test_a_run_and_the_order_of_rows_change_nothing(
@@ -206,7 +224,7 @@ def test_equal_rows_of_a_divided_tuple_are_spread_over_its_classes(
 ) -> None:
     # One value of age has half of all rows, and its other cells only three kinds.
     ages = [50] * 600 + [20 + i % 60 for i in range(600)]
-    flags = [f"f{i % 3}" for i in range(1200)]
+    flags = [f"f{(i // 60 + i) % 3}" for i in range(1200)]
     table = pa.table({"age": ages, "flag": flags})
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(30),))
     place.load("people", table)
@@ -214,29 +232,30 @@ def test_equal_rows_of_a_divided_tuple_are_spread_over_its_classes(
     anonymize_sql(place.url, "people", "released", spec)
 
     found = rows_of(place)
-    classes = {age for age, _ in found}
-    assert len(classes) > 2
-    for age in classes:
+    shown = {age for age, _ in found}
+    divided = [age for age in shown if "50" in age]
+    assert len(divided) > 1
+    for age in divided:
         shares = [found[age, flag] for flag in ("f0", "f1", "f2")]
-        assert min(shares) > 0.1 * sum(shares), age
+        assert min(shares) > 0.2 * sum(shares), age
 
 
 # Types
 
 
 COLUMNS = {
-    "duckdb": "n DOUBLE, d DECIMAL(12, 2), day DATE, at TIMESTAMP, flag BOOLEAN, "
+    "duckdb": "n DOUBLE, d DECIMAL(12, 2), day DATE, seen TIMESTAMP, flag BOOLEAN, "
     "big BIGINT, note VARCHAR, kept DECIMAL(9, 3)",
-    "sqlite": "n REAL, d REAL, day DATE, at TIMESTAMP, flag BOOLEAN, big BIGINT, "
+    "sqlite": "n REAL, d REAL, day DATE, seen TIMESTAMP, flag BOOLEAN, big BIGINT, "
     "note VARCHAR(20), kept DECIMAL(9, 3)",
-    "postgresql": "n double precision, d numeric(12, 2), day date, at timestamp, "
+    "postgresql": "n double precision, d numeric(12, 2), day date, seen timestamp, "
     "flag boolean, big bigint, note varchar(20), kept numeric(9, 3)",
 }
 TYPES = {
     "n": pa.float64(),
     "d": pa.decimal128(12, 2),
     "day": pa.date32(),
-    "at": pa.timestamp("us"),
+    "seen": pa.timestamp("us"),
     "flag": pa.bool_(),
     "big": pa.int64(),
     "note": pa.string(),
@@ -254,8 +273,8 @@ def typed_rows() -> pa.Table:
         "n": [at(i, (-0.0, 0.0, 1.5, -2.25)[i % 4]) for i in rows],
         "d": [at(i + 1, Decimal(i % 7) + Decimal("0.25")) for i in rows],
         "day": [at(i + 2, start + dt.timedelta(days=i % 50)) for i in rows],
-        "at": [
-            at(i + 3, dt.datetime(2001, 1, 1) + dt.timedelta(seconds=977 * (i % 31)))  # noqa: DTZ001
+        "seen": [
+            at(i + 3, dt.datetime(2001, 1, 1) + dt.timedelta(seconds=977 * (i % 31)))
             for i in rows
         ],
         "flag": [at(i + 4, i % 3 == 0) for i in rows],
@@ -285,7 +304,7 @@ def load_typed(place: Place, table: pa.Table) -> None:
     )
     place.run(
         f"CREATE TABLE typed ({COLUMNS[place.kind]})",
-        f"INSERT INTO typed VALUES {', '.join(rows)}",  # noqa: S608
+        f"INSERT INTO typed VALUES {', '.join(rows)}",
     )
 
 
@@ -299,12 +318,18 @@ def as_stored(table: pa.Table, kind: str) -> pa.Table:
     return table
 
 
-@pytest.mark.parametrize("numbers", ["interval", "bounds", "median", "mean"])
-@pytest.mark.parametrize("policy", [BestPolicy(), PaperPolicy()], ids=lambda x: x.name)
+@pytest.mark.parametrize(
+    ("numbers", "policy"),
+    [
+        pytest.param("interval", PaperPolicy(), id="paper"),
+        *((numbers, BestPolicy()) for numbers in ("bounds", "median", "mean")),
+    ],
+    ids=str,
+)
 def test_types_and_missing_values(place: Place, numbers: Any, policy: Any) -> None:
     table = typed_rows()
     load_typed(place, table)
-    names = ("n", "d", "day", "at", "flag", "big", "note")
+    names = ("n", "d", "day", "seen", "flag", "big", "note")
     spec = Spec(
         quasi_identifiers=names,
         models=(KAnonymity(8),),
@@ -368,7 +393,7 @@ COLLATED = {
 def test_texts_that_a_collation_takes_for_equal_are_different(place: Place) -> None:
     names = [("ada", "Ada", "BOB", "bob", "bOb")[i % 5] for i in range(100)]
     rows = ", ".join(f"('{name}', {i})" for i, name in enumerate(names))
-    place.run(*COLLATED[place.kind], f"INSERT INTO people VALUES {rows}")  # noqa: S608
+    place.run(*COLLATED[place.kind], f"INSERT INTO people VALUES {rows}")
     spec = Spec(quasi_identifiers=("name",), models=(KAnonymity(5),))
 
     made = anonymize_sql(place.url, "people", "released", spec)
@@ -380,14 +405,13 @@ def test_texts_that_a_collation_takes_for_equal_are_different(place: Place) -> N
 
 def test_types_of_postgresql_alone(server: str) -> None:
     place = Place("postgresql", server)
+    empty(place)
     place.run(
-        "DROP SCHEMA public CASCADE",
-        "CREATE SCHEMA public",
         "CREATE TYPE mood AS ENUM ('sad', 'well')",
         "CREATE DOMAIN years AS integer CHECK (VALUE >= 0)",
         "CREATE TABLE people AS SELECT (i % 50)::years AS age, "
         "(ARRAY['sad', 'well'])[1 + i % 2]::mood AS mood, "
-        "(i % 7)::numeric / 4 AS worth, ('10.0.0.' || i % 9)::inet AS host, "
+        "round((i % 7)::numeric / 4, 2) AS worth, ('10.0.0.' || i % 9)::inet AS host, "
         "to_json(i) AS note FROM generate_series(1, 300) AS i",
     )
     spec = Spec(
@@ -401,7 +425,9 @@ def test_types_of_postgresql_alone(server: str) -> None:
         {
             "age": pa.array([i % 50 for i in numbers], pa.int32()),
             "mood": [("sad", "well")[i % 2] for i in numbers],
-            "worth": [Decimal(i % 7) / 4 for i in numbers],
+            "worth": pa.array(
+                [Decimal(i % 7) / 4 for i in numbers], pa.decimal128(5, 2)
+            ),
             "host": [f"10.0.0.{i % 9}/32" for i in numbers],
             "note": [str(i) for i in numbers],
         }
@@ -413,10 +439,8 @@ def test_types_of_postgresql_alone(server: str) -> None:
 def test_infinite_times_are_refused_by_name_of_their_column(place: Place) -> None:
     if place.kind == "sqlite":
         pytest.skip("SQLite has no infinite times")
-    place.run(
-        "CREATE TABLE people AS SELECT CAST('infinity' AS date) AS day, 1 AS one"
-    )
-    spec = Spec(quasi_identifiers=("day",), models=(KAnonymity(1),))
+    place.run("CREATE TABLE people AS SELECT CAST('infinity' AS date) AS day, 1 AS one")
+    spec = Spec(quasi_identifiers=("day",), models=(KAnonymity(2),))
 
     with pytest.raises(DataError, match="'day' holds 1 different infinite times"):
         anonymize_sql(place.url, "people", "released", spec)
@@ -429,7 +453,7 @@ def test_other_texts_in_a_column_of_dates_are_refused(
     place.run(
         "CREATE TABLE people (day DATE)", f"INSERT INTO people VALUES ('{CANARY}')"
     )
-    spec = Spec(quasi_identifiers=("day",), models=(KAnonymity(1),))
+    spec = Spec(quasi_identifiers=("day",), models=(KAnonymity(2),))
 
     with pytest.raises(DataError, match="'day' is declared DATE") as caught:
         anonymize_sql(place.url, "people", "released", spec)
@@ -493,21 +517,29 @@ def test_pseudonyms_are_those_of_the_table_in_memory(
 
 @pytest.mark.parametrize("suppressed", ["drop", "blank", "apart"])
 def test_suppressed_rows(place: Place, suppressed: Any) -> None:
-    table = persons().append_column("i", pa.array(range(900)))
+    rows = range(62)
+    table = pa.table(
+        {
+            "who": [f"p{i}" for i in rows],
+            "a": ["y" if i > 59 else "x" for i in rows],
+            "ill": ["bc"[i % 2] for i in rows],
+        }
+    )
     spec = Spec(
-        quasi_identifiers=("age", "ill"),
-        models=(KAnonymity(12),),
-        suppress=Suppression(rows=200),
-        suppressed=suppressed,
-        identifiers=("who",),
+        quasi_identifiers=("a",),
+        models=(KAnonymity(3), DistinctLDiversity(2, "ill")),
         policy=PaperPolicy(),
+        suppress=Suppression(rows=2),
+        suppressed=suppressed,
+        inline_below=0,
+        pseudonyms=("who",),
     )
     place.load("people", table)
 
-    made = anonymize_sql(place.url, "people", "released", spec)
+    made = anonymize_sql(place.url, "people", "released", spec, key=KEY)
 
-    known = anonymize(table, spec)
-    assert known.n_suppressed > 0
+    known = anonymize(table, spec, key=KEY)
+    assert known.n_suppressed == 2
     assert made.manifest() == known.manifest()
     assert rows_of(place) == Counter(
         zip(*(x.to_pylist() for x in known.data.columns), strict=True)
@@ -543,12 +575,12 @@ def test_structs_are_made_where_there_are_any(place: Place) -> None:
 def test_a_query_and_a_view_are_read_once(place: Place, people: pa.Table) -> None:
     place.load("people", people.slice(0, 4000))
     where = "random() < 0.5" if place.kind != "sqlite" else "random() % 2 = 0"
-    query = f"SELECT * FROM people WHERE {where}; -- half of them"  # noqa: S608
+    query = f"SELECT * FROM people WHERE {where}; -- half of them"
     query = query.replace(";", "")
-    place.run(f"CREATE VIEW some AS {query}")
+    place.run(f"CREATE VIEW half AS {query}")
     spec = spec_of(*MANY)
 
-    for source, target in ((query, "a"), ("some", "b")):
+    for source, target in ((query, "a"), ("half", "b")):
         made = anonymize_sql(place.url, source, target, spec)
         assert made.n_rows == sum(rows_of(place, target).values())
         assert 1500 < made.n_rows < 2500
@@ -601,9 +633,9 @@ def test_names_of_any_kind(place: Place) -> None:
 def kinds_of_columns(place: Place, table: str) -> list[str]:
     if place.kind == "duckdb":
         with duckdb.connect(place.url) as connection:
-            return list(connection.sql(f'SELECT * FROM "{table}"').columns)  # noqa: S608
+            return list(connection.sql(f'SELECT * FROM "{table}"').columns)
     with place._adbc() as connection, connection.cursor() as cursor:
-        cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608
+        cursor.execute(f'SELECT * FROM "{table}"')
         return [one[0] for one in cursor.description]
 
 
@@ -642,9 +674,9 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("refused")
-@pytest.mark.parametrize("view", [False, True])
+@pytest.mark.parametrize("made", ["table", "view"])
 def test_a_release_that_fails_is_never_there(
-    place: Place, people: pa.Table, view: bool
+    place: Place, people: pa.Table, made: str
 ) -> None:
     place.load("people", people.slice(0, 3000).drop_columns(["person_id"]))
     place.run("CREATE TABLE released AS SELECT 1 AS one")
@@ -652,7 +684,9 @@ def test_a_release_that_fails_is_never_there(
 
     with pytest.raises(PrivacyViolation, match="fails for"):
         anonymize_sql(
-            place.url, "people", "released", spec, overwrite=True, view=view
+            *(place.url, "people", "released", spec),
+            overwrite=True,
+            view=made == "view",
         )
 
     assert place.catalog() == ["people", "released"]
@@ -817,9 +851,8 @@ def test_an_address_is_never_shown(server: str, change: tuple[str, str]) -> None
 
 def test_rights_are_told(server: str) -> None:
     place = Place("postgresql", server)
+    empty(place)
     place.run(
-        "DROP SCHEMA public CASCADE",
-        "CREATE SCHEMA public",
         "DROP ROLE IF EXISTS reader",
         f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'",
         "GRANT USAGE ON SCHEMA public TO reader",
@@ -828,8 +861,9 @@ def test_rights_are_told(server: str) -> None:
     place.run("GRANT SELECT ON people TO reader")
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
 
+    url = server.replace("tester", "reader")
+
     with pytest.raises(OutputError, match="SQLSTATE 42501") as caught:
-        url = server.replace("tester", "reader")
         anonymize_sql(url, "people", "released", spec)
 
     assert "needs the right" in str(caught.value)
@@ -872,7 +906,7 @@ def test_a_busy_database_is_told(
 
 def test_names_too_long_for_the_server_are_refused(server: str) -> None:
     place = Place("postgresql", server)
-    place.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    empty(place)
     long = "é" * 30
     place.load("people", pa.table({long: [i % 9 for i in range(90)]}))
     spec = Spec(quasi_identifiers=(long,), models=(KAnonymity(9),), numbers="bounds")
@@ -887,7 +921,10 @@ def test_new_columns_are_not_called_like_others(place: Place) -> None:
     table = persons().append_column("AGE_MIN", pa.array(range(900)))
     place.load("people", table)
     spec = Spec(
-        quasi_identifiers=("age",), models=(KAnonymity(9),), numbers="bounds", unit="who"
+        quasi_identifiers=("age",),
+        models=(KAnonymity(9),),
+        numbers="bounds",
+        unit="who",
     )
 
     if place.kind == "postgresql":

@@ -13,9 +13,9 @@ from core_mondrian.counts import TupleCounts, counted_columns
 from core_mondrian.errors import InternalError, OutputError, PrivacyViolation
 from core_mondrian.frames import check_columns, open_frame
 from core_mondrian.measure.verify import Verification
+from core_mondrian.plan import SUPPRESSED
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import LENGTH, check_key
-from core_mondrian.plan import SUPPRESSED
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
 from core_mondrian.sql.base import Database, telling
@@ -161,7 +161,7 @@ class _Work:
         whole = self.database.temporary("release")
         self.database.create(whole, [*columns, *(x.column for x in unit)], query)
         names = ", ".join(quoted(column.name) for column in columns)
-        kept = f"SELECT {names} FROM {whole.sql}"  # noqa: S608
+        kept = f"SELECT {names} FROM {whole.sql}"
         self.database.create(self.target, columns, kept)
         return open_relation(self.database, whole.sql)
 
@@ -208,7 +208,7 @@ class _Work:
     def _check_pseudonyms(self, made: Relation, name: str) -> None:
         cell = made.cell(name)
         n_others = self.database.fetch(
-            f"SELECT count(*) AS n FROM {made.rows} WHERE length({cell}) <> {LENGTH} "  # noqa: S608
+            f"SELECT count(*) AS n FROM {made.rows} WHERE length({cell}) <> {LENGTH} "
             f"OR ltrim({cell}, '0123456789abcdef') <> ''"
         )
         if n_others[0][0].as_py():

@@ -59,12 +59,12 @@ def _count_repeats(places: Places, name: str) -> Repeats:
     database, source = places.database, places.source
     cell, column = source.cell(name), source.column(name)
     each = (
-        f"SELECT count(*) AS n FROM {source.rows} "  # noqa: S608
+        f"SELECT count(*) AS n FROM {source.rows} "
         f"WHERE {database.present(cell, column)} "
         f"GROUP BY {database.ranked(cell, column)}"
     )
     found = database.fetch(
-        f"SELECT n, count(*) AS m FROM ({each}) AS e GROUP BY n ORDER BY n",  # noqa: S608
+        f"SELECT n, count(*) AS m FROM ({each}) AS e GROUP BY n ORDER BY n",
         _MOST_REPEATS,
     )
     rows, values = (x.cast(pa.int64()).to_numpy() for x in found.columns)

@@ -29,7 +29,7 @@ class DuckDBFile:
     def __init__(self, path: Path, threads: int | None) -> None:
         import duckdb
 
-        self.errors = (duckdb.Error, pa.ArrowException)
+        self.errors: tuple[type[Exception], ...] = (duckdb.Error, pa.ArrowException)
         config = _CONFIG if threads is None else {**_CONFIG, "threads": threads}
         self._path = path
         self._config: dict[str, Any] = config
@@ -63,7 +63,7 @@ class DuckDBFile:
         if len(name.parts) > 2:
             catalog = literal(name.parts[-3])
         found = self.fetch(
-            "SELECT table_type FROM information_schema.tables WHERE "  # noqa: S608
+            "SELECT table_type FROM information_schema.tables WHERE "
             f"lower(table_name) = lower({literal(name.last)}) AND "
             f"lower(table_schema) = lower({schema}) AND table_catalog = {catalog}"
         )
@@ -72,7 +72,7 @@ class DuckDBFile:
         return "view" if found[0][0].as_py() == "VIEW" else "table"
 
     def columns(self, relation: str) -> tuple[Column, ...]:
-        found = self.fetch(f"DESCRIBE SELECT * FROM {relation}").to_pylist()  # noqa: S608
+        found = self.fetch(f"DESCRIBE SELECT * FROM {relation}").to_pylist()
         return tuple(
             Column(one["column_name"], kind, kind.startswith("VARCHAR"))
             for one in found

@@ -42,7 +42,7 @@ def make_maps(
     tuples, classes = name_of("tuples"), name_of("classes")
     shares = name_of("shares") if plan.shares.n_rows else None
     database.run(
-        f"CREATE {tuples.new_table} AS SELECT a.*, b.tuple, b.leaf "  # noqa: S608
+        f"CREATE {tuples.new_table} AS SELECT a.*, b.tuple, b.leaf "
         f"FROM {own.sql} AS a JOIN {more.sql} AS b ON b.id = a.id"
     )
     cells = [f"c{i}" for i in range(len(counted))]
@@ -68,7 +68,7 @@ def upload(database: Database, name: str, table: pa.Table) -> Name:
 
 def _keep(database: Database, uploaded: Name, name: Name) -> None:
     """Copy an uploaded table, which is temporary, under the name asked for."""
-    database.run(f"CREATE {name.new_table} AS SELECT * FROM {uploaded.sql}")  # noqa: S608
+    database.run(f"CREATE {name.new_table} AS SELECT * FROM {uploaded.sql}")
 
 
 def _ranges(plan: Plan) -> pa.Table:
@@ -137,13 +137,13 @@ def _shown(
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_dictionary(kind) or pa.types.is_string(kind)
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_string(kind))
 
 
 def hide(
     database: Database, source: Relation, names: tuple[str, ...], key: bytes | None
 ) -> str:
-    """Make tables of pseudonyms, and return what joins them as h0, h1, …"""
+    """Make tables of pseudonyms, and return what joins them: h0, h1 and so on."""
     if key is None:
         return ""
     joins = []
@@ -155,7 +155,7 @@ def hide(
         more = upload(database, f"hidden_{i}", pa.table(ids))
         table, own = database.temporary(f"names_{i}"), database.temporary(counted)
         database.run(
-            f"CREATE {table.new_table} AS SELECT a.c0, b.hidden "  # noqa: S608
+            f"CREATE {table.new_table} AS SELECT a.c0, b.hidden "
             f"FROM {own.sql} AS a JOIN {more.sql} AS b ON b.id = a.id"
         )
         database.index(table, ["c0"])

@@ -6,7 +6,8 @@ from typing import Final
 
 from core_mondrian.errors import SpecError
 
-_PART: Final = re.compile(r'"(?:[^"]|"")+"|[^".]+')
+_PART: Final = re.compile(r'"(?:[^"]|"")+"|[^".]*[^".\s][^".]*')
+_NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 _QUERY: Final = re.compile(r"\s*(select|with|values|from)\b(?!\s*\.)", re.IGNORECASE)
 
 
@@ -61,19 +62,12 @@ def parse_name(text: str, what: str) -> Name:
     Raises:
         SpecError: it is no name.
     """
-    parts, at = [], 0
-    for found in iter(lambda: _PART.match(text, at), None):
-        parts.append(found[0])
-        at = found.end()
-        if text[at : at + 1] != ".":
-            break
-        at += 1
-    if not parts or at != len(text) or not text.strip():
+    if not _NAME.fullmatch(text):
         raise SpecError(
             f"{what} is the name of a table",
             hint='such as people, or schema.people, or "with a . in it"',
         )
-    return Name(tuple(_plain(part) for part in parts))
+    return Name(tuple(_plain(part) for part in _PART.findall(text)))
 
 
 def _plain(part: str) -> str:

@@ -35,39 +35,28 @@ class PostgreSQL:
     join = "JOIN"
 
     def __init__(self, uri: str) -> None:
-        from adbc_driver_manager import dbapi
-
-        self.errors = (dbapi.Error, OSError, pa.ArrowException)
-        self._uri = uri
-        self._connection: ArrowConnection | None = None
-
-    @property
-    def _open(self) -> ArrowConnection:
-        if self._connection is None:
-            from adbc_driver_postgresql import dbapi
-
-            self._connection = ArrowConnection(dbapi, self._uri)
-        return self._connection
+        self._arrow = ArrowConnection("adbc_driver_postgresql", uri)
+        self.errors = self._arrow.errors
 
     def begin(self) -> None:
         self.run("SET standard_conforming_strings = on")
         self.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
 
     def run(self, sql: str) -> None:
-        self._open.run(sql)
+        self._arrow.run(sql)
 
     def fetch(self, sql: str, n_rows: int = 1) -> pa.Table:  # noqa: ARG002
-        return self._open.fetch(sql)
+        return self._arrow.fetch(sql)
 
     def upload(self, name: str, table: pa.Table) -> None:
-        self._open.upload(name, table)
+        self._arrow.upload(name, table)
 
     def temporary(self, name: str) -> Name:
         return Name(("pg_temp", TEMPORARY + name), is_temporary=True)
 
     def find(self, name: Name) -> Kind | None:
         found = self.fetch(
-            "SELECT relkind::text FROM pg_catalog.pg_class "  # noqa: S608
+            "SELECT relkind::text FROM pg_catalog.pg_class "
             f"WHERE oid = to_regclass({literal(name.sql)})"
         )
         if not len(found):
@@ -76,9 +65,9 @@ class PostgreSQL:
 
     def columns(self, relation: str) -> tuple[Column, ...]:
         view = self.temporary("columns").sql
-        self.run(f"CREATE TEMP VIEW {view} AS SELECT * FROM {relation}")  # noqa: S608
+        self.run(f"CREATE TEMP VIEW {view} AS SELECT * FROM {relation}")
         found = self.fetch(
-            "SELECT attname::text AS name, attcollation <> 0 AS is_text, "  # noqa: S608
+            "SELECT attname::text AS name, attcollation <> 0 AS is_text, "
             "CASE WHEN typtype = 'd' THEN format_type(typbasetype, typtypmod) "
             "ELSE format_type(atttypid, atttypmod) END AS kind "
             "FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type "
@@ -138,8 +127,7 @@ class PostgreSQL:
         self.run("COMMIT")
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        self._arrow.close()
 
 
 def _hashed(cells: Sequence[str]) -> str:

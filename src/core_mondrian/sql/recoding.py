@@ -40,7 +40,7 @@ class Relation:
     def rows(self) -> str:
         """Its rows, in columns that are called x0, x1, … and nothing else."""
         cells = (f"{quoted(name)} AS x{i}" for i, name in enumerate(self.names))
-        return f"(SELECT {', '.join(cells)} FROM {self.sql}) AS s"  # noqa: S608
+        return f"(SELECT {', '.join(cells)} FROM {self.sql}) AS s"
 
 
 def open_relation(database: Database, sql: str) -> Relation:
@@ -60,14 +60,14 @@ def count_tuples(
     named = ", ".join(f"{cell} AS c{i}" for i, cell in enumerate(cells))
     table = database.temporary(counted)
     database.run(
-        f"CREATE {table.new_table} AS SELECT "  # noqa: S608
+        f"CREATE {table.new_table} AS SELECT "
         f"row_number() OVER () - 1 AS id, {named}, count(*) AS n "
         f"FROM {relation.rows} GROUP BY {', '.join(cells)}"
     )
     columns = [relation.column(name) for name in names]
     read = (database.readable(f"c{i}", item) for i, item in enumerate(columns))
     found = database.fetch(
-        f"SELECT {', '.join(f'{cell} AS c{i}' for i, cell in enumerate(read))}, n "  # noqa: S608
+        f"SELECT {', '.join(f'{cell} AS c{i}' for i, cell in enumerate(read))}, n "
         f"FROM {table.sql} ORDER BY id",
         count_rows(database, table.sql),
     )
@@ -81,7 +81,7 @@ def count_tuples(
 
 def count_rows(database: Database, table: str) -> int:
     """Return how many rows a table has."""
-    found = database.fetch(f"SELECT count(*) AS n FROM {table}")  # noqa: S608
+    found = database.fetch(f"SELECT count(*) AS n FROM {table}")
     return int(found[0][0].as_py())
 
 
@@ -106,11 +106,11 @@ class Places:
     def select(self, cells: Sequence[str], more: str = "") -> str:
         """Return a query of rows ``s`` with their tuple and leaf in ``p``."""
         wanted = ", ".join(cells)
-        query = f"SELECT {wanted} FROM {self._matched} {more}"  # noqa: S608
+        query = f"SELECT {wanted} FROM {self._matched} {more}"
         if self.shares is None:
             return query
         return (
-            f"{query} UNION ALL SELECT {wanted} FROM ({self._numbered}) AS s "  # noqa: S608
+            f"{query} UNION ALL SELECT {wanted} FROM ({self._numbered}) AS s "
             f"JOIN {self.shares.sql} AS p ON p.tuple = s.tuple "
             f"AND s.nth > p.low AND s.nth <= p.high {more}"
         )
@@ -128,9 +128,9 @@ class Places:
         none is new and none is gone.
         """
         matched = self._matched_by("LEFT JOIN")
-        now = f"SELECT p.id AS id, count(*) AS n FROM {matched} GROUP BY p.id"  # noqa: S608
+        now = f"SELECT p.id AS id, count(*) AS n FROM {matched} GROUP BY p.id"
         return (
-            f"NOT EXISTS (SELECT 1 FROM ({now}) AS a LEFT JOIN {self.tuples.sql} AS b "  # noqa: S608
+            f"NOT EXISTS (SELECT 1 FROM ({now}) AS a LEFT JOIN {self.tuples.sql} AS b "
             "ON b.id = a.id WHERE b.n IS NULL OR b.n <> a.n) AND "
             f"(SELECT count(*) FROM {self.source.rows}) = "
             f"(SELECT sum(n) FROM {self.tuples.sql})"
@@ -167,7 +167,7 @@ class Places:
         among = f"row_number() OVER (PARTITION BY {', '.join(['tuple', *ranks])})"
         order = ", ".join(["place", *ranks])
         return (
-            f"SELECT tuple, {', '.join(cells)}, "  # noqa: S608
+            f"SELECT tuple, {', '.join(cells)}, "
             f"row_number() OVER (PARTITION BY tuple ORDER BY {order}) AS nth "
             f"FROM (SELECT *, {_fold([*ranks, among])} AS place FROM ("
             f"SELECT {rows} FROM {self._matched} WHERE p.leaf = {DIVIDED}"

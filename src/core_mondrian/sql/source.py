@@ -32,5 +32,5 @@ def open_source(database: Database, source: str, *, is_live: bool) -> Relation:
     if kind == "table" or is_live:
         return relation
     kept = database.temporary("source")
-    database.run(f"CREATE {kept.new_table} AS SELECT * FROM {sql}")  # noqa: S608
+    database.run(f"CREATE {kept.new_table} AS SELECT * FROM {sql}")
     return Relation(kept.sql, relation.columns)

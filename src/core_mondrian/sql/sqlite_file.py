@@ -31,34 +31,23 @@ class SQLiteFile:
     join = "CROSS JOIN"
 
     def __init__(self, path: Path) -> None:
-        from adbc_driver_manager import dbapi
-
-        self.errors = (dbapi.Error, OSError, pa.ArrowException)
-        self._path = path
-        self._connection: ArrowConnection | None = None
-
-    @property
-    def _open(self) -> ArrowConnection:
-        if self._connection is None:
-            from adbc_driver_sqlite import dbapi
-
-            self._connection = ArrowConnection(dbapi, str(self._path))
-        return self._connection
+        self._arrow = ArrowConnection("adbc_driver_sqlite", str(path))
+        self.errors = self._arrow.errors
 
     def begin(self) -> None:
         self.fetch(f"PRAGMA busy_timeout = {_PATIENCE}")
         self.run("BEGIN IMMEDIATE")
 
     def run(self, sql: str) -> None:
-        self._open.run(sql)
+        self._arrow.run(sql)
 
     def fetch(self, sql: str, n_rows: int = 1) -> pa.Table:
         # The driver takes a column's type from the first batch: there is to be but one.
-        rows = {"adbc.sqlite.query.batch_rows": str(n_rows + 1)}
-        return self._open.fetch(sql, rows)
+        options = {"adbc.sqlite.query.batch_rows": str(n_rows + 1)}
+        return self._arrow.fetch(sql, options)
 
     def upload(self, name: str, table: pa.Table) -> None:
-        self._open.upload(name, table)
+        self._arrow.upload(name, table)
 
     def temporary(self, name: str) -> Name:
         return Name(("temp", TEMPORARY + name), is_temporary=True)
@@ -66,7 +55,7 @@ class SQLiteFile:
     def find(self, name: Name) -> Kind | None:
         schema = quoted(name.parts[-2]) if len(name.parts) > 1 else "main"
         found = self.fetch(
-            f"SELECT type FROM {schema}.sqlite_master WHERE type IN ('table', 'view') "  # noqa: S608
+            f"SELECT type FROM {schema}.sqlite_master WHERE type IN ('table', 'view') "
             f"AND name = {literal(name.last)} COLLATE NOCASE"
         )
         kind: Kind | None = found[0][0].as_py() if len(found) else None
@@ -74,7 +63,7 @@ class SQLiteFile:
 
     def columns(self, relation: str) -> tuple[Column, ...]:
         view = self.temporary("columns")
-        self.run(f"CREATE TEMP VIEW {view.last} AS SELECT * FROM {relation}")  # noqa: S608
+        self.run(f"CREATE TEMP VIEW {view.last} AS SELECT * FROM {relation}")
         found = self.fetch(f"PRAGMA temp.table_info({view.last})", _MOST_COLUMNS)
         self.run(f"DROP VIEW {view.sql}")
         return tuple(
@@ -145,5 +134,4 @@ class SQLiteFile:
         self.run("COMMIT")
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        self._arrow.close()
