@@ -1,7 +1,5 @@
 """core-mondrian anonymize: a table in, a verified release and its manifest out."""
 
-import json
-import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,6 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core_mondrian.cli.database import (
+    Database,
+    Manifest,
+    View,
+    done_in_database,
+)
 from core_mondrian.cli.options import (
     AsJson,
     K,
@@ -23,9 +27,11 @@ from core_mondrian.cli.options import (
     Suppress,
     Suppressed,
     Unit,
+    read_key,
     spec_of,
 )
 from core_mondrian.cli.summary import (
+    as_json_line,
     groups_of,
     summarize,
     tell_compiling,
@@ -35,16 +41,28 @@ from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
-    from core_mondrian.measure.groups import GroupMeasures
-    from core_mondrian.measure.utility import Measures
     from core_mondrian.release import Release
     from core_mondrian.spec import Spec
 
 
 def anonymize_file(
-    source: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
-    target: Annotated[Path, typer.Argument(help="Likewise; its manifest goes beside.")],
+    source_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="CSV, Parquet or Arrow IPC; of a --database, a table or a query.",
+        ),
+    ],
+    target_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="Likewise; its manifest goes beside, or here."
+        ),
+    ],
     *,
+    database: Database = None,
+    view: View = False,
+    manifest: Manifest = None,
     spec_file: SpecFile = None,
     quasi_identifiers: QuasiIdentifiers = None,
     k: K = None,
@@ -234,11 +252,14 @@ def anonymize_file(
     """
     from core_mondrian.report.plain import manifest_text
 
+    if done_in_database(locals()):
+        return
+    source, target = Path(source_name), Path(target_name)
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
     spec = spec_of(locals())
-    key = _read_key(key_file, spec)
+    key = read_key(key_file, spec)
     manifest_file = manifest_of(target)
     _check_formats(spec, target, suppressed_file)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
@@ -246,7 +267,7 @@ def anonymize_file(
     release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = groups_of(release, by or []) if measures else {}
-    output = _as_json(release, found, groups) if as_json else None
+    output = as_json_line(release, found, groups) if as_json else None
     texts = {manifest_file: manifest_text(release.manifest())}
     if report is not None:
         texts[report] = release.report_html()
@@ -270,24 +291,6 @@ def _tell_more(report: Path | None, suppressed_file: Path | None) -> None:
         typer.echo(f"wrote {suppressed_file}: original rows, NOT anonymized", err=True)
 
 
-def _as_json(
-    release: "Release[Any]",
-    found: "Measures | None",
-    groups: "Mapping[str, tuple[GroupMeasures, ...]]",
-) -> str:
-    """Return the manifest and what was lost as one line."""
-    from core_mondrian.report.plain import finite
-
-    told = release.manifest()
-    if found is not None:
-        told["measures"] = found.to_json()
-    if groups:
-        told["groups"] = {
-            name: [one.to_json() for one in lost] for name, lost in groups.items()
-        }
-    return json.dumps(finite(told), ensure_ascii=False)
-
-
 def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
     """Refuse what the files cannot hold, before any work."""
     is_apart = spec.suppressed == "apart"
@@ -308,25 +311,6 @@ def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> 
 def manifest_of(target: Path) -> Path:
     """Return where the manifest of a release stands."""
     return target.with_name(target.name + ".manifest.json")
-
-
-def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
-    """Return the key of the pseudonyms, checked before any work.
-
-    A key in the environment may be there for other runs; a file is named for this one.
-    """
-    from core_mondrian.pseudonyms import check_key
-
-    if file is not None:
-        try:
-            key: bytes | None = file.read_bytes().rstrip(b"\r\n")
-        except OSError as error:
-            raise SpecError(f"key file {file}: {error.strerror}") from None
-    else:
-        found = os.environ.get("CORE_MONDRIAN_KEY") if spec.pseudonyms else None
-        key = None if found is None else os.fsencode(found)
-    check_key(key, spec.pseudonyms)
-    return key
 
 
 def _check_targets(
