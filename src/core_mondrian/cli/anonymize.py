@@ -1,5 +1,7 @@
 """core-mondrian anonymize: a table in, a verified release and its manifest out."""
 
+import json
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -8,12 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.database import (
-    Database,
-    Manifest,
-    View,
-    done_in_database,
-)
+from core_mondrian.cli.database import Database, Manifest, View, done_in_database
 from core_mondrian.cli.options import (
     AsJson,
     K,
@@ -27,11 +24,9 @@ from core_mondrian.cli.options import (
     Suppress,
     Suppressed,
     Unit,
-    read_key,
     spec_of,
 )
 from core_mondrian.cli.summary import (
-    as_json_line,
     groups_of,
     summarize,
     tell_compiling,
@@ -41,6 +36,8 @@ from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
+    from core_mondrian.measure.groups import GroupMeasures
+    from core_mondrian.measure.utility import Measures
     from core_mondrian.release import Release
     from core_mondrian.spec import Spec
 
@@ -55,9 +52,7 @@ def anonymize_file(
     ],
     target_name: Annotated[
         str,
-        typer.Argument(
-            metavar="TARGET", help="Likewise; its manifest goes beside, or here."
-        ),
+        typer.Argument(metavar="TARGET", help="Likewise; its manifest goes beside."),
     ],
     *,
     database: Database = None,
@@ -267,7 +262,7 @@ def anonymize_file(
     release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = groups_of(release, by or []) if measures else {}
-    output = as_json_line(release, found, groups) if as_json else None
+    output = release_json(release, found, groups) if as_json else None
     texts = {manifest_file: manifest_text(release.manifest())}
     if report is not None:
         texts[report] = release.report_html()
@@ -291,6 +286,24 @@ def _tell_more(report: Path | None, suppressed_file: Path | None) -> None:
         typer.echo(f"wrote {suppressed_file}: original rows, NOT anonymized", err=True)
 
 
+def release_json(
+    release: "Release[Any]",
+    found: "Measures | None",
+    groups: "Mapping[str, tuple[GroupMeasures, ...]]",
+) -> str:
+    """Return the manifest and what was lost as one line."""
+    from core_mondrian.report.plain import finite
+
+    told = release.manifest()
+    if found is not None:
+        told["measures"] = found.to_json()
+    if groups:
+        told["groups"] = {
+            name: [one.to_json() for one in lost] for name, lost in groups.items()
+        }
+    return json.dumps(finite(told), ensure_ascii=False)
+
+
 def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
     """Refuse what the files cannot hold, before any work."""
     is_apart = spec.suppressed == "apart"
@@ -311,6 +324,25 @@ def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> 
 def manifest_of(target: Path) -> Path:
     """Return where the manifest of a release stands."""
     return target.with_name(target.name + ".manifest.json")
+
+
+def read_key(file: Path | None, spec: "Spec") -> bytes | None:
+    """Return the key of the pseudonyms, checked before any work.
+
+    A key in the environment may be there for other runs; a file is named for this one.
+    """
+    from core_mondrian.pseudonyms import check_key
+
+    if file is not None:
+        try:
+            key: bytes | None = file.read_bytes().rstrip(b"\r\n")
+        except OSError as error:
+            raise SpecError(f"key file {file}: {error.strerror}") from None
+    else:
+        found = os.environ.get("CORE_MONDRIAN_KEY") if spec.pseudonyms else None
+        key = None if found is None else os.fsencode(found)
+    check_key(key, spec.pseudonyms)
+    return key
 
 
 def _check_targets(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.options import read_key, spec_of
+from core_mondrian.cli.options import spec_of
 from core_mondrian.cli.summary import (
-    as_json_line,
     groups_of,
     summarize,
     tell_compiling,
@@ -61,6 +60,7 @@ def done_in_database(options: Mapping[str, Any]) -> bool:
 
 def anonymize_in_database(options: Mapping[str, Any]) -> None:
     """Do what the options of `anonymize` ask for, inside a database."""
+    from core_mondrian.cli.anonymize import release_json
     from core_mondrian.report.plain import manifest_text
 
     started = time.perf_counter()
@@ -82,7 +82,7 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
     _write(texts, overwrite=options["overwrite"])
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if options["as_json"]:
-            typer.echo(as_json_line(release, found, groups))
+            typer.echo(release_json(release, found, groups))
         summarize(release, found)
         for name, lost in groups.items():
             tell_groups(name, lost)
@@ -112,6 +112,7 @@ def _check_files(files: list[Path], *, overwrite: bool) -> None:
 
 
 def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
+    from core_mondrian.cli.anonymize import read_key
     from core_mondrian.sql.anonymize import anonymize_sql
 
     key = read_key(options["key_file"], spec)

@@ -1,6 +1,5 @@
 """Options that several commands have, and the spec that they ask for."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -190,22 +189,3 @@ def _split_weight(text: str) -> tuple[str, float]:
         raise SpecError(
             "--weight takes COLUMN=NUMBER", hint="such as --weight age=3"
         ) from None
-
-
-def read_key(file: Path | None, spec: "Spec") -> bytes | None:
-    """Return the key of the pseudonyms, checked before any work.
-
-    A key in the environment may be there for other runs; a file is named for this one.
-    """
-    from core_mondrian.pseudonyms import check_key
-
-    if file is not None:
-        try:
-            key: bytes | None = file.read_bytes().rstrip(b"\r\n")
-        except OSError as error:
-            raise SpecError(f"key file {file}: {error.strerror}") from None
-    else:
-        found = os.environ.get("CORE_MONDRIAN_KEY") if spec.pseudonyms else None
-        key = None if found is None else os.fsencode(found)
-    check_key(key, spec.pseudonyms)
-    return key

@@ -1,8 +1,6 @@
 """What is said while a release is made, and of the finished one; no cell of it."""
 
-import json
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -146,21 +144,3 @@ def spelled(text: str, *, is_plain: bool = False) -> str:
     """Return a text without what acts on a terminal; ``is_plain``: in ASCII."""
     is_safe = text.isprintable() and (text.isascii() or not is_plain)
     return text if is_safe else ascii(text)[1:-1]
-
-
-def as_json_line(
-    release: "Release[Any]",
-    found: "Measures | None",
-    groups: "Mapping[str, tuple[GroupMeasures, ...]]",
-) -> str:
-    """Return the manifest and what was lost as one line."""
-    from core_mondrian.report.plain import finite
-
-    told = release.manifest()
-    if found is not None:
-        told["measures"] = found.to_json()
-    if groups:
-        told["groups"] = {
-            name: [one.to_json() for one in lost] for name, lost in groups.items()
-        }
-    return json.dumps(finite(told), ensure_ascii=False)
