@@ -714,6 +714,44 @@ def test_what_exists_is_kept_unless_it_is_to_be_replaced(place: Place) -> None:
     assert place.catalog() == ["people", "released"]
 
 
+@pytest.mark.parametrize("at", ["partition", "verify", "warn"])
+def test_an_interrupted_run_leaves_nothing(place: Place, at: str) -> None:
+    place.load("people", persons())
+    place.run("CREATE TABLE released AS SELECT 1 AS one")
+    spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
+
+    def stop(stage: str, _done: float) -> None:
+        if stage == at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        anonymize_sql(
+            *(place.url, "people", "released", spec), overwrite=True, progress=stop
+        )
+
+    assert place.catalog() == ["people", "released"]
+    assert place.fetch("SELECT * FROM released") == [(1,)]
+
+
+def test_one_of_two_runs_at_a_time_makes_the_target(server: str) -> None:
+    place = Place("postgresql", server)
+    empty(place)
+    place.load("people", persons())
+    spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
+
+    def other(stage: str, done: float) -> None:
+        # The first has looked whether there is one, and not made it yet.
+        if (stage, done) == ("collapse", 1.0):
+            anonymize_sql(server, "people", "released", spec)
+
+    with pytest.raises(OutputError, match="SQLSTATE") as caught:
+        anonymize_sql(server, "people", "released", spec, progress=other)
+
+    assert "in the meantime" in str(caught.value)
+    assert sum(rows_of(place).values()) == 900
+    assert place.catalog() == ["people", "released"]
+
+
 def test_the_source_cannot_be_the_target(place: Place) -> None:
     place.load("people", persons())
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")

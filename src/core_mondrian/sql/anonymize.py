@@ -85,6 +85,8 @@ def anonymize_sql(  # noqa: PLR0913
         planned = make_plan(counts, spec, by=asked, threads=threads, stages=stages)
         work = _Work(opened, relation, planned, name, is_view=view)
         with telling(opened, "make the target", OutputError):
+            if overwrite:
+                make_room(opened, name, spec)
             release = work.carry_out(key, stages, asked)
             opened.commit()
     return release
@@ -118,7 +120,6 @@ class _Work:
         stages.report("recode")
         outputs = outputs_of(self.database, self.source, self.planned)
         check_names(self.database, [item.column.name for item in outputs])
-        make_room(self.database, self.target, self.planned.spec)
         places = make_maps(self.database, self.source, self.planned, self._name_of)
         hidden = hide(self.database, self.source, self.planned.spec.pseudonyms, key)
         made = self._make(places, outputs, f"{places.with_shown} {hidden}")

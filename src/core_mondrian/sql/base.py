@@ -16,6 +16,8 @@ Kind = Literal["table", "view"]
 TEMPORARY: Final = "core_mondrian_"
 """How the names of temporary tables begin."""
 _HINTS: Final = {
+    "open": "check the path or the address, user and password; DuckDB opens a file for "
+    "one process, and in it with the same options: close other connections",
     "42501": "the role needs the right to read the source, to create tables in the "
     "target's schema, and to make temporary ones",
     "42P07": "another run has made it in the meantime",
@@ -132,9 +134,10 @@ def telling(
     except database.errors as error:
         state = getattr(error, "sqlstate", None)
         reason = type(error).__name__ + (f", SQLSTATE {state}" if state else "")
+        known = _HINTS.get(what.split(maxsplit=1)[0], _HINT)
         raise kind(
             f"{database.title} failed to {what} ({reason})",
-            hint=_HINTS.get(str(state), _HINT),
+            hint=_HINTS.get(str(state), known),
         ) from None
 
 

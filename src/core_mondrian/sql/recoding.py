@@ -58,11 +58,12 @@ def count_tuples(
     """
     cells = [database.exact(relation.cell(n), relation.column(n)) for n in names]
     named = ", ".join(f"{cell} AS c{i}" for i, cell in enumerate(cells))
+    every = ", ".join(cells)
     table = database.temporary(counted)
     database.run(
-        f"CREATE {table.new_table} AS SELECT "
-        f"row_number() OVER () - 1 AS id, {named}, count(*) AS n "
-        f"FROM {relation.rows} GROUP BY {', '.join(cells)}"
+        f"CREATE {table.new_table} AS "
+        f"SELECT row_number() OVER (ORDER BY {every}) - 1 AS id, {named}, "
+        f"count(*) AS n FROM {relation.rows} GROUP BY {every}"
     )
     columns = [relation.column(name) for name in names]
     read = (database.readable(f"c{i}", item) for i, item in enumerate(columns))
