@@ -240,6 +240,33 @@ def test_equal_rows_of_a_divided_tuple_are_spread_over_its_classes(
         assert min(shares) > 0.2 * sum(shares), age
 
 
+EDGES = {
+    "no rows": pa.table({"a": pa.array([], pa.int64())}),
+    "one row": pa.table({"a": [1]}),
+    "one column, divided": pa.table({"a": [5] * 40 + [1, 2, 3, 4] * 3}),
+    "all missing": pa.table({"a": pa.array([None] * 9, pa.int64()), "b": [1] * 9}),
+}
+
+
+@pytest.mark.parametrize("table", EDGES.values(), ids=EDGES)
+def test_tables_at_the_edge(place: Place, table: pa.Table) -> None:
+    place.load("people", table)
+    spec = Spec(quasi_identifiers=("a",), models=(KAnonymity(3),))
+
+    if table.num_rows < 3:
+        with pytest.raises(InfeasibleError):
+            anonymize_sql(place.url, "people", "released", spec)
+        assert place.catalog() == ["people"]
+        return
+    made = anonymize_sql(place.url, "people", "released", spec)
+
+    known = anonymize(table, spec)
+    assert made.digest == known.digest
+    assert Counter(row[0] for row in rows_of(place).elements()) == Counter(
+        known.data["a"].to_pylist()
+    )
+
+
 # Types
 
 
