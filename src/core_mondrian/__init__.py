@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from core_mondrian.sensitize import p_sensitize
     from core_mondrian.spec import Spec
     from core_mondrian.spec_file import load_spec
+    from core_mondrian.sql.anonymize import anonymize_sql
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "anonymize": "api",
+    "anonymize_sql": "sql.anonymize",
     "Suppression": "budget",
     "DataError": "errors",
     "InfeasibleError": "errors",
@@ -70,6 +72,7 @@ __all__ = [
     "SpecError",
     "Suppression",
     "anonymize",
+    "anonymize_sql",
     "load_spec",
     "p_sensitize",
     "verify",

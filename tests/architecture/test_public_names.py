@@ -20,6 +20,7 @@ NAMES = [
     "SpecError",
     "Suppression",
     "anonymize",
+    "anonymize_sql",
     "load_spec",
     "p_sensitize",
     "verify",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core_mondrian.cli.database import Database, Manifest, View, done_in_database
 from core_mondrian.cli.options import (
     AsJson,
     K,
@@ -42,9 +43,21 @@ if TYPE_CHECKING:
 
 
 def anonymize_file(
-    source: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
-    target: Annotated[Path, typer.Argument(help="Likewise; its manifest goes beside.")],
+    source_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="CSV, Parquet or Arrow IPC; of a --database, a table or a query.",
+        ),
+    ],
+    target_name: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="Likewise; its manifest goes beside."),
+    ],
     *,
+    database: Database = None,
+    view: View = False,
+    manifest: Manifest = None,
     spec_file: SpecFile = None,
     quasi_identifiers: QuasiIdentifiers = None,
     k: K = None,
@@ -234,11 +247,14 @@ def anonymize_file(
     """
     from core_mondrian.report.plain import manifest_text
 
+    if done_in_database(locals()):
+        return
+    source, target = Path(source_name), Path(target_name)
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
     spec = spec_of(locals())
-    key = _read_key(key_file, spec)
+    key = read_key(key_file, spec)
     manifest_file = manifest_of(target)
     _check_formats(spec, target, suppressed_file)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
@@ -246,7 +262,7 @@ def anonymize_file(
     release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = groups_of(release, by or []) if measures else {}
-    output = _as_json(release, found, groups) if as_json else None
+    output = release_json(release, found, groups) if as_json else None
     texts = {manifest_file: manifest_text(release.manifest())}
     if report is not None:
         texts[report] = release.report_html()
@@ -270,7 +286,7 @@ def _tell_more(report: Path | None, suppressed_file: Path | None) -> None:
         typer.echo(f"wrote {suppressed_file}: original rows, NOT anonymized", err=True)
 
 
-def _as_json(
+def release_json(
     release: "Release[Any]",
     found: "Measures | None",
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
@@ -310,7 +326,7 @@ def manifest_of(target: Path) -> Path:
     return target.with_name(target.name + ".manifest.json")
 
 
-def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
+def read_key(file: Path | None, spec: "Spec") -> bytes | None:
     """Return the key of the pseudonyms, checked before any work.
 
     A key in the environment may be there for other runs; a file is named for this one.
