@@ -12,17 +12,22 @@ import typer
 
 from core_mondrian.cli.options import (
     AsJson,
+    DriverTuples,
+    Engine,
     K,
     KeyFile,
+    Master,
     ModelTexts,
     NullValues,
     Numbers,
     QuasiIdentifiers,
+    Remote,
     Sensitive,
     SpecFile,
     Suppress,
     Suppressed,
     Unit,
+    runs_on_spark,
     spec_of,
 )
 from core_mondrian.cli.summary import (
@@ -225,6 +230,10 @@ def anonymize_file(
     measures: Annotated[
         bool, typer.Option("--measures/--no-measures", help="Measure what was lost.")
     ] = True,
+    engine: Engine = "local",
+    master: Master = None,
+    remote: Remote = None,
+    driver_tuples: DriverTuples = None,
 ) -> None:
     """Write an anonymized copy of SOURCE to TARGET.
 
@@ -237,16 +246,19 @@ def anonymize_file(
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
-    spec = spec_of(locals())
-    key = _read_key(key_file, spec)
+    options = locals()
+    spec = spec_of(options)
+    if _ran_on_spark(spec, options):
+        return
+    key = read_key(key_file, spec)
     manifest_file = manifest_of(target)
-    _check_formats(spec, target, suppressed_file)
+    check_formats(spec, target, suppressed_file)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
     _check_targets(source, files, report, overwrite=overwrite)
     release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = groups_of(release, by or []) if measures else {}
-    output = _as_json(release, found, groups) if as_json else None
+    output = release_json(release, found, groups) if as_json else None
     texts = {manifest_file: manifest_text(release.manifest())}
     if report is not None:
         texts[report] = release.report_html()
@@ -260,17 +272,27 @@ def anonymize_file(
             tell_groups(name, lost)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
-        _tell_more(report, suppressed_file)
+        tell_more(report, suppressed_file)
 
 
-def _tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
+    if not runs_on_spark(options):
+        return False
+    from core_mondrian.cli.spark import anonymize_on_spark
+
+    anonymize_on_spark(spec, options)
+    return True
+
+
+def tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+    """Say what else was written."""
     if report is not None:
         typer.echo(f"wrote {report}", err=True)
     if suppressed_file is not None:
         typer.echo(f"wrote {suppressed_file}: original rows, NOT anonymized", err=True)
 
 
-def _as_json(
+def release_json(
     release: "Release[Any]",
     found: "Measures | None",
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
@@ -288,7 +310,7 @@ def _as_json(
     return json.dumps(finite(told), ensure_ascii=False)
 
 
-def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
+def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
     """Refuse what the files cannot hold, before any work."""
     is_apart = spec.suppressed == "apart"
     if is_apart != (suppressed_file is not None):
@@ -310,7 +332,7 @@ def manifest_of(target: Path) -> Path:
     return target.with_name(target.name + ".manifest.json")
 
 
-def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
+def read_key(file: Path | None, spec: "Spec") -> bytes | None:
     """Return the key of the pseudonyms, checked before any work.
 
     A key in the environment may be there for other runs; a file is named for this one.

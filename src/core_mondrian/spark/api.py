@@ -98,7 +98,7 @@ class Draft:
 
 
 @watched
-def anonymize_spark(
+def anonymize_spark(  # noqa: PLR0913  # as `anonymize`, and driver_tuples
     frame: "DataFrame",
     spec: Spec,
     *,

@@ -23,7 +23,9 @@ def in_utc(table: pa.Table) -> pa.Table:
     for column in table.columns:
         kind = column.type
         is_zoned = pa.types.is_timestamp(kind) and kind.tz is not None
-        columns.append(column.cast(pa.timestamp(kind.unit, "UTC")) if is_zoned else column)
+        columns.append(
+            column.cast(pa.timestamp(kind.unit, "UTC")) if is_zoned else column
+        )
     return pa.table(columns, table.column_names)
 
 

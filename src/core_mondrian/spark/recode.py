@@ -135,7 +135,9 @@ def _hide(
     """Replace columns by pseudonyms on the executors, which are sent the key."""
     from pyspark.sql import types as T  # noqa: N812
 
-    hidden = [(i, place.name) for i, place in enumerate(places) if place.how == "pseudonym"]
+    hidden = [
+        (i, place.name) for i, place in enumerate(places) if place.how == "pseudonym"
+    ]
     if key is None or not hidden:
         return frame
     fields = list(frame.schema.fields)

@@ -114,9 +114,7 @@ def verify_spark(
     )
 
 
-def find_concerns(
-    placed: PlacedRows, tuples: PlannedTuples
-) -> tuple[Concern, ...]:
+def find_concerns(placed: PlacedRows, tuples: PlannedTuples) -> tuple[Concern, ...]:
     """Say what columns that pass through may give away; some rows come here for it."""
     from pyspark.sql import functions as F  # noqa: N812
 

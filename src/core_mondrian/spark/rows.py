@@ -61,7 +61,9 @@ def open_rows(frame: "DataFrame", spec: Spec, read: Reading | None = None) -> Ro
             hint="rename them first",
         )
     if missing := sorted(set(spec.columns).difference(names)):
-        raise SpecError(f"not in the data: {missing}", hint=f"it has {list_names(names)}")
+        raise SpecError(
+            f"not in the data: {missing}", hint=f"it has {list_names(names)}"
+        )
     counted = counted_columns(spec)
     plain = frame.toDF(*numbered("c", names))
     places = [names.index(name) for name in counted]

@@ -8,7 +8,9 @@ from typing import Final
 from core_mondrian import errors
 from core_mondrian.errors import DataError, MondrianError
 
-_OURS: Final = re.compile(r"core_mondrian\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?")
+_OURS: Final = re.compile(
+    r"core_mondrian\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?"
+)
 _HINT: Final = "Spark's own log says more; it may hold cells, so do not pass it on"
 
 
@@ -36,4 +38,6 @@ def _told(error: Exception, what: str, kind: type[MondrianError]) -> MondrianErr
         told.hint = found[3] or told.hint
         return told
     condition = getattr(error, "getCondition", lambda: None)()
-    return kind(f"Spark failed {what} ({condition or type(error).__name__})", hint=_HINT)
+    return kind(
+        f"Spark failed {what} ({condition or type(error).__name__})", hint=_HINT
+    )
