@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import DataError, SpecError, list_names
+from core_mondrian.spark.troubles import working
 from core_mondrian.spec import Spec
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def open_rows(frame: "DataFrame", spec: Spec, read: Reading | None = None) -> Ro
         SpecError: the spec names columns that it does not have.
         DataError: it has columns of one name, or of a type that cannot be counted.
     """
-    names = tuple(frame.columns)
+    with working("reading the table"):
+        names = tuple(frame.columns)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(
             f"several columns have one name: {list_names(twice)}",

@@ -183,12 +183,14 @@ def spot_of(path: Path) -> Spot:
     """
     # Paths have lost a slash of s3a://bucket.
     text = _SCHEME.sub(r"\1://", str(path), count=1).replace("file://", "/", 1)
+    # Executors, and Connect servers, are in other folders.
+    there = text if "://" in text else str(Path(text).absolute())
     kind = _kind_of(path)
     if kind is None and path.is_dir():
         inside = (_kind_of(file) for file in sorted(path.rglob("*")) if file.is_file())
         kind = next((found for found in inside if found is not None), None)
     if kind is not None:
-        return Folder(text, kind)
+        return Folder(there, kind)
     if _NAME.fullmatch(text) and not path.exists():
         return Table(text)
     raise DataError(
