@@ -4,7 +4,7 @@ Every one of them is a process of its own, bound to loopback, as on a cluster of
 machines. One line of JSON says where they are; they run until this one is terminated.
 For trying things out and for the tests; needs Java and pyspark, nothing else.
 
-    python deploy/spark/cluster.py --workers 2 --memory 1g --connect
+    python deploy/spark/cluster.py --workers 2 --connect
 """
 
 import argparse
@@ -53,8 +53,8 @@ def read_options() -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cores", type=int, default=1, help="of each worker")
-    parser.add_argument("--memory", default="1g", help="of each worker")
+    parser.add_argument("--cores", type=int, default=2, help="of each worker")
+    parser.add_argument("--memory", default="2g", help="of each worker")
     parser.add_argument("--connect", action="store_true", help="a Connect server too")
     return parser.parse_args()
 
@@ -103,7 +103,9 @@ def start_connect(
     port = free_port()
     log = folder / "connect.log"
     command = [spark("spark-submit"), "--master", url, "--name", "connect"]
-    command += ["--executor-memory", options.memory]
+    # One core and 1 GB of each worker: what is left is for other applications.
+    command += ["--executor-memory", "1g", "--executor-cores", "1"]
+    command += ["--total-executor-cores", str(options.workers)]
     for key, value in {
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
