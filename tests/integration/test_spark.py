@@ -168,7 +168,7 @@ def hostile(n: int = 600) -> pa.Table:
 
 
 FEW = ("a.b", "x `y")
-ONE_PERCENT = Suppression(rows=40)
+FORTY = Suppression(rows=40)
 DIVERSE = DistinctLDiversity(2, "sick")
 CASES = [
     pytest.param(
@@ -179,7 +179,7 @@ CASES = [
             numbers="struct",
             class_id="class",
             identifiers=("person",),
-            suppress=ONE_PERCENT,
+            suppress=FORTY,
             suppressed="apart",
         ),
         id="missing patterns, structs, rows apart",
@@ -191,9 +191,8 @@ CASES = [
             policy=BestPolicy(effort="fast"),
             numbers="bounds",
             identifiers=("person",),
-            weight="weight",
         ),
-        id="divided tuples, diversity, bounds, weights",
+        id="divided tuples, diversity, bounds",
     ),
     pytest.param(
         Spec(
@@ -201,9 +200,10 @@ CASES = [
             (KAnonymity(4), DIVERSE),
             policy=PaperPolicy(),
             unit="person",
-            suppress=ONE_PERCENT,
+            suppress=FORTY,
+            weight="weight",
         ),
-        id="persons that are removed",
+        id="persons that are removed, weights",
     ),
     pytest.param(
         Spec(
@@ -212,7 +212,7 @@ CASES = [
             policy=BestPolicy(effort="fast", equity="sick"),
             unit="person",
             pseudonyms=("person", "X `Y"),
-            suppress=ONE_PERCENT,
+            suppress=FORTY,
             suppressed="blank",
             numbers="mean",
         ),

@@ -19,14 +19,18 @@ def send(session: "SparkSession", table: pa.Table) -> "DataFrame":
 
 def in_utc(table: pa.Table) -> pa.Table:
     """Return a table whose moments are told in UTC, whatever the session's zone is."""
-    columns = []
-    for column in table.columns:
-        kind = column.type
-        is_zoned = pa.types.is_timestamp(kind) and kind.tz is not None
-        columns.append(
-            column.cast(pa.timestamp(kind.unit, "UTC")) if is_zoned else column
-        )
-    return pa.table(columns, table.column_names)
+    schema = pa.schema([(field.name, _utc(field.type)) for field in table.schema])
+    return table if schema.equals(table.schema) else table.cast(schema)
+
+
+def _utc(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_utc(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_utc(kind.value_type)))
+    return kind
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:

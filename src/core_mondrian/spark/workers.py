@@ -12,6 +12,7 @@ import pyarrow as pa
 from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.plan import Shares
 from core_mondrian.pseudonyms import pseudonymize
+from core_mondrian.spark.arrow import in_utc
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
@@ -35,7 +36,8 @@ def dealing(
         own = rows.drop_columns(["tuple", "seen"]).rename_columns(list(names))
         keys = row_keys(open_frame(own), others, np.arange(rows.num_rows))
         leaves = known.leaf[known.deal(rows["tuple"].to_numpy(), keys)]
-        return rows.append_column("leaf", pa.array(leaves, pa.int32()))
+        # Spark hands moments over in its own zone, and takes them back in UTC.
+        return in_utc(rows).append_column("leaf", pa.array(leaves, pa.int32()))
 
     return deal
 
@@ -50,9 +52,10 @@ def hiding(
 
     def hide(batches: Batches) -> Batches:
         for batch in batches:
-            arrays = list(batch.columns)
+            table = pa.table(batch)
             for place, name in columns:
-                arrays[place] = pseudonymize(arrays[place], name, key)
-            yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+                hidden = pseudonymize(table.column(place), name, key)
+                table = table.set_column(place, table.field(place).name, hidden)
+            yield from in_utc(table).to_batches()
 
     return hide
