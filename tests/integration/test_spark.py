@@ -308,11 +308,21 @@ def test_what_cannot_be_done_is_refused(
         on_cluster(cluster, hostile(20), spec)
 
 
-def test_driver_that_is_too_small_is_told(cluster: Cluster) -> None:
-    with pytest.raises(SpecError, match="more than driver_tuples"):
-        on_cluster(
-            cluster, hostile(20), Spec(("a.b",), (KAnonymity(2),)), driver_tuples=1
-        )
+@pytest.mark.parametrize("driver_tuples", [400, 3_000])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_tree_that_is_cut_on_the_cluster_is_the_same(
+    cluster: Cluster, policy: Any, driver_tuples: int
+) -> None:
+    table = census(20_000).drop_columns(["person_id"])
+    models = (KAnonymity(5), DistinctLDiversity(2, "income"))
+    spec = Spec(QIDS, models, policy=policy)
+
+    found = on_cluster(cluster, table, spec, driver_tuples=driver_tuples)
+
+    wanted = anonymize(table, spec)
+    assert found.n_tuples > driver_tuples
+    assert found.tree.digest == wanted.tree.digest
+    assert_same(found, wanted)
 
 
 def test_error_of_an_executor_is_ours_and_shows_no_cell(cluster: Cluster) -> None:

@@ -11,7 +11,8 @@ from core_mondrian.measure.verify import Verification
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import check_key
 from core_mondrian.release import Release
-from core_mondrian.spark.plans import PlannedTuples, count_tuples, plan_on_driver
+from core_mondrian.spark.crew import SparkCrew
+from core_mondrian.spark.plans import PlannedTuples, count_tuples, plan_tuples
 from core_mondrian.spark.recode import PlacedRows, lay_out, place_rows, suppressed_rows
 from core_mondrian.spark.recount import count_released, find_concerns, same_counts
 from core_mondrian.spark.rows import Reading, open_rows
@@ -116,7 +117,9 @@ def anonymize_spark(  # noqa: PLR0913  # as `anonymize`, and driver_tuples
     once before this returns. If files that ``frame`` reads may change, write the
     release first and check it with `verify_spark`, as the command line does.
 
-    Distinct tuples come to the driver if there are at most ``driver_tuples``. ``key``
+    If there are at most ``driver_tuples`` distinct tuples, the driver grows the tree.
+    If there are more, it is cut on the cluster: by counts, as long as a partition has
+    more tuples than that, and then partition by partition. ``key``
     is sent to the executors, for pseudonyms. ``by`` names quasi-identifiers or
     sensitive columns. For the rest see `anonymize`; ``Release.seconds`` are those of
     the driver.
@@ -169,17 +172,17 @@ def draft_release(
     counted = count_tuples(rows)
     stages.end("count")
     named = grouped_by(spec, by)
+    crew = None
+    if counted.n_tuples > means.driver_tuples:
+        crew = SparkCrew(frame.sparkSession, means.driver_tuples)
     try:
-        if counted.n_tuples > means.driver_tuples:
-            raise SpecError(
-                f"{counted.n_tuples} distinct tuples, more than driver_tuples",
-                hint="give the driver more memory and a larger driver_tuples",
-            )
-        tuples = plan_on_driver(
-            counted, spec, by=named, threads=means.threads, stages=stages
+        tuples = plan_tuples(
+            counted, spec, by=named, threads=means.threads, stages=stages, crew=crew
         )
     finally:
         counted.frame.unpersist()
+        if crew is not None:
+            crew.close()
     placed = place_rows(rows, tuples)
     places = tuples.planned.plan.places(rows.names)
     names = tuple(place.name for place in places)

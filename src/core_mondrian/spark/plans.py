@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import TupleCounts
+from core_mondrian.partition.crew import Crew
 from core_mondrian.spark.arrow import in_utc, send
 from core_mondrian.spark.rows import Rows
 from core_mondrian.spark.troubles import working
@@ -57,15 +58,19 @@ def count_tuples(rows: Rows) -> CountedTuples:
         return CountedTuples(kept, rows, kept.count())
 
 
-def plan_on_driver(
+def plan_tuples(
     counted: CountedTuples,
     spec: Spec,
     *,
     by: Sequence[str] = (),
     threads: int | None = None,
     stages: Stages | None = None,
+    crew: Crew | None = None,
 ) -> PlannedTuples:
-    """Fetch the tuples, let the engine plan here, and send their leaves back.
+    """Fetch the tuples, let the engine plan, and send their leaves back.
+
+    Without a ``crew`` the tree is grown here. With one it is grown by the executors,
+    and the driver needs no more than the codes of the tuples.
 
     Raises:
         SpecError: the spec asks for what needs all rows in memory.
@@ -78,7 +83,7 @@ def plan_on_driver(
     keys = table.select(source.keys)
     values = source.read(in_utc(keys).rename_columns(list(source.counted)))
     counts = TupleCounts(values, table[ROWS].to_numpy().astype(np.int64))
-    planned = make_plan(counts, spec, by=by, threads=threads, stages=stages)
+    planned = make_plan(counts, spec, by=by, threads=threads, stages=stages, crew=crew)
     plan, seen = planned.plan, planned.looked_at()
     every = np.ones(counts.rows.size, dtype=np.bool_)
     sent = {
