@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
     from core_mondrian.spark.placing import Placing
-    from core_mondrian.spark.tables import check_spot, spot_of
+    from core_mondrian.spark.tables import Folder, check_spot, spot_of
 
     started = time.perf_counter()
     target, overwrite = options["target"], options["overwrite"]
@@ -48,6 +48,9 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     texts = [manifest_of(target), options["report"]]
     _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
     with _session(options["master"], options["remote"]) as session:
+        if all(isinstance(spot, Folder) for spot in (source, *spots)):
+            # Names in files may differ in case only; those in a catalog do not.
+            session.conf.set("spark.sql.caseSensitive", "true")
         for spot in spots:
             check_spot(spot, session, overwrite=overwrite)
         with Placing(session, spots, overwrite=overwrite) as placing:
