@@ -20,6 +20,7 @@ NAMES = [
     "SpecError",
     "Suppression",
     "anonymize",
+    "anonymize_spark",
     "load_spec",
     "p_sensitize",
     "verify",

@@ -1,6 +1,7 @@
 """core-mondrian anonymize --engine spark: tables that a cluster reads and writes."""
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -51,6 +52,8 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
         if all(isinstance(spot, Folder) for spot in (source, *spots)):
             # Names in files may differ in case only; those in a catalog do not.
             session.conf.set("spark.sql.caseSensitive", "true")
+        # Spark's own choice, INT96, is no moment to others.
+        session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         for spot in spots:
             check_spot(spot, session, overwrite=overwrite)
         with Placing(session, spots, overwrite=overwrite) as placing:
@@ -98,6 +101,7 @@ def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]"
     """Connect to the cluster that is asked for: as spark-submit says, if to none."""
     if master is not None and remote is not None:
         raise SpecError("--master and --remote are two ways to one cluster: take one")
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     try:
         from pyspark.sql import SparkSession
     except ImportError:
