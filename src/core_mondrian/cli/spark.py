@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
     from core_mondrian.spark.placing import Placing
-    from core_mondrian.spark.tables import Folder, check_spot, spot_of
+    from core_mondrian.spark.tables import check_spot, spot_of
 
     started = time.perf_counter()
     target, overwrite = options["target"], options["overwrite"]
@@ -49,11 +49,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     texts = [manifest_of(target), options["report"]]
     _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
     with _session(options["master"], options["remote"]) as session:
-        if all(isinstance(spot, Folder) for spot in (source, *spots)):
-            # Names in files may differ in case only; those in a catalog do not.
-            session.conf.set("spark.sql.caseSensitive", "true")
-        # Spark's own choice, INT96, is no moment to others.
-        session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        _set_up(session, (source, *spots))
         for spot in spots:
             check_spot(spot, session, overwrite=overwrite)
         with Placing(session, spots, overwrite=overwrite) as placing:
@@ -122,6 +118,17 @@ def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]"
         yield session
     finally:
         session.stop()
+
+
+def _set_up(session: "SparkSession", spots: "Sequence[Spot]") -> None:
+    """Let Spark read and write files as others do."""
+    from core_mondrian.spark.tables import Folder
+
+    if all(isinstance(spot, Folder) for spot in spots):
+        # Names in files may differ in case only; those in a catalog do not.
+        session.conf.set("spark.sql.caseSensitive", "true")
+    # Spark's own choice, INT96, is no moment to others.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 
 
 def _release(
