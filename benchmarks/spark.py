@@ -30,8 +30,8 @@ Line = dict[str, Any]
 ROOT = Path(__file__).parents[1]
 WARM_UP = 50_000
 SETTINGS = {"spark.sql.shuffle.partitions": "8"}
-PER_ROW = ("count", "write", "verify")
-"""Stages that look at every row; others look at tuples, or at some thousand rows."""
+PER_ROW = ("count", "write", "verify", "warn")
+"""Stages that look at every row; `plan` looks at tuples."""
 ASKED_ROWS, ASKED_COLUMNS = 1_000_000_000, 20
 CORES = 200
 
@@ -190,8 +190,10 @@ def fit(lines: list[Line]) -> Line:
     """Fit a line per stage, and read off what a billion rows would take."""
     rows = np.array([line["rows"] for line in lines], dtype=float)
     tuples = np.array([line["tuples"] for line in lines], dtype=float)
-    per_row = {name: _slope(rows, _spent(lines, name)) for name in PER_ROW}
-    per_tuple = _slope(tuples, _spent(lines, "plan"))
+    lines_of = {name: _line(rows, _spent(lines, name)) for name in PER_ROW}
+    per_row = {name: slope for name, (slope, _) in lines_of.items()}
+    per_tuple, start_of_plan = _line(tuples, _spent(lines, "plan"))
+    anyway = start_of_plan + sum(start for _, start in lines_of.values())
     power, start = np.polyfit(np.log(rows), np.log(tuples), 1)
     asked_tuples = float(np.exp(start) * ASKED_ROWS**power)
     wider = ASKED_COLUMNS / lines[0]["columns"]
@@ -199,6 +201,7 @@ def fit(lines: list[Line]) -> Line:
     return {
         "fit": {
             "microseconds_per_row": {k: round(1e6 * v, 2) for k, v in per_row.items()},
+            "seconds_anyway": round(anyway, 1),
             "microseconds_per_tuple": round(1e6 * per_tuple, 2),
             "tuples_grow_as_rows_to_the": round(float(power), 3),
         },
@@ -219,14 +222,16 @@ def _spent(lines: list[Line], stage: str) -> Any:
     return np.array([line["cpu_seconds"][stage] for line in lines])
 
 
-def _slope(sizes: Any, seconds: Any) -> float:
-    """Return the cost of one more; what every run costs anyway is the intercept."""
-    return float(np.polyfit(sizes, seconds, 1)[0])
+def _line(sizes: Any, seconds: Any) -> tuple[float, float]:
+    """Return the cost of one more, and what a run costs anyway."""
+    slope, start = np.polyfit(sizes, seconds, 1)
+    return float(slope), float(start)
 
 
 def write_tables(lines: list[Line]) -> str:
     """Return what was measured, and the model, as Markdown."""
-    measured, model = lines[:-1], lines[-1]
+    measured = [line for line in lines if "rows" in line]
+    model = fit(measured)
     names = ("count", "plan", "write", "verify", "warn")
     head = ("rows", "distinct tuples", *names, "cluster", "one machine", "same digest")
     table = [f"| {' | '.join(head)} |", "|" + "--:|" * len(head)]
@@ -244,6 +249,8 @@ def write_tables(lines: list[Line]) -> str:
         [
             *table,
             "",
+            f"* Every run costs {costs['seconds_anyway']:g} CPU seconds anyway: starting "
+            "Python on the executors, and making plans.",
             f"* One more row of {asked['columns_measured']} columns costs, in CPU "
             f"microseconds: {rows}.",
             f"* One more distinct tuple costs the driver "
@@ -252,7 +259,7 @@ def write_tables(lines: list[Line]) -> str:
             f"{costs['tuples_grow_as_rows_to_the']:g}.",
             f"* So {asked['rows']:,} rows of {asked['columns']} columns would take "
             f"{asked['core_hours_rows']:g} core hours for rows: "
-            f"{asked['minutes_rows']:g} minutes on {asked['cores']} cores.",
+            f"{asked['minutes_rows']:g} min on {asked['cores']} cores.",
             f"* They would have {asked['tuples_millions']:g} million distinct tuples, "
             f"{asked['driver_minutes_tuples']:g} CPU minutes of the engine.",
         ]
