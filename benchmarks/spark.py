@@ -249,8 +249,7 @@ def write_tables(lines: list[Line]) -> str:
         [
             *table,
             "",
-            f"* Every run costs {costs['seconds_anyway']:g} CPU seconds anyway: starting "
-            "Python on the executors, and making plans.",
+            f"* Every run costs {costs['seconds_anyway']:g} CPU seconds anyway.",
             f"* One more row of {asked['columns_measured']} columns costs, in CPU "
             f"microseconds: {rows}.",
             f"* One more distinct tuple costs the driver "
