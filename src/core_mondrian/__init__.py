@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from core_mondrian.spark.api import anonymize_spark
     from core_mondrian.spec import Spec
     from core_mondrian.spec_file import load_spec
+    from core_mondrian.sql.anonymize import anonymize_sql
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "anonymize": "api",
     "anonymize_spark": "spark.api",
+    "anonymize_sql": "sql.anonymize",
     "Suppression": "budget",
     "DataError": "errors",
     "InfeasibleError": "errors",
@@ -73,6 +75,7 @@ __all__ = [
     "Suppression",
     "anonymize",
     "anonymize_spark",
+    "anonymize_sql",
     "load_spec",
     "p_sensitize",
     "verify",

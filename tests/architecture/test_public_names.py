@@ -21,6 +21,7 @@ NAMES = [
     "Suppression",
     "anonymize",
     "anonymize_spark",
+    "anonymize_sql",
     "load_spec",
     "p_sensitize",
     "verify",

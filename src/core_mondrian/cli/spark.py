@@ -18,9 +18,8 @@ from core_mondrian.cli.anonymize import (
 )
 from core_mondrian.cli.summary import (
     groups_of,
-    summarize,
     tell_compiling,
-    tell_groups,
+    tell_release,
 )
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
@@ -43,9 +42,9 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     target, overwrite = options["target"], options["overwrite"]
     check_formats(spec, target, options["suppressed_file"])
     key = read_key(options["key_file"], spec)
-    source = spot_of(options["source"])
-    asked = [target, options["suppressed_file"]]
-    spots = [spot_of(path) for path in asked if path is not None]
+    source = spot_of(options["source_name"])
+    asked = [options["target_name"], options["suppressed_file"]]
+    spots = [spot_of(str(name)) for name in asked if name is not None]
     texts = [manifest_of(target), options["report"]]
     _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
     with _session(options["master"], options["remote"]) as session:
@@ -62,11 +61,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
             )
             placing.texts.update(_texts(release, target, options["report"]))
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        if output is not None:
-            typer.echo(output)
-        summarize(release, found)
-        for name, lost in groups.items():
-            tell_groups(name, lost)
+        tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
         typer.echo(
             f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s", err=True
