@@ -26,7 +26,7 @@ CLASSES = {
     "worker": "org.apache.spark.deploy.worker.Worker",
     "connect": "org.apache.spark.sql.connect.service.SparkConnectServer",
 }
-PATIENCE = 90.0
+PATIENCE = 300.0
 
 
 def main() -> None:

@@ -174,15 +174,15 @@ CASES = [
     pytest.param(
         Spec(
             (*FEW, "when", "moment"),
-            (KAnonymity(4),),
-            policy=PaperPolicy(),
+            (KAnonymity(6),),
+            policy=BestPolicy(effort="fast"),
             numbers="struct",
             class_id="class",
             identifiers=("person",),
             suppress=FORTY,
             suppressed="apart",
         ),
-        id="missing patterns, structs, rows apart",
+        id="structs, class numbers, rows apart",
     ),
     pytest.param(
         Spec(
@@ -203,7 +203,7 @@ CASES = [
             suppress=FORTY,
             weight="weight",
         ),
-        id="persons that are removed, weights",
+        id="missing patterns, persons that are removed, weights",
     ),
     pytest.param(
         Spec(
@@ -373,16 +373,15 @@ def test_command_line_writes_what_it_writes_locally(
         assert rows == multiset(local)
     again = cli("anonymize", f"in.{suffix}", f"out.{suffix}", *there, *ASKED)
     assert again.code == 2
-    assert "exists already" in again.err
+    assert "exists" in again.err
 
 
 def test_command_line_takes_tables_and_replaces_them(
     cluster: Cluster, cli: Command
 ) -> None:
     session = cluster.session
-    session.createDataFrame(hostile(60)).createOrReplaceTempView("people")
     session.sql("DROP TABLE IF EXISTS released")
-    frame = session.createDataFrame(hostile(60).drop_columns(["list"]))
+    frame = session.createDataFrame(hostile(60).drop_columns(["X `Y"]))
     frame.write.mode("overwrite").saveAsTable("original")
     asked = ("original", "released", "--engine", "spark", "--remote", cluster.remote)
 
@@ -413,7 +412,9 @@ def test_bad_row_leaves_nothing_and_shows_no_cell(
 
 
 def test_options_of_a_cluster_need_the_engine(cli: Command) -> None:
-    done = cli("anonymize", "in.csv", "out.csv", "--qid", "a", "--master", "local")
+    done = cli(
+        "anonymize", "in.csv", "out.csv", "--qid", "a", "--k", "2", "--master", "local"
+    )
 
     assert done.code == 2
     assert "--engine spark" in done.err
@@ -423,10 +424,12 @@ def test_scripts_submit_to_the_cluster(cluster: Cluster, tmp_path: Path) -> None
     """The classic way: pack what executors need, and spark-submit."""
     table = census(3_000)
     pq.write_table(table, tmp_path / "in.parquet")
-    env = os.environ | {
+    # Sessions of this process have left their own settings there.
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SPARK_")} | {
         "PYTHON": sys.executable,
         "PYTHONPATH": str(ROOT / "src"),
         "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
     }
     packed = tmp_path / "packed.tar.gz"
     subprocess.run(  # noqa: S603
@@ -445,7 +448,7 @@ def test_scripts_submit_to_the_cluster(cluster: Cluster, tmp_path: Path) -> None
         check=False,
     )
 
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
     spec = Spec(QIDS, (KAnonymity(5),))
     assert found["digests"]["release"] == anonymize(table, spec).digest

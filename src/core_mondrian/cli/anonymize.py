@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core_mondrian.cli.database import Database, Manifest, View, done_in_database
 from core_mondrian.cli.options import (
     AsJson,
     DriverTuples,
@@ -32,9 +33,8 @@ from core_mondrian.cli.options import (
 )
 from core_mondrian.cli.summary import (
     groups_of,
-    summarize,
     tell_compiling,
-    tell_groups,
+    tell_release,
 )
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
@@ -47,9 +47,21 @@ if TYPE_CHECKING:
 
 
 def anonymize_file(
-    source: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
-    target: Annotated[Path, typer.Argument(help="Likewise; its manifest goes beside.")],
+    source_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="CSV, Parquet or Arrow IPC; of a --database, a table or a query.",
+        ),
+    ],
+    target_name: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="Likewise; its manifest goes beside."),
+    ],
     *,
+    database: Database = None,
+    view: View = False,
+    manifest: Manifest = None,
     spec_file: SpecFile = None,
     quasi_identifiers: QuasiIdentifiers = None,
     k: K = None,
@@ -243,6 +255,9 @@ def anonymize_file(
     """
     from core_mondrian.report.plain import manifest_text
 
+    if done_in_database(locals()):
+        return
+    source, target = Path(source_name), Path(target_name)
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
@@ -265,11 +280,7 @@ def anonymize_file(
     tables = dict(zip(files, (release.data, release.suppressed), strict=False))
     _write(tables, texts, schema, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        if output is not None:
-            typer.echo(output)
-        summarize(release, found)
-        for name, lost in groups.items():
-            tell_groups(name, lost)
+        tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
         tell_more(report, suppressed_file)

@@ -1,7 +1,8 @@
 """core-mondrian anonymize --engine spark: tables that a cluster reads and writes."""
 
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,8 @@ from core_mondrian.cli.anonymize import (
 )
 from core_mondrian.cli.summary import (
     groups_of,
-    summarize,
     tell_compiling,
-    tell_groups,
+    tell_release,
 )
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
@@ -42,12 +42,13 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     target, overwrite = options["target"], options["overwrite"]
     check_formats(spec, target, options["suppressed_file"])
     key = read_key(options["key_file"], spec)
-    source = spot_of(options["source"])
-    asked = [target, options["suppressed_file"]]
-    spots = [spot_of(path) for path in asked if path is not None]
+    source = spot_of(options["source_name"])
+    asked = [options["target_name"], options["suppressed_file"]]
+    spots = [spot_of(str(name)) for name in asked if name is not None]
     texts = [manifest_of(target), options["report"]]
     _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
     with _session(options["master"], options["remote"]) as session:
+        _set_up(session, (source, *spots))
         for spot in spots:
             check_spot(spot, session, overwrite=overwrite)
         with Placing(session, spots, overwrite=overwrite) as placing:
@@ -60,11 +61,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
             )
             placing.texts.update(_texts(release, target, options["report"]))
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        if output is not None:
-            typer.echo(output)
-        summarize(release, found)
-        for name, lost in groups.items():
-            tell_groups(name, lost)
+        tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
         typer.echo(
             f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s", err=True
@@ -95,6 +92,7 @@ def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]"
     """Connect to the cluster that is asked for: as spark-submit says, if to none."""
     if master is not None and remote is not None:
         raise SpecError("--master and --remote are two ways to one cluster: take one")
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -115,6 +113,17 @@ def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]"
         yield session
     finally:
         session.stop()
+
+
+def _set_up(session: "SparkSession", spots: "Sequence[Spot]") -> None:
+    """Let Spark read and write files as others do."""
+    from core_mondrian.spark.tables import Folder
+
+    if all(isinstance(spot, Folder) for spot in spots):
+        # Names in files may differ in case only; those in a catalog do not.
+        session.conf.set("spark.sql.caseSensitive", "true")
+    # Spark's own choice, INT96, is no moment to others.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 
 
 def _release(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DRIVER_TUPLES: Final = 5_000_000
-"""Distinct tuples that the engine is given here: about 1 GB for 8 columns."""
+"""Distinct tuples that the engine is given here."""
 
 
 @dataclass(frozen=True)

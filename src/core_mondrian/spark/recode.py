@@ -67,6 +67,7 @@ def _join(rows: Rows, places: "DataFrame", n_tuples: int) -> "DataFrame":
 def _deal(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
     """Deal the rows of divided tuples on the executors, some tuples at a time."""
     from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import types as T  # noqa: N812
 
     shares = plan.shares
     table = pa.table(
@@ -82,11 +83,11 @@ def _deal(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
     bucket = F.pmod(F.col(TUPLE), F.lit(n_buckets))
     deal = dealing(rows.names, plan.spec.carried(rows.names))
     unplaced = divided.drop(LEAF)
-    schema = unplaced.schema.add(LEAF, "integer")
+    fields = [*unplaced.schema.fields, T.StructField(LEAF, T.IntegerType())]
     return (
         unplaced.groupBy(bucket.alias("bucket"))
         .cogroup(there.groupBy(bucket.alias("bucket")))
-        .applyInArrow(deal, schema)
+        .applyInArrow(deal, T.StructType(fields))
     )
 
 

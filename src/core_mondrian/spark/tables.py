@@ -31,7 +31,6 @@ KINDS: Final = {
 }
 _PACKED: Final = (".gz", ".bz2", ".zst")
 _NAME: Final = re.compile(r"(\w+|`[^`]+`)(\.(\w+|`[^`]+`))*")
-_SCHEME: Final = re.compile(r"([a-z][a-z0-9+-]+):/+(?=.)")
 _MOMENT: Final = "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]"
 # As CSV is written elsewhere: quotes are doubled, spaces count, a row that is too
 # short or too long is an error. Spark's own choices are others.
@@ -172,7 +171,7 @@ class Table(Spot):
             session.sql(f"DROP TABLE IF EXISTS {self.text}")
 
 
-def spot_of(path: Path) -> Spot:
+def spot_of(text: str) -> Spot:
     """Return what a name on the command line stands for.
 
     A suffix says what kind of files; so do the files of a folder that is there. What
@@ -181,10 +180,9 @@ def spot_of(path: Path) -> Spot:
     Raises:
         DataError: it is none of these.
     """
-    # Paths have lost a slash of s3a://bucket.
-    text = _SCHEME.sub(r"\1://", str(path), count=1).replace("file://", "/", 1)
+    path = Path(text)
     # Executors, and Connect servers, are in other folders.
-    there = text if "://" in text else str(Path(text).absolute())
+    there = text if "://" in text else str(path.absolute())
     kind = _kind_of(path)
     if kind is None and path.is_dir():
         inside = (_kind_of(file) for file in sorted(path.rglob("*")) if file.is_file())
