@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
     from core_mondrian.sensitize import p_sensitize
+    from core_mondrian.spark.api import anonymize_spark
     from core_mondrian.spec import Spec
     from core_mondrian.spec_file import load_spec
     from core_mondrian.sql.anonymize import anonymize_sql
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "anonymize": "api",
+    "anonymize_spark": "spark.api",
     "anonymize_sql": "sql.anonymize",
     "Suppression": "budget",
     "DataError": "errors",
@@ -72,6 +74,7 @@ __all__ = [
     "SpecError",
     "Suppression",
     "anonymize",
+    "anonymize_spark",
     "anonymize_sql",
     "load_spec",
     "p_sensitize",

@@ -20,6 +20,7 @@ NAMES = [
     "SpecError",
     "Suppression",
     "anonymize",
+    "anonymize_spark",
     "anonymize_sql",
     "load_spec",
     "p_sensitize",

@@ -13,24 +13,28 @@ import typer
 from core_mondrian.cli.database import Database, Manifest, View, done_in_database
 from core_mondrian.cli.options import (
     AsJson,
+    DriverTuples,
+    Engine,
     K,
     KeyFile,
+    Master,
     ModelTexts,
     NullValues,
     Numbers,
     QuasiIdentifiers,
+    Remote,
     Sensitive,
     SpecFile,
     Suppress,
     Suppressed,
     Unit,
+    runs_on_spark,
     spec_of,
 )
 from core_mondrian.cli.summary import (
     groups_of,
-    summarize,
     tell_compiling,
-    tell_groups,
+    tell_release,
 )
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
@@ -238,6 +242,10 @@ def anonymize_file(
     measures: Annotated[
         bool, typer.Option("--measures/--no-measures", help="Measure what was lost.")
     ] = True,
+    engine: Engine = "local",
+    master: Master = None,
+    remote: Remote = None,
+    driver_tuples: DriverTuples = None,
 ) -> None:
     """Write an anonymized copy of SOURCE to TARGET.
 
@@ -253,10 +261,13 @@ def anonymize_file(
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
-    spec = spec_of(locals())
+    options = locals()
+    spec = spec_of(options)
+    if _ran_on_spark(spec, options):
+        return
     key = read_key(key_file, spec)
     manifest_file = manifest_of(target)
-    _check_formats(spec, target, suppressed_file)
+    check_formats(spec, target, suppressed_file)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
     _check_targets(source, files, report, overwrite=overwrite)
     release, schema = _anonymize(source, spec, key, threads, by or [])
@@ -269,17 +280,23 @@ def anonymize_file(
     tables = dict(zip(files, (release.data, release.suppressed), strict=False))
     _write(tables, texts, schema, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        if output is not None:
-            typer.echo(output)
-        summarize(release, found)
-        for name, lost in groups.items():
-            tell_groups(name, lost)
+        tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
-        _tell_more(report, suppressed_file)
+        tell_more(report, suppressed_file)
 
 
-def _tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
+    if not runs_on_spark(options):
+        return False
+    from core_mondrian.cli.spark import anonymize_on_spark
+
+    anonymize_on_spark(spec, options)
+    return True
+
+
+def tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+    """Say what else was written."""
     if report is not None:
         typer.echo(f"wrote {report}", err=True)
     if suppressed_file is not None:
@@ -304,7 +321,7 @@ def release_json(
     return json.dumps(finite(told), ensure_ascii=False)
 
 
-def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
+def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
     """Refuse what the files cannot hold, before any work."""
     is_apart = spec.suppressed == "apart"
     if is_apart != (suppressed_file is not None):
