@@ -113,7 +113,7 @@ DriverTuples = Annotated[
         "--driver-tuples",
         metavar="N",
         min=0,
-        help="Spark: distinct tuples that fit into the driver's memory: 5000000.",
+        help="Spark: distinct tuples that fit in one place, with scratch: 5000000.",
     ),
 ]
 
