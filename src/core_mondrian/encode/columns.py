@@ -118,7 +118,7 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
             f"column {name!r} has type {kind}, which has neither an order nor labels",
             hint="numbers, dates, times, booleans and text can be quasi-identifiers",
         )
-    indices, values = _distinct(comparable(array))
+    indices, values = distinct(comparable(array))
     values, first = _sorted_values(values, name)
     codes = first[indices] if indices.size else np.zeros(0, dtype=np.int32)
     return replace(_without_unused(codes, values), own=value_type)
@@ -142,7 +142,7 @@ def _sortable(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
-def _distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+def distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
     """Return each row's index into a list of values; -1: missing."""
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
