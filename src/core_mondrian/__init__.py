@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from core_mondrian.errors import (
         DataError,
         InfeasibleError,
+        MemoryLimitError,
         MondrianError,
         OutputError,
         PrivacyViolation,
@@ -26,14 +27,18 @@ if TYPE_CHECKING:
     from core_mondrian.sensitize import p_sensitize
     from core_mondrian.spec import Spec
     from core_mondrian.spec_file import load_spec
+    from core_mondrian.streams.run import anonymize_files, count_files
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "anonymize": "api",
+    "anonymize_files": "streams.run",
+    "count_files": "streams.run",
     "Suppression": "budget",
     "DataError": "errors",
     "InfeasibleError": "errors",
+    "MemoryLimitError": "errors",
     "MondrianError": "errors",
     "OutputError": "errors",
     "PrivacyViolation": "errors",
@@ -59,6 +64,7 @@ __all__ = [
     "InfeasibleError",
     "KAnonymity",
     "Limits",
+    "MemoryLimitError",
     "MondrianError",
     "OriginalPolicy",
     "OutputError",
@@ -70,6 +76,8 @@ __all__ = [
     "SpecError",
     "Suppression",
     "anonymize",
+    "anonymize_files",
+    "count_files",
     "load_spec",
     "p_sensitize",
     "verify",

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.api import Stages, check_threads, take_in
-from core_mondrian.encode.encoder import Encoded, without_population
+from core_mondrian.api import check_threads, take_in
+from core_mondrian.encode.encoder import Encoded, divide
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import (
     InfeasibleError,
@@ -24,7 +24,6 @@ from core_mondrian.measure.utility import measure
 from core_mondrian.measure.verify import ModelResult
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.notebook import sweep_html
-from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.partition.scheduler import run_tasks, useful_threads
 from core_mondrian.partition.standard import (
     Standard,
@@ -34,9 +33,10 @@ from core_mondrian.partition.standard import (
     seen_by,
     tally,
 )
+from core_mondrian.plan import draw_up
 from core_mondrian.progress import Progress, watched
-from core_mondrian.recode import recode_classes, release_digest
 from core_mondrian.spec import Spec
+from core_mondrian.stages import Stages
 
 # Each point at work holds a few copies of the tuples; from so many on, points come one
 # after the other, each on all threads.
@@ -302,12 +302,13 @@ def _with_parameters(spec: Spec, parameters: Mapping[str, float]) -> Spec:
 
 def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     since = task.clock()
-    grown = grow(encoded.table, spec, threads=task.threads)
-    pieced = _divide_tuples(encoded.table, grown)
-    divided = without_population(replace(encoded, table=pieced))
-    recoded = recode_classes(divided, grown, spec)
-    found = measure(divided.table, recoded.classes, spec)
-    classes = recoded.classes
+    plan = draw_up(encoded, spec, threads=task.threads)
+    pieces = plan.grown.pieces
+    pieced = encoded.table  # with the population, which models look at
+    if pieces is not None:
+        pieced = divide(pieced, pieces.tuple_of, pieces.rows)
+    classes = plan.recoded.classes
+    found = measure(plan.pieces, classes, spec)
     group = classes.of_tuple.astype(np.int64)
     counted = tally(pieced, group, classes.n_classes)
     standard = released_standard(first_standard(pieced, spec), pieced, group)
@@ -315,24 +316,16 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     return Figures(
         n_classes=found.n_classes,
         n_suppressed=found.n_suppressed,
-        n_blanked=encoded.n_blanked + grown.n_blanked,
+        n_blanked=encoded.n_blanked + plan.grown.n_blanked,
         loss=found.loss,
         smallest_class=found.smallest_class,
         average_class=found.average_class,
         highest_risk=1.0 / float(sizes.min()) if sizes.size else None,
         average_risk=sizes.size / int(sizes.sum()) if sizes.size else None,
         models=_reached(spec, pieced, counted, standard),
-        digest=release_digest(recoded),
+        digest=plan.digest,
         seconds=task.clock() - since,
     )
-
-
-def _divide_tuples(table: EncodedTable, grown: Grown) -> EncodedTable:
-    """Return the table with the tuples that are in several classes once for each."""
-    pieces = grown.pieces
-    if pieces is None:
-        return table
-    return replace(table, codes=table.codes[pieces.tuple_of], counts=pieces.rows)
 
 
 def _reached(

@@ -1,8 +1,7 @@
 """anonymize(): the stages, in order, on one screen."""
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -10,17 +9,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from core_mondrian.budget import Suppression
-from core_mondrian.encode.encoder import (
-    Encoded,
-    collapse,
-    divide,
-    encode,
-    weigh_tuples,
-    without_population,
-)
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encode.encoder import Encoded, collapse, encode, weigh_tuples
 from core_mondrian.errors import (
     InternalError,
     PrivacyViolation,
@@ -38,40 +29,26 @@ from core_mondrian.frames import (
     row_keys,
     row_weights,
 )
-from core_mondrian.measure.concerns import find_concerns
+from core_mondrian.measure.concerns import (
+    Concern,
+    LookedAt,
+    find_concerns,
+    pick_tuples,
+    repeats_of,
+)
+from core_mondrian.measure.counting import code_series
 from core_mondrian.measure.groups import count_groups
 from core_mondrian.measure.verify import verify
-from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.partition.engine import Grown, grow
+from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import check_key, pseudonymize
-from core_mondrian.recode import Recoded, recode
+from core_mondrian.recode import spread
 from core_mondrian.release import Release
 from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec
+from core_mondrian.stages import Stages
 
 FrameT = TypeVar("FrameT")
-
-
-class Stages:
-    """Reports progress and keeps the CPU seconds of each stage."""
-
-    def __init__(self, progress: Progress | bool | None) -> None:  # noqa: FBT001
-        self._progress: Progress = lambda _stage, _done: None
-        if callable(progress):
-            self._progress = progress
-        self._since = time.process_time()
-        self.seconds: dict[str, float] = {}
-
-    def report(self, stage: str) -> Callable[[float], None]:
-        self._progress(stage, 0.0)
-        return lambda done: self._progress(stage, done)
-
-    def end(self, stage: str) -> None:
-        now = time.process_time()
-        self.seconds[stage] = now - self._since
-        self._since = now
-        self._progress(stage, 1.0)
 
 
 @watched
@@ -104,73 +81,53 @@ def anonymize(
     _check_names(frame, encoded, spec, by)
     hidden = _hide(frame, spec, key)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
-    grown = grow(
-        encoded.table, spec, threads=threads, report=stages.report("partition")
-    )
+    plan = draw_up(encoded, spec, threads=threads, report=stages.report("partition"))
     stages.end("partition")
     stages.report("recode")
-    divided = without_population(_divide_rows(frame, encoded, grown, spec))
-    recoded = recode(divided, grown, spec, threads)
-    released = _release_rows(frame, recoded, hidden, spec)
+    piece = _place_rows(frame, plan)
+    leaf = plan.leaf_of_piece[piece]
+    released = _release_rows(frame, plan, leaf, hidden, threads)
     stages.end("recode")
     stages.report("verify")
     try:
         verification = verify(
-            *(released, built(spec, encoded)), budget=grown.budget, threads=threads
+            *(released, built(spec, encoded)), budget=plan.budget, threads=threads
         )
     except PrivacyViolation:
-        stricter = _ask_again(spec, encoded.table, grown, recoded)
+        stricter = ask_again(plan)
         if stricter is None:
             raise
         again = anonymize(
             data, stricter, key=key, by=by, threads=threads, progress=progress
         )
-        return _as_asked(again, spec, grown.budget)
+        return as_asked(again, spec, plan.budget)
     if spec.unit is not None and spec.unit in spec.removed:
         released = drop_column(released, spec.unit)
-    _check_rows(encoded.table.n_rows, verification.n_rows, grown, spec)
+    _check_rows(plan, verification.n_rows)
     stages.end("verify")
-    stages.report("warn")
-    concerns = find_concerns(frame, spec, divided, recoded.classes)
-    stages.end("warn")
-    return Release(
-        data=released,
-        suppressed=filter_rows(frame, recoded.suppressed)
-        if spec.suppressed == "apart"
-        else None,
-        spec=spec,
-        tree=grown.tree,
-        funnel=grown.funnel,
-        verification=verification,
-        n_rows=encoded.table.n_rows,
-        n_suppressed=grown.tree.n_suppressed,
-        n_blanked=encoded.n_blanked + grown.n_blanked,
-        budget=grown.budget,
+    placed = replace(encoded, table=plan.pieces, row_tuple=piece)
+    return plan.release(
+        *(released, verification),
+        suppressed=filter_rows(frame, leaf < 0) if spec.suppressed == "apart" else None,
         seconds=stages.seconds,
-        beta=grown.beta,
-        balance=grown.balance,
-        warnings=concerns,
-        # What is as long as the table is let go.
-        _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
-        _pieces=divided.table,
-        _weights=None if weights is None else weigh_tuples(divided, weights),
+        warnings=_find_concerns(frame, plan, piece, stages),
+        _weights=None if weights is None else weigh_tuples(placed, weights),
         _groups={
-            name: count_groups(frame, name, divided.row_tuple, spec)
-            for name in _grouped_by(spec, by)
+            name: count_groups(frame, name, piece, spec)
+            for name in grouped_by(spec, by)
         },
-        _recoded=replace(recoded, columns={}, suppressed=recoded.suppressed[:0].copy()),
     )
 
 
-def _grouped_by(spec: Spec, by: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that losses are measured by."""
+def grouped_by(spec: Spec, by: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that losses are measured by, as asked and for equity."""
     asked = [by] if isinstance(by, str) else by
     equity = [] if spec.equity is None else [spec.equity]
     return tuple(dict.fromkeys((*asked, *equity)))
 
 
 def _check_groups(frame: nw.DataFrame[Any], spec: Spec, by: Sequence[str]) -> None:
-    named = _grouped_by(spec, by)
+    named = grouped_by(spec, by)
     check_columns(frame, named)
     if gone := sorted({*spec.removed, *spec.pseudonyms} & set(named)):
         raise SpecError(
@@ -199,62 +156,41 @@ def take_in(
     return frame, encoded
 
 
-def built(spec: Spec, encoded: Encoded) -> Spec:
-    """Return the spec with the hierarchies that the table was encoded with."""
-    trees = {column.name: column.hierarchy for column in encoded.table.columns}
-    found = {name: tree for name in spec.hierarchies if (tree := trees[name])}
-    return replace(spec, hierarchies=found)
-
-
-def _check_rows(n_read: int, n_released: int, grown: Grown, spec: Spec) -> None:
-    gone = grown.tree.n_suppressed if spec.leaves_out else 0
-    if n_released + gone != n_read:
+def _check_rows(plan: Plan, n_released: int) -> None:
+    gone = plan.n_suppressed if plan.spec.leaves_out else 0
+    if n_released + gone != plan.n_rows:
         raise InternalError("rows released and suppressed do not add up to rows read")
 
 
-def _ask_again(
-    spec: Spec, table: EncodedTable, grown: Grown, recoded: Recoded
-) -> Spec | None:
-    """Return a stricter spec, for a release that fails only as a reader sees it.
-
-    Classes that look alike are one class to a reader, and so are suppressed rows that
-    stay as blanks and a class that shows nothing. Each may pass, and both together
-    fail. The last resort is the whole table as one class. None: there is none left, or
-    it fails for another reason, which would be a fault of ours.
-    """
-    is_blank = spec.suppressed == "blank" and grown.tree.n_suppressed > 0
-    if not is_blank and recoded.classes.n_classes == grown.tree.n_classes:
-        return None
-    if grown.tree.n_suppressed:
-        return replace(spec, suppress=Suppression(rows=0))
-    most = table.n_rows
-    if table.n_units is not None:
-        most = np.unique(table.codes[:, -1]).size
-    if spec.min_rows >= most:
-        return None
-    larger = KAnonymity(min(2 * spec.min_rows, most))
-    return replace(spec, models=(*spec.models, larger))
-
-
-def _as_asked(release: Release[FrameT], spec: Spec, budget: int) -> Release[FrameT]:
+def as_asked(release: Release[FrameT], spec: Spec, budget: int) -> Release[FrameT]:
     """Return a release of a stricter spec as one of ``spec``."""
     found = release.verification
     found = replace(found, models=found.models[: len(spec.models)])
     return replace(release, spec=spec, budget=budget, verification=found)
 
 
-def _divide_rows(
-    frame: nw.DataFrame[Any], encoded: Encoded, grown: Grown, spec: Spec
-) -> Encoded:
+def _place_rows(frame: nw.DataFrame[Any], plan: Plan) -> NDArray[np.int32]:
     """Say which rows of a tuple are in which of its classes, by their other cells."""
-    pieces = grown.pieces
-    if pieces is None:
-        return encoded
-    others = spec.carried(frame.columns)
-    return divide(
-        *(encoded, pieces.tuple_of, pieces.rows),
-        lambda rows: row_keys(frame, others, rows),
+    others = plan.spec.carried(frame.columns)
+    return plan.place_rows(
+        plan.encoded.row_tuple, lambda rows: row_keys(frame, others, rows)
     )
+
+
+def _find_concerns(
+    frame: nw.DataFrame[Any], plan: Plan, piece: NDArray[np.int32], stages: Stages
+) -> tuple[Concern, ...]:
+    stages.report("warn")
+    table, classes = plan.pieces, plan.recoded.classes
+    picked = pick_tuples(table, classes, plan.tuple_of_piece)
+    some = frame
+    if picked is not None:
+        is_seen = picked[plan.encoded.row_tuple]
+        some, piece = open_frame(filter_rows(frame, is_seen)), piece[is_seen]
+    looked = LookedAt(some, piece, lambda name: repeats_of(code_series(frame[name])))
+    found = find_concerns(looked, plan.spec, table, classes)
+    stages.end("warn")
+    return found
 
 
 def _hide(
@@ -286,13 +222,18 @@ def _check_names(
 
 
 def _release_rows(
-    frame: nw.DataFrame[Any], recoded: Recoded, hidden: dict[str, pa.Array], spec: Spec
+    frame: nw.DataFrame[Any],
+    plan: Plan,
+    leaf: NDArray[np.int32],
+    hidden: dict[str, pa.Array],
+    threads: int | None,
 ) -> Any:  # noqa: ANN401
     """Return the caller's frame as it is released, suppressed rows dropped or blank."""
-    keep, suppressed = None, recoded.suppressed
+    spec, keep, suppressed = plan.spec, None, leaf < 0
     if suppressed.any():
         if spec.leaves_out:
             keep = ~suppressed
+            leaf = leaf[keep]
             kept = pa.array(keep)
             hidden = {name: array.filter(kept) for name, array in hidden.items()}
         else:
@@ -303,7 +244,7 @@ def _release_rows(
                 name: pc.if_else(gone, None, array) for name, array in hidden.items()
             }
     columns = {
-        **recoded.columns,
+        **spread(plan.recoded, leaf, spec, threads),
         **{name: {name: array} for name, array in hidden.items()},
     }
     released = replace_columns(frame, columns, spec.identifiers, keep)

@@ -1,14 +1,15 @@
 """Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import Keys, combine_keys
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.pandas_columns import as_pandas, nullable, plain
 
@@ -148,33 +149,17 @@ def take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
 
 def row_keys(
     frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.int64]
-) -> NDArray[np.uint64]:
+) -> Keys:
     """Return a number per row that is scattered, and the same for the same cells.
 
-    Columns that Arrow cannot rank (lists, objects of several types) do not enter it:
-    they are only carried along, and may hold anything.
+    Columns of lists or of objects of several types do not enter it.
     """
-    keys = np.zeros(rows.size, dtype=np.uint64)
     at = pa.array(rows)
+    columns = []
     for name in names:
-        try:
-            column = arrow_column(frame, name).take(at).combine_chunks()
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            ranks = pc.rank(column, tiebreaker="dense")
-        except (DataError, pa.ArrowException):
-            continue
-        keys = scatter(keys + ranks.to_numpy(zero_copy_only=False).astype(np.uint64))
-    return keys
-
-
-def scatter(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return numbers that look random, the same for the same ones (splitmix64)."""
-    keys = keys + np.uint64(0x9E3779B97F4A7C15)
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    scattered: NDArray[np.uint64] = keys ^ (keys >> np.uint64(31))
-    return scattered
+        with suppress(DataError):
+            columns.append(take_arrow(arrow_column(frame, name), at))
+    return combine_keys(columns) if columns else np.zeros(rows.size, dtype=np.uint64)
 
 
 def drop_column(data: Any, name: str) -> Any:  # noqa: ANN401

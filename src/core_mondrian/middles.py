@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import scatter
 from core_mondrian.encode.columns import as_floats
 from core_mondrian.encode.encoder import Encoded
-from core_mondrian.frames import scatter
 from core_mondrian.kernels.boxes import find_medians
 from core_mondrian.labels import Labels
 from core_mondrian.partition.engine import Grown

@@ -112,7 +112,8 @@ def _bundle(percents: dict[str, tuple[int, str]]) -> dict[str, Any]:
     """Return the bars as HTML, and in a line for who cannot show it."""
     rows = "".join(
         f"<div>{escape(stage)} <progress value={percent} max=100></progress> "
-        f"{percent} % {escape(text)}".rstrip() + "</div>"
+        f"{percent} % {escape(text)}".rstrip()
+        + "</div>"
         for stage, (percent, text) in percents.items()
     )
     plain = ", ".join(

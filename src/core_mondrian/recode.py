@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -25,13 +25,8 @@ from core_mondrian.threads import map_columns
 
 @dataclass(frozen=True, slots=True)
 class Recoded:
-    """The released quasi-identifiers, row by row, and the classes behind them."""
+    """What the classes show, and which of the tree's leaves are which of them."""
 
-    columns: dict[str, dict[str, pa.Array]]
-    """What stands in the place of each quasi-identifier, by name; and the class's
-    number, if asked for."""
-    suppressed: NDArray[np.bool_]
-    """Rows that are left out, or blanked if the spec says so."""
     classes: ReleasedClasses
     labels: dict[str, Labels]
     """What each class shows, column by column."""
@@ -45,20 +40,17 @@ class Recoded:
         return leaf
 
 
-def recode(
-    encoded: Encoded, grown: Grown, spec: Spec, threads: int | None = None
-) -> Recoded:
-    """Give every row the label of its class in every quasi-identifier."""
-    recoded = recode_classes(encoded, grown, spec)
-    leaf_of_row = number_leaves(grown)[encoded.row_tuple]
-    suppressed = leaf_of_row < 0
-    if spec.leaves_out:
-        leaf_of_row = leaf_of_row[~suppressed]
+def spread(
+    recoded: Recoded, leaf: NDArray[np.int32], spec: Spec, threads: int | None = None
+) -> dict[str, dict[str, pa.Array]]:
+    """Return what stands in the place of each quasi-identifier, and the class's number.
+
+    ``leaf`` is the class of each row; -1: a blank one.
+    """
     columns = {}
-    n_rows = leaf_of_row.size
     arrays = map_columns(
-        lambda labels: _spread(labels, leaf_of_row),
-        *(list(recoded.labels.values()), n_rows, threads),
+        lambda labels: _spread(labels, leaf),
+        *(list(recoded.labels.values()), leaf.size, threads),
     )
     for name, array in zip(recoded.labels, arrays, strict=True):
         is_apart = pa.types.is_struct(array.type) and spec.bounds_of(name)
@@ -68,10 +60,10 @@ def recode(
             else {name: array}
         )
     if spec.class_id is not None:
-        numbers = _class_numbers(recoded, spec)[leaf_of_row]
+        numbers = _class_numbers(recoded, spec)[leaf]
         ids = pa.array(numbers, mask=numbers < 0 if (numbers < 0).any() else None)
         columns[spec.class_id] = {spec.class_id: ids}
-    return replace(recoded, columns=columns, suppressed=suppressed)
+    return columns
 
 
 def recode_classes(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
@@ -80,7 +72,7 @@ def recode_classes(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
     class_of_leaf = _number_classes(labels)
     classes = _describe(encoded, number_leaves(grown), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
-    return Recoded({}, np.zeros(0, dtype=np.bool_), classes, by_name, class_of_leaf)
+    return Recoded(classes, by_name, class_of_leaf)
 
 
 def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:

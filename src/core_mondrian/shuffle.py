@@ -9,22 +9,15 @@ from uuid import UUID
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import Keys, cell_keys, scatter
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.frames import arrow_column, open_frame, order_rows, scatter
+from core_mondrian.frames import arrow_column, open_frame, order_rows
 
-Keys = NDArray[np.uint64]
 _PLAIN: Final = (
     *(bool, int, float, str, bytes, Decimal, UUID),
     *(dt.date, dt.time, dt.timedelta),
 )
-_VIEWS: Final = {
-    pa.string_view(): pa.string(),
-    pa.binary_view(): pa.binary(),
-    pa.float16(): pa.float32(),
-}
 
 
 def shuffle_rows(data: Any, seed: int, *, hidden: str | None = None) -> Any:  # noqa: ANN401
@@ -51,33 +44,9 @@ def _column_keys(frame: nw.DataFrame[Any], name: str) -> Keys:
     except DataError:  # objects of several types
         return _object_keys(frame.get_column(name).to_list(), name)
     try:
-        return _arrow_keys(column)
+        return cell_keys(column)
     except pa.ArrowException:  # lists and the like
         return _object_keys(column.to_pylist(), name)
-
-
-def _arrow_keys(column: Any) -> Keys:  # noqa: ANN401  # an Arrow array, chunked
-    kind = column.type
-    if isinstance(kind, pa.BaseExtensionType):
-        storage = [chunk.storage for chunk in column.chunks]
-        return _arrow_keys(pa.chunked_array(storage, kind.storage_type))
-    if pa.types.is_struct(kind):
-        keys: Keys = column.is_valid().to_numpy().astype(np.uint64)
-        for field in column.flatten():
-            keys = scatter(keys + _arrow_keys(field))
-        return keys
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-    kind = _VIEWS.get(column.type, column.type)
-    if pa.types.is_decimal(kind) and kind.bit_width < 128:
-        kind = pa.decimal128(kind.precision, kind.scale)
-    coded = column.cast(kind).combine_chunks().dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):  # of an empty table
-        return np.zeros(0, dtype=np.uint64)
-    ranks = pc.rank(coded.dictionary, tiebreaker="dense").to_numpy()
-    places = coded.indices.fill_null(len(ranks)).to_numpy()
-    cells: Keys = np.append(ranks, 0)[places].astype(np.uint64)
-    return cells
 
 
 def _object_keys(cells: list[Any], name: str) -> Keys:

@@ -37,8 +37,8 @@ class TuplePacker:
         """The packed codes, a row of words for each row."""
         return self._words
 
-    def collapse(self) -> Collapsed:
-        """Group equal rows."""
+    def collapse(self, rows: NDArray[np.int64] | None = None) -> Collapsed:
+        """Group equal rows; ``rows`` says how many each of them stands for."""
         group = np.empty(self._words.shape[0], dtype=np.int32)
         firsts = group_rows(self._words, group)
         words = self._words[firsts]
@@ -47,6 +47,9 @@ class TuplePacker:
         number[order] = np.arange(order.size)
         counts = np.zeros(order.size, dtype=np.int64)
         renumber(group, number, counts)
+        if rows is not None:
+            # Exact: no table has 2^53 rows.
+            counts = np.bincount(group, rows, order.size).astype(np.int64)
         return Collapsed(self._unpack(words[order]), counts, group)
 
     def _unpack(self, words: NDArray[np.uint64]) -> NDArray[np.int32]:

@@ -82,12 +82,16 @@ def encode_column(
 
 
 def encode_ranked(
-    ranked: Ranked, name: str, hierarchy: Hierarchy | None, uncovered: Uncovered
+    ranked: Ranked,
+    name: str,
+    hierarchy: Hierarchy | None,
+    uncovered: Uncovered,
+    counts: NDArray[np.int64] | None = None,
 ) -> CodedColumn:
     """Encode a quasi-identifier that is ranked already; see `encode_column`."""
     kind = ranked.values.type
     if hierarchy is not None:
-        return _encode_with_hierarchy(ranked, name, hierarchy, uncovered)
+        return _encode_with_hierarchy(ranked, name, hierarchy, uncovered, counts)
     if is_ordered(kind):
         values = as_floats(ranked.values)
         column = EncodedColumn(name, "number", values.size, values, None)
@@ -215,7 +219,11 @@ def as_floats(values: pa.Array) -> NDArray[np.float64]:
 
 
 def _encode_with_hierarchy(
-    ranked: Ranked, name: str, hierarchy: Hierarchy, uncovered: Uncovered
+    ranked: Ranked,
+    name: str,
+    hierarchy: Hierarchy,
+    uncovered: Uncovered,
+    counts: NDArray[np.int64] | None,
 ) -> CodedColumn:
     texts = ranked.values.cast(pa.string())
     if uncovered == "own branch":
@@ -227,7 +235,7 @@ def _encode_with_hierarchy(
         is_lacking = np.append(found.is_null().to_numpy(zero_copy_only=False), False)
         is_blanked = is_lacking[ranked.codes]
         if uncovered == "error":
-            _refuse_uncovered(name, found, is_blanked)
+            _refuse_uncovered(name, found, is_blanked, counts)
     n_leaves = len(leaves)
     leaf = found.fill_null(n_leaves).to_numpy(zero_copy_only=False)
     leaf = np.append(leaf, n_leaves).astype(np.int32)
@@ -235,14 +243,20 @@ def _encode_with_hierarchy(
     return CodedColumn(leaf[ranked.codes], column, leaves, is_blanked)
 
 
-def _refuse_uncovered(name: str, found: pa.Array, rows: NDArray[np.bool_]) -> None:
+def _refuse_uncovered(
+    name: str,
+    found: pa.Array,
+    rows: NDArray[np.bool_],
+    counts: NDArray[np.int64] | None,
+) -> None:
     places = np.flatnonzero(rows)
-    shown = ", ".join(map(str, places[:_SHOWN].tolist()))
-    more = ", …" if places.size > _SHOWN else ""
+    where = f"{int(places.size if counts is None else counts[places].sum())} rows"
+    if counts is None:  # else they are tuples, and where the rows are is not known
+        shown = ", ".join(map(str, places[:_SHOWN].tolist()))
+        where += f", counted from 0: {shown}{', …' if places.size > _SHOWN else ''}"
     raise DataError(
         f"the hierarchy of {name!r} does not cover {found.null_count} of "
-        f"{len(found)} values in the data ({places.size} rows, counted from 0: "
-        f"{shown}{more})",
+        f"{len(found)} values in the data ({where})",
         hint="add them to it, or say uncovered = 'own branch' (each is a value right "
         "under the root) or 'suppress' (these cells are blanked)",
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import scatter
 from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.columns import (
     Ranked,
@@ -25,7 +26,7 @@ from core_mondrian.encode.table import (
 )
 from core_mondrian.encode.trees import build_tree
 from core_mondrian.errors import DataError
-from core_mondrian.frames import arrow_column, scatter
+from core_mondrian.frames import arrow_column
 from core_mondrian.population import open_population
 from core_mondrian.spec import Spec
 from core_mondrian.threads import map_columns
@@ -59,6 +60,8 @@ class Coded:
     """The quasi-identifiers' codes of the population, one row a person."""
     n_blanked: int = 0
     """Cells that count as missing because their hierarchy does not cover them."""
+    counts: NDArray[np.int64] | None = None
+    """How many rows each row stands for; None: for itself."""
 
 
 def encode(
@@ -66,8 +69,11 @@ def encode(
     spec: Spec,
     report: Callable[[float], None] = lambda _: None,
     threads: int | None = None,
+    counts: NDArray[np.int64] | None = None,
 ) -> Coded:
     """Turn the columns the spec names into codes.
+
+    ``counts`` says how many rows of a larger table each row of ``frame`` stands for.
 
     Raises:
         DataError: a column cannot be encoded.
@@ -92,7 +98,8 @@ def encode(
     columns = dict(zip(names, ranks, strict=True))
     coded = [
         encode_ranked(
-            *(ranked, name, build_tree(name, columns, spec), spec.uncovered_of(name))
+            *(ranked, name, build_tree(name, columns, spec), spec.uncovered_of(name)),
+            counts,
         )
         for name, ranked in columns.items()
     ]
@@ -115,8 +122,13 @@ def encode(
         n_rows,
         n_units,
         population,
-        sum(int(np.count_nonzero(rows)) for rows in blanked),
+        sum(_count(rows, counts) for rows in blanked),
+        counts,
     )
+
+
+def _count(rows: NDArray[np.bool_], counts: NDArray[np.int64] | None) -> int:
+    return int(np.count_nonzero(rows) if counts is None else counts[rows].sum())
 
 
 def collapse(coded: Coded) -> Encoded:
@@ -127,10 +139,10 @@ def collapse(coded: Coded) -> Encoded:
     packer = TuplePacker([size.bit_length() for size in sizes], coded.n_rows)
     for _ in sizes:
         packer.append(coded.codes.pop(0))  # its memory is free before the next pass
-    tuples = packer.collapse()
+    tuples = packer.collapse(coded.counts)
     table = EncodedTable(
         *(coded.columns, coded.sensitive, tuples.codes, tuples.counts),
-        *(coded.n_rows, coded.n_units),
+        *(int(tuples.counts.sum()), coded.n_units),
     )
     row_tuple = tuples.row_tuple
     if coded.population is not None:
@@ -139,55 +151,51 @@ def collapse(coded: Coded) -> Encoded:
 
 
 def divide(
-    encoded: Encoded,
-    tuple_of: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    keys_of: Callable[[NDArray[np.int64]], NDArray[np.uint64]],
-) -> Encoded:
-    """Return the table with some tuples in several pieces, and the piece of each row.
+    table: EncodedTable, tuple_of: NDArray[np.int64], rows: NDArray[np.int64]
+) -> EncodedTable:
+    """Return the table with some tuples in several pieces.
 
     ``tuple_of`` and ``rows`` say which piece is of which tuple, rising, and how many
-    rows it has. The rows of a divided tuple are dealt out by ``keys_of(row numbers)``,
-    so that the order they came in decides nothing.
+    rows it has.
     """
-    table = encoded.table
-    n_pieces = np.bincount(tuple_of, minlength=table.n_tuples)
-    first = np.cumsum(n_pieces) - n_pieces
-    row_piece = first[encoded.row_tuple].astype(np.int32)
-    divided = np.flatnonzero(n_pieces[encoded.row_tuple] > 1)
-    order = _deal(encoded.row_tuple[divided], keys_of(divided))
-    pieces = np.flatnonzero((n_pieces[tuple_of] > 1) & table.inside[tuple_of])
-    row_piece[divided[order]] = np.repeat(pieces, rows[pieces])
-    pieced = replace(table, codes=table.codes[tuple_of], counts=rows)
-    return replace(encoded, table=pieced, row_tuple=row_piece)
+    return replace(table, codes=table.codes[tuple_of], counts=rows)
 
 
-def weigh_tuples(encoded: Encoded, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def weigh_tuples(
+    encoded: Encoded,
+    weights: NDArray[np.float64],
+    counts: NDArray[np.int64] | None = None,
+) -> NDArray[np.float64]:
     """Add up the rows' weights by tuple, as shares of the heaviest row.
 
-    They are added from light to heavy, so that the order of rows decides nothing.
+    Equal weights are counted and the others added from light to heavy, so that neither
+    the order of rows nor how they were counted decides anything.
     """
     heaviest = weights.max(initial=0.0) or 1.0
-    order = np.argsort(weights, kind="stable")
+    order = np.lexsort((weights, encoded.row_tuple))
+    owner, each = encoded.row_tuple[order], weights[order] / heaviest
+    is_new = np.ones(order.size, dtype=np.bool_)
+    is_new[1:] = (owner[1:] != owner[:-1]) | (each[1:] != each[:-1])
+    first = np.flatnonzero(is_new)
+    ones = np.ones(order.size, np.int64) if counts is None else counts[order]
+    rows = np.add.reduceat(ones, first) if first.size else ones
     totals = np.bincount(
-        encoded.row_tuple[order],
-        weights=weights[order] / heaviest,
+        owner[first],
+        weights=rows * each[first],
         minlength=encoded.table.n_tuples,
     )
     return totals.astype(np.float64)
 
 
-def without_population(encoded: Encoded) -> Encoded:
+def without_population(table: EncodedTable) -> EncodedTable:
     """Return the same tuples with no rows where they are of the population only."""
-    table = encoded.table
     if table.present is None:
-        return encoded
-    counts = np.where(table.inside, table.counts, 0)
-    return replace(encoded, table=replace(table, counts=counts))
+        return table
+    return replace(table, counts=np.where(table.inside, table.counts, 0))
 
 
-def _deal(tuples: NDArray[np.int32], keys: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Return an order of the rows, tuple by tuple, that scatters equal rows.
+def deal_rows(tuples: NDArray[np.int32], keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return an order of the rows, tuple by tuple, by keys that scatter equal rows.
 
     Rows of one key are equal in all their cells; side by side they would fill a class
     with one sensitive value. Which of them is first makes no difference.

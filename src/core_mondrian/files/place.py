@@ -91,9 +91,7 @@ def check_folder(path: Path, *, overwrite: bool) -> None:
         )
 
 
-def write_files(
-    files: Mapping[Path, Content], *, overwrite: bool = False
-) -> None:
+def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> None:
     """Write all files or none, whatever happens in between.
 
     Each is written next to its target under another name, flushed to the disk, and

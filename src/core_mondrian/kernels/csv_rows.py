@@ -16,7 +16,12 @@ FIELD_START = 3
 
 @entry_kernel
 def scan_rows(
-    text: Text, n_fields: int, skip_empty: bool, is_last: bool, all_rows: bool, found: Found
+    text: Text,
+    n_fields: int,
+    skip_empty: bool,
+    is_last: bool,
+    all_rows: bool,
+    found: Found,
 ) -> tuple[int, int, int, int, int]:
     """Go through whole rows and note where those of another length are.
 

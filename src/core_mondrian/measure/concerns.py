@@ -3,6 +3,7 @@
 Nothing is refused for it. A concern holds column names and shares, never a cell.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -11,16 +12,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import scatter
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.encoder import Encoded
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import DataError, show_name
-from core_mondrian.frames import arrow_column, scatter
+from core_mondrian.frames import arrow_column
 from core_mondrian.measure.counting import (
     NEARLY_UNIQUE,
     Coded,
     code_column,
-    code_series,
     compress,
 )
 from core_mondrian.recognize import recognize, recognize_name
@@ -80,30 +80,97 @@ class _Hidden:
     generalized: Flags
 
 
-def find_concerns(
-    frame: nw.DataFrame[Any], spec: Spec, encoded: Encoded, classes: ReleasedClasses
-) -> tuple[Concern, ...]:
-    """Look at every column that is released as it is, or as pseudonyms.
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """How often the values of a column occur."""
 
-    Large tables are looked at in part: all rows of tuples that a hash of their number
-    picks, which are the same ones whatever the order of rows.
-    """
-    table = encoded.table
+    rows: Integers
+    """Rising: values that so many rows have …"""
+    n_values: Integers
+    """… and how many different values that is true of; missing ones are not counted."""
+
+    @property
+    def distinct_share(self) -> float:
+        """The different values per filled row."""
+        n_filled = int((self.rows * self.n_values).sum())
+        return round(int(self.n_values.sum()) / max(n_filled, 1), 4)
+
+    @property
+    def is_nearly_unique(self) -> bool:
+        n_filled = int((self.rows * self.n_values).sum())
+        return n_filled > 1 and self.distinct_share >= NEARLY_UNIQUE
+
+
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """The rows that are looked at: all of a table, or some tuples' (`pick_tuples`)."""
+
+    frame: nw.DataFrame[Any]
+    piece: NDArray[np.int32]
+    """Of each row its tuple, as the classes have them."""
+    repeats: Callable[[str], Repeats]
+    """Counts a column of the *whole* table."""
+
+
+def repeats_of(column: Coded) -> Repeats:
+    """Count how often the values of a column occur."""
+    present = column.codes[~column.missing]
+    counts = np.bincount(present) if present.size else np.zeros(0, dtype=np.int64)
+    rows, n_values = np.unique(counts[counts > 0], return_counts=True)
+    return Repeats(rows.astype(np.int64), n_values.astype(np.int64))
+
+
+def find_concerns(
+    looked: LookedAt, spec: Spec, table: EncodedTable, classes: ReleasedClasses
+) -> tuple[Concern, ...]:
+    """Look at every column that is released as it is, or as pseudonyms."""
+    frame = looked.frame
     mixed = [_is_mixed(table, classes, i) for i in range(len(table.columns))]
-    rows = _pick_rows(encoded, np.logical_or.reduce(mixed))
-    hidden = _find_hidden(encoded, mixed, rows)
+    hidden = _find_hidden(table, mixed, looked.piece)
     shown = {*spec.carried(frame.columns), *spec.sensitive}
     found: list[Concern] = []
     for place, name in enumerate(frame.columns, start=1):
         title = show_name(name, place)
         if name in spec.pseudonyms:
-            more = _links_rows(frame, name, title) if spec.unit is None else []
+            repeats = looked.repeats
+            more = _links_rows(repeats(name), name, title) if spec.unit is None else []
         elif name in shown:
-            more = _look_at(frame, name, title, rows, hidden)
+            more = _look_at(looked, name, title, hidden)
         else:
             continue
         found += [_with_consent(one, spec) for one in more]
     return tuple(found)
+
+
+def pick_tuples(
+    table: EncodedTable, classes: ReleasedClasses, tuple_of: Integers
+) -> Flags | None:
+    """Return the tuples whose rows to look at; None: all of them.
+
+    Large tables are looked at in part: all rows of tuples that a hash of their number
+    picks, which are the same ones whatever the order of rows. Half of them have
+    something hidden, as far as there are so many. ``tuple_of`` says which tuple each
+    of ``table``, where those in several classes are there once for each, is of.
+    """
+    n_rows = int(table.counts.sum())
+    if n_rows <= _MOST_ROWS:
+        return None
+    of_piece = np.logical_or.reduce(
+        [_is_mixed(table, classes, i) for i in range(len(table.columns))]
+    )
+    n_tuples = int(tuple_of[-1]) + 1
+    rows = np.bincount(tuple_of, table.counts, n_tuples)
+    mixed = np.bincount(tuple_of, of_piece, n_tuples) > 0
+    keys = scatter(np.arange(n_tuples, dtype=np.uint64))
+    picked = np.zeros(n_tuples, dtype=np.bool_)
+    for half in (mixed, ~mixed):
+        share = max(
+            _PICKED_ROWS / 2 / max(int(rows[half].sum()), 1),
+            _FEWEST_TUPLES / max(int(np.count_nonzero(half)), 1),
+        )
+        limit = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
+        picked |= half & (keys <= limit)
+    return picked
 
 
 def _with_consent(concern: Concern, spec: Spec) -> Concern:
@@ -115,38 +182,16 @@ def _with_consent(concern: Concern, spec: Spec) -> Concern:
     )
 
 
-def _pick_rows(encoded: Encoded, mixed: Flags) -> NDArray[np.intp] | None:
-    """Return the rows to look at; None: all of them.
-
-    Half of them have something hidden, as far as there are so many.
-    """
-    table = encoded.table
-    if encoded.row_tuple.size <= _MOST_ROWS:
-        return None
-    keys = scatter(np.arange(table.n_tuples, dtype=np.uint64))
-    picked = np.zeros(table.n_tuples, dtype=np.bool_)
-    for half in (mixed, ~mixed):
-        n_rows, n_tuples = int(table.counts[half].sum()), int(np.count_nonzero(half))
-        share = max(
-            _PICKED_ROWS / 2 / max(n_rows, 1), _FEWEST_TUPLES / max(n_tuples, 1)
-        )
-        limit = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
-        picked |= half & (keys <= limit)
-    return np.flatnonzero(picked[encoded.row_tuple])
-
-
 def _find_hidden(
-    encoded: Encoded, mixed: list[Flags], rows: NDArray[np.intp] | None
+    table: EncodedTable, mixed: list[Flags], piece: NDArray[np.int32]
 ) -> list[_Hidden]:
     """Return the quasi-identifiers of which the release shows less than there was."""
-    table = encoded.table
-    row_tuple = encoded.row_tuple if rows is None else encoded.row_tuple[rows]
     return [
         _Hidden(
             column.name,
-            table.codes[:, place][row_tuple].astype(np.int64),
+            table.codes[:, place][piece].astype(np.int64),
             column.n_values + 1,
-            is_mixed[row_tuple],
+            is_mixed[piece],
         )
         for place, (column, is_mixed) in enumerate(
             zip(table.columns, mixed, strict=True)
@@ -169,13 +214,9 @@ def _is_mixed(table: EncodedTable, classes: ReleasedClasses, place: int) -> Flag
 
 
 def _look_at(
-    frame: nw.DataFrame[Any],
-    name: str,
-    title: str,
-    rows: NDArray[np.intp] | None,
-    hidden: list[_Hidden],
+    looked: LookedAt, name: str, title: str, hidden: list[_Hidden]
 ) -> list[Concern]:
-    column = _take(frame, name, rows)
+    column = _take(looked.frame, name)
     found = []
     # Of objects of several types, only the name can tell.
     looks = recognize_name(name) if column is None else recognize(name, column)
@@ -185,10 +226,10 @@ def _look_at(
     if column is None or pa.types.is_nested(column.type):
         return found
     coded = code_column(column)
-    if _is_nearly_unique(coded):
-        whole = coded if rows is None else code_series(frame[name])
-        if _is_nearly_unique(whole):
-            share = _distinct_share(whole)
+    if repeats_of(coded).is_nearly_unique:
+        whole = looked.repeats(name)
+        if whole.is_nearly_unique:
+            share = whole.distinct_share
             text = f"{title} is released as it is, and {share:.1%} of it is distinct"
             found.append(Concern(name, "nearly-unique", text, share=share))
     return found + [
@@ -205,28 +246,14 @@ def _look_at(
     ]
 
 
-def _take(
-    frame: nw.DataFrame[Any], name: str, rows: NDArray[np.intp] | None
-) -> pa.ChunkedArray | None:
+def _take(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray | None:
     try:
         column = arrow_column(frame, name)
     except DataError:
         return None
     if pa.types.is_string_view(column.type):  # which Arrow cannot take from
         column = column.cast(pa.string())
-    return column if rows is None else column.take(pa.array(rows))
-
-
-def _is_nearly_unique(column: Coded) -> bool:
-    n_filled = int(np.count_nonzero(~column.missing))
-    return n_filled > 1 and _distinct_share(column) >= NEARLY_UNIQUE
-
-
-def _distinct_share(column: Coded) -> float:
-    """Return the different values per filled row."""
-    present = column.codes[~column.missing]
-    n_distinct = np.count_nonzero(np.bincount(present)) if present.size else 0
-    return round(n_distinct / max(present.size, 1), 4)
+    return column
 
 
 def told_share(carried: Coded, hidden: _Hidden) -> float:
@@ -253,12 +280,10 @@ def told_share(carried: Coded, hidden: _Hidden) -> float:
     return round(max(gained, 0.0) / whole, 4) if whole > 0.0 else 0.0
 
 
-def _links_rows(frame: nw.DataFrame[Any], name: str, title: str) -> list[Concern]:
+def _links_rows(repeats: Repeats, name: str, title: str) -> list[Concern]:
     """Say so if pseudonyms are of persons who have several rows."""
-    units = code_series(frame[name])
-    rows = np.bincount(units.codes[~units.missing])
-    persons = int(np.count_nonzero(rows))
-    several = int(np.count_nonzero(rows > 1))
+    persons = int(repeats.n_values.sum())
+    several = int(repeats.n_values[repeats.rows > 1].sum())
     if not several:
         return []
     share = round(several / persons, 4)

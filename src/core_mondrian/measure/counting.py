@@ -79,15 +79,21 @@ def first_rows(keys: Coded) -> Codes:
     return first
 
 
-def class_sizes(keys: Coded) -> Codes:
-    """Count the rows of each code that occurs, in the order the codes rank."""
+def class_sizes(keys: Coded, counts: Codes | None = None) -> Codes:
+    """Count the rows of each code that occurs, in the order the codes rank.
+
+    ``counts`` says how many rows each of them stands for; None: for itself.
+    """
+    if counts is not None:
+        packed = compress(keys)
+        return np.bincount(packed.codes, counts, packed.n_codes).astype(np.int64)
     if keys.n_codes <= 4 * keys.codes.size:
-        counts = np.bincount(keys.codes, minlength=keys.n_codes)
-        return counts[counts > 0].astype(np.int64)
+        sizes = np.bincount(keys.codes, minlength=keys.n_codes)
+        return sizes[sizes > 0].astype(np.int64)
     found = pc.value_counts(pa.array(keys.codes))
     order = np.argsort(found.field(0).to_numpy())
-    sizes: Codes = found.field(1).to_numpy()[order]
-    return sizes
+    ranked: Codes = found.field(1).to_numpy()[order]
+    return ranked
 
 
 def code_series(series: nw.Series[Any], *, ordered: bool = False) -> Coded:

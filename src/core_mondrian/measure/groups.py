@@ -65,9 +65,15 @@ class GroupCounts:
 
 
 def count_groups(
-    frame: nw.DataFrame[Any], column: str, row_tuple: NDArray[np.int32], spec: Spec
+    frame: nw.DataFrame[Any],
+    column: str,
+    row_tuple: NDArray[np.int32],
+    spec: Spec,
+    counts: Integers | None = None,
 ) -> GroupCounts:
     """Count the rows of each tuple by the values of a column.
+
+    ``counts`` says how many rows each row of ``frame`` stands for; None: for itself.
 
     Values that fewer people have than a class needs are not told apart, nor named.
 
@@ -75,8 +81,8 @@ def count_groups(
         SpecError: more than `MOST_GROUPS` values are left.
     """
     coded = code_series(frame[column], ordered=True)
-    rows = np.bincount(coded.codes, minlength=coded.n_codes)
-    large = _count_people(frame, coded, spec) >= max(spec.min_rows, _FEWEST)
+    rows = np.bincount(coded.codes, counts, coded.n_codes).astype(np.int64)
+    large = _count_people(frame, coded, spec, rows) >= max(spec.min_rows, _FEWEST)
     if np.count_nonzero(large) > MOST_GROUPS:
         raise SpecError(
             f"column {column!r} has too many values for groups",
@@ -89,14 +95,17 @@ def count_groups(
         labels.append(OTHERS)
     n_groups = max(len(labels), 1)
     pairs = row_tuple.astype(np.int64) * n_groups + number[coded.codes]
-    found, counts = np.unique(pairs, return_counts=True)
-    return GroupCounts(tuple(labels), *np.divmod(found, n_groups), counts)
+    found, owner = np.unique(pairs, return_inverse=True)
+    total = np.bincount(owner, counts, found.size).astype(np.int64)
+    return GroupCounts(tuple(labels), *np.divmod(found, n_groups), total)
 
 
-def _count_people(frame: nw.DataFrame[Any], coded: Coded, spec: Spec) -> Integers:
+def _count_people(
+    frame: nw.DataFrame[Any], coded: Coded, spec: Spec, rows: Integers
+) -> Integers:
     """Return how many people have each value: rows, or units where there are any."""
     if spec.unit is None:
-        return np.bincount(coded.codes, minlength=coded.n_codes)
+        return rows
     units = code_series(frame[spec.unit])
     pairs = np.unique(coded.codes * units.n_codes + units.codes)
     return np.bincount(pairs // units.n_codes, minlength=coded.n_codes)

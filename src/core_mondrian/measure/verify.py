@@ -99,19 +99,54 @@ def verify(
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
+    return _verify(data, spec, budget, threads)
+
+
+def verify_counts(
+    values: pa.Table,
+    rows: Codes,
+    spec: Spec,
+    *,
+    budget: int | None = None,
+    names: Sequence[str] = (),
+    threads: int | None = None,
+) -> Verification:
+    """Check a release of which the distinct rows were counted; see `verify`.
+
+    ``values`` has what the models look at: the quasi-identifiers as they are shown,
+    the sensitive columns, the unit. ``rows`` says how often each of its rows occurs,
+    ``names`` which columns the release has. Whoever counts it has to look at the
+    pseudonyms (`are_pseudonyms`).
+    """
+    if left := sorted(set(spec.identifiers).intersection(names)):
+        raise PrivacyViolation(f"identifiers are still in the table: {left}")
+    return _verify(values, spec, budget, threads, rows)
+
+
+def _verify(
+    data: IntoDataFrame,
+    spec: Spec,
+    budget: int | None,
+    threads: int | None,
+    counts: Codes | None = None,
+) -> Verification:
     try:
-        return _recount(data, spec, budget, threads)
+        return _recount(data, spec, budget, threads, counts)
     except PrivacyViolation:
         if spec.suppressed == "blank":
             # A class of rows without any value looks as if it were suppressed.
             with suppress(PrivacyViolation):
                 blank = replace(spec, suppressed="drop")
-                return _recount(data, blank, budget, threads)
+                return _recount(data, blank, budget, threads, counts)
         raise
 
 
 def _recount(
-    data: IntoDataFrame, spec: Spec, budget: int | None, threads: int | None
+    data: IntoDataFrame,
+    spec: Spec,
+    budget: int | None,
+    threads: int | None,
+    counts: Codes | None,
 ) -> Verification:
     frame, shown = open_release(data, spec)
     if spec.unit is not None and spec.unit not in frame.columns:
@@ -123,25 +158,29 @@ def _recount(
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
     _check_pseudonyms(frame, spec)
-    n_rows = len(frame)
+    n_entries = len(frame)
+    n_rows = n_entries if counts is None else int(counts.sum())
     series = [frame[name] for names in shown.values() for name in names]
-    columns = map_columns(code_series, series, n_rows, threads)
+    columns = map_columns(code_series, series, n_entries, threads)
     allowed = spec.budget(n_rows) if budget is None else budget
     everything: Flags | slice = slice(None)
-    kept = _released(columns, allowed) if spec.suppressed == "blank" else everything
+    kept = everything
+    if spec.suppressed == "blank":
+        kept = _released(columns, allowed, counts)
     keys = combine(columns).select(kept)
-    rows = class_sizes(keys)
+    each = None if counts is None else counts[kept]
+    rows = class_sizes(keys, each)
     persons = None
     if spec.unit is not None:
         persons = _count_persons(code_series(frame[spec.unit]).select(kept), keys)
     unread = ClassCounts(rows, np.zeros((rows.size, 0), dtype=np.int64), (), persons)
     seen = {
-        name: _spread(code_series(frame[name], ordered=True).select(kept), keys)
+        name: _spread(code_series(frame[name], ordered=True).select(kept), keys, each)
         for name in spec.sensitive
     }
     presence = None
     if spec.population is not None:
-        chosen = np.arange(n_rows)[kept][first_rows(keys)]
+        chosen = np.arange(n_entries)[kept][first_rows(keys)]
         cells = {
             name: read_cells(frame, names, chosen) for name, names in shown.items()
         }
@@ -153,7 +192,7 @@ def _recount(
     return Verification(
         n_rows=n_rows,
         n_classes=int(rows.size),
-        n_suppressed_blank=n_rows - int(keys.codes.size),
+        n_suppressed_blank=n_rows - int(rows.sum()),
         smallest_class=int(rows.min()) if rows.size else 0,
         models=results,
     )
@@ -162,14 +201,15 @@ def _recount(
 def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
     """Refuse a column for pseudonyms that shows something else."""
     for name in spec.pseudonyms:
-        if name in frame.columns and not _are_pseudonyms(frame[name]):
+        if name in frame.columns and not are_pseudonyms(frame[name]):
             raise PrivacyViolation(
                 f"column {name!r} holds other things than pseudonyms",
                 hint=f"they are {LENGTH} digits of 0-9 and a-f",
             )
 
 
-def _are_pseudonyms(series: nw.Series[Any]) -> bool:
+def are_pseudonyms(series: nw.Series[Any]) -> bool:
+    """Tell whether every cell looks like a pseudonym, or is missing."""
     try:
         column = pa.chunked_array([series.to_arrow()]).combine_chunks().drop_null()
         if pa.types.is_dictionary(column.type):
@@ -222,10 +262,13 @@ def open_release(
     return frame, shown
 
 
-def _released(columns: Sequence[Coded], allowed: int) -> Flags | slice:
+def _released(
+    columns: Sequence[Coded], allowed: int, counts: Codes | None
+) -> Flags | slice:
     """Return the rows that are not blank all over, if few enough are."""
     blank = np.logical_and.reduce([column.missing for column in columns])
-    return ~blank if np.count_nonzero(blank) <= allowed else slice(None)
+    found = np.count_nonzero(blank) if counts is None else counts[blank].sum()
+    return ~blank if found <= allowed else slice(None)
 
 
 def _check(model: PrivacyModel, parts: Iterable[ClassCounts]) -> ModelResult:
@@ -290,7 +333,7 @@ class _Spread:
             )
 
 
-def _spread(values: Coded, keys: Coded) -> _Spread:
+def _spread(values: Coded, keys: Coded, counts: Codes | None) -> _Spread:
     """Count each class by sensitive value; values that no row has are left out."""
     present = np.bincount(values.codes, minlength=values.n_codes) > 0
     present[-1] = True  # missing is always the last
@@ -301,8 +344,8 @@ def _spread(values: Coded, keys: Coded) -> _Spread:
     return _Spread(
         compress(keys).codes[one],
         number[values.codes[one]],
-        class_sizes(pairs),
-        np.bincount(number[values.codes], minlength=len(labels) + 1).astype(np.int64),
+        class_sizes(pairs, counts),
+        np.bincount(number[values.codes], counts, len(labels) + 1).astype(np.int64),
         labels,
     )
 

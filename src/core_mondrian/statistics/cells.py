@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.api import Stages, built, take_in
+from core_mondrian.api import take_in
 from core_mondrian.encode.columns import (
     Ranked,
     as_floats,
@@ -39,7 +39,9 @@ from core_mondrian.measure.counting import (
     first_rows,
 )
 from core_mondrian.measure.matches import fitting, read_cells, split_interval
+from core_mondrian.plan import built
 from core_mondrian.spec import Spec
+from core_mondrian.stages import Stages
 
 Floats = NDArray[np.float64]
 Texts = list[str | None]

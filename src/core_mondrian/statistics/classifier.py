@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import scatter
 from core_mondrian.errors import SpecError
-from core_mondrian.frames import scatter
 from core_mondrian.measure.counting import Codes
 from core_mondrian.statistics.answers import Answer, Row, name_levels, unanswered
 from core_mondrian.statistics.bins import as_category

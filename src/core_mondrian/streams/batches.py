@@ -15,7 +15,6 @@ from core_mondrian.files.kinds import BLOCK, is_text
 from core_mondrian.files.read import reading
 from core_mondrian.streams.csv_blocks import (
     BadRows,
-    Block,
     parse_block,
     read_blocks,
     read_names,
@@ -110,7 +109,9 @@ def _csv_batches(
         )
         for block in blocks:
             yield Batch(
-                lambda block=block: _load_csv(source, part, wanted, names, types, block),
+                lambda block=block: _load_csv(
+                    source, part, wanted, names, types, block
+                ),
                 Place(begin.part, block.stop, block.line),
                 *(block.done, bad.n),
             )

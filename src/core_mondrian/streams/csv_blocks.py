@@ -209,8 +209,10 @@ def _cut(reader: _Reader, n_fields: int, bad: BadRows) -> tuple[Block | None, in
             )
         return None, 0
     whole = pa.py_buffer(reader.rest).slice(0, end)
-    wrong = {int(start): (int(stop), int(line), f"expected {n_fields} values, found {n}")
-             for start, stop, line, n in found[:n_found].tolist()}
+    wrong = {
+        int(start): (int(stop), int(line), f"expected {n_fields} values, found {n}")
+        for start, stop, line, n in found[:n_found].tolist()
+    }
     if not _is_utf8(whole):
         wrong |= _undecodable(text[:end], n_rows, n_fields)
     for _, line, what in (wrong[key] for key in sorted(wrong)):
@@ -257,7 +259,9 @@ def _without(
         pieces.append(text.slice(at, start - at))
         if n_fields > 1:
             row = text.slice(start, stop - start).to_pybytes()
-            n_lines = len(row.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"))
+            n_lines = len(
+                row.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+            )
             pieces.append(pa.py_buffer(b"\n" * (n_lines - 1)))
         at = stop
     pieces.append(text.slice(at))

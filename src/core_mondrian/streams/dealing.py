@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.errors import InternalError, MemoryLimitError
-from core_mondrian.plan import DIVIDED, Plan
+from core_mondrian.plan import Plan
 from core_mondrian.streams.memory import Limit, show_size
 
 _DEALT: Final = 120
@@ -26,7 +26,6 @@ class Deal:
     def __init__(self, plan: Plan, limit: Limit, folder: Path) -> None:
         shares = self._shares = plan.shares
         self.n_rows = shares.n_rows
-        self._leaf = plan.leaf
         self._tuple_of = plan.tuple_of
         room = max(limit.free // 3, 1 << 20)
         self._n_buckets = max(1, -(-self.n_rows * _DEALT // room))
@@ -51,10 +50,6 @@ class Deal:
 
     def _no_rows(self) -> NDArray[np.int64]:
         return np.zeros(self._n_buckets, dtype=np.int64)
-
-    def divided(self, tuples: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the rows of a batch whose tuples are divided."""
-        return np.flatnonzero(self._leaf[tuples] == DIVIDED)
 
     def add(self, tuples: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
         """Take the divided rows of the next batch."""
@@ -128,4 +123,3 @@ class Deal:
         for file in self._files:
             if not isinstance(file, list):
                 file.close()
-

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
@@ -32,13 +31,11 @@ from core_mondrian.streams.rows import BAD, Recoder
 from core_mondrian.streams.second_pass import Drafts, SecondPass, Written
 from core_mondrian.streams.source import Source
 from core_mondrian.streams.state import Counts, save_counts
-from core_mondrian.streams.tally import Tally
+from core_mondrian.streams.tally import Tally, put_last
 from core_mondrian.streams.targets import Targets, suffix_of
 from core_mondrian.streams.values import Values, type_tally
 from core_mondrian.streams.words import find_words, refuse_words, words_in
 from core_mondrian.streams.workspace import Workspace
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -63,10 +60,10 @@ class Run:
     def make(self, space: Workspace, before: Counts | None) -> Release[Path]:
         """Count, plan, write, verify, and put everything in its place."""
         counts = self.count(before, space)
-        values, is_bad = self.type(counts.tally)
+        values, tally = self.type(counts.tally)
         planned = self._plan(values)
         drafts = self._drafts(space)
-        written = self._write(planned, values, counts.tally, is_bad, drafts)
+        written = self._write(planned, values, tally, drafts)
         _check_rows(planned, written)
         self.source.check_unchanged()
         verification = self._verify(planned, drafts)
@@ -96,18 +93,20 @@ class Run:
         give_back()
         return counts
 
-    def type(self, tally: Tally) -> tuple[Values, Flags | None]:
-        """Give the counts types; words among numbers are bad rows."""
-        is_bad = None
+    def type(self, tally: Tally) -> tuple[Values, Tally]:
+        """Give the counts types; tuples of bad rows are the last of the tally."""
+        n_good = tally.n_tuples
         if self.source.kind == "csv":
             words = find_words(self.spec, self.columns, tally)
-            is_bad = words_in(words, self.columns, tally) if words else None
-        if is_bad is not None:
-            n_bad = int(tally.rows[is_bad].sum())
-            if self.bad.n + n_bad > self.bad.most:
+            is_bad = words_in(words, self.columns, tally)
+            n_rows = int(tally.rows[is_bad].sum())
+            if self.bad.n + n_rows > self.bad.most:
                 refuse_words(self.source, words, self.bad)
-            self.bad.n += n_bad
-        return type_tally(self.source, self.spec, self.columns, tally, is_bad), is_bad
+            self.bad.n += n_rows
+            if n_rows:
+                n_good -= int(np.count_nonzero(is_bad))
+                tally = put_last(tally, is_bad)
+        return type_tally(self.source, self.spec, self.columns, tally, n_good), tally
 
     def _plan(self, values: Values) -> CountedPlan:
         planned = make_plan(
@@ -143,17 +142,18 @@ class Run:
         planned: CountedPlan,
         values: Values,
         tally: Tally,
-        is_bad: Flags | None,
         drafts: Drafts,
     ) -> Written:
         plan, folder = planned.plan, drafts.release.parent
         with _writing(self.targets.release), _dealing(plan, self.limit, folder) as deal:
-            leaf = plan.leaf
-            if is_bad is not None:
-                leaf = np.where(is_bad, np.int32(BAD), leaf)
+            more = tally.n_tuples - plan.leaf.size
+            leaf = np.append(plan.leaf, np.full(more, np.int32(BAD)))
+            looked_at = planned.looked_at()
+            if looked_at is not None:
+                looked_at = np.append(looked_at, np.zeros(more, dtype=np.bool_))
             recoder = Recoder(
                 *(self.source, self.spec, plan, leaf, self.columns),
-                *(TupleIndex(tally), values.typed, deal, planned.looked_at(), self.key),
+                *(TupleIndex(tally), values.typed, deal, looked_at, self.key),
             )
             second = SecondPass(
                 *(self.source, recoder, self.sizes, self.limit, n_released(planned))
@@ -251,4 +251,3 @@ def _dealing(plan: Plan, limit: Limit, folder: Path) -> Iterator[Deal]:
         yield deal
     finally:
         deal.close()
-

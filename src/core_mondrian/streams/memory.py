@@ -59,7 +59,10 @@ def show_size(size: float) -> str:
 def machine_memory() -> int:
     """Return the bytes of memory that this machine has, or this container may use."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    for file in (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ):
         path = Path(file)
         text = path.read_text().strip() if path.exists() else "max"
         if text.isdigit():

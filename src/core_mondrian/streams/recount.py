@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from core_mondrian.counted import CountedPlan
 from core_mondrian.errors import InternalError, PrivacyViolation
 from core_mondrian.frames import take_arrow
 from core_mondrian.measure.counting import (
@@ -19,7 +20,6 @@ from core_mondrian.measure.counting import (
     compress,
     first_rows,
 )
-from core_mondrian.counted import CountedPlan
 from core_mondrian.measure.verify import Verification, are_pseudonyms
 from core_mondrian.spec import Spec
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
@@ -97,7 +97,9 @@ class Recount:
         for batch, n_rows, table, sizes in in_order(look, batches, self.sizes):
             if units is not None and self.spec.unit is not None:
                 persons = pa.array(np.asarray(units[done : done + n_rows]))
-                table, sizes = _distinct(table.append_column(self.spec.unit, persons), sizes)
+                table, sizes = _distinct(
+                    table.append_column(self.spec.unit, persons), sizes
+                )
             done += n_rows
             counted.append((table, sizes))
             if sum(one.num_rows for one, _ in counted[1:]) > max(

@@ -36,7 +36,9 @@ def count_repeats(source: Source, name: str, sizes: Sizes, folder: Path) -> Repe
     edges = (np.arange(1, _BUCKETS, dtype=np.uint64)) << np.uint64(58)
     wanted = Wanted((name,))
     for keys in in_order(look, read_batches(source, wanted, sizes), sizes):
-        for file, own in zip(files, np.split(keys, np.searchsorted(keys, edges)), strict=True):
+        for file, own in zip(
+            files, np.split(keys, np.searchsorted(keys, edges)), strict=True
+        ):
             own.tofile(file)
     totals: dict[int, int] = {}
     for file in files:

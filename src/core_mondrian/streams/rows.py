@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core_mondrian.cell_keys import combine_keys
 from core_mondrian.files.csv_text import empty_as_missing
 from core_mondrian.frames import take_arrow
-from core_mondrian.plan import Plan
+from core_mondrian.plan import DIVIDED, Plan
 from core_mondrian.pseudonyms import pseudonymize
 from core_mondrian.spec import Spec
 from core_mondrian.streams.dealing import Deal
@@ -67,7 +67,7 @@ class Recoder:
     def keys(self, table: pa.Table) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
         """Return tuple and key of the rows of divided tuples."""
         tuples, _ = self._tuples(table)
-        rows = self.deal.divided(tuples)
+        rows = np.flatnonzero(self.leaf[tuples] == DIVIDED)
         at = pa.array(rows)
         others = self.spec.carried(self.source.schema.names)
         cells = [take_arrow(self._as_read(table, name), at) for name in others]
@@ -80,7 +80,7 @@ class Recoder:
         tuples, codes = self._tuples(table)
         leaf = self.leaf[tuples]
         if self.deal.is_needed:
-            rows = self.deal.divided(tuples)
+            rows = np.flatnonzero(self.leaf[tuples] == DIVIDED)
             leaf[rows] = self.deal.leaves(number, tuples[rows])
         is_bad = leaf == BAD
         is_gone = (leaf < 0) & ~is_bad

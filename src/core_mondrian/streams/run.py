@@ -76,8 +76,13 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     check_key(key, spec.pseudonyms)
     found = open_source(source)
     check_streamable(found, spec)
-    more = [None if x is None else Path(x) for x in (suppressed_file, report, save_counts)]
-    targets = Targets(Path(target), *more, overwrite=overwrite)
+    targets = Targets(
+        Path(target),
+        _path(suppressed_file),
+        _path(report),
+        _path(save_counts),
+        overwrite=overwrite,
+    )
     check_targets(targets, found, spec)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
@@ -115,7 +120,7 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     check_threads(threads)
     found = open_source(source)
     check_streamable(found, spec)
-    path = None if save_counts is None else Path(save_counts)
+    path = _path(save_counts)
     if path is not None:
         check_place(path, overwrite=overwrite)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
@@ -131,6 +136,10 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     return run.type(counts.tally)[0].counts
 
 
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
 def _whole(bad_rows: int) -> int:
     if isinstance(bad_rows, bool) or not isinstance(bad_rows, int) or bad_rows < 0:
         raise SpecError("bad_rows is a number of rows >= 0")
@@ -139,7 +148,10 @@ def _whole(bad_rows: int) -> int:
 
 def _begin(run: Run, kept: Counts | None, left: Counts | None) -> Counts | None:
     """Return the counts to start from: of an interrupted run, or of another day."""
-    for counts, what in ((left, "counts of the interrupted run"), (kept, "kept counts")):
+    for counts, what in (
+        (left, "counts of the interrupted run"),
+        (kept, "kept counts"),
+    ):
         if counts is not None:
             fit(counts, run.source, run.columns, what)
     return kept if left is None else left

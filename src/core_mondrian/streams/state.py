@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from core_mondrian.counts import ROWS
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.streams.batches import Place
 from core_mondrian.streams.source import Source
@@ -71,8 +72,8 @@ def save_counts(counts: Counts, path: Path) -> None:
         )
         for place, values in enumerate(tally.values)
     ]
-    names = [str(place) for place in range(len(arrays))]
-    table = pa.table([*arrays, pa.array(tally.rows)], names=[*names, "rows"])
+    names = [*counts.columns, ROWS]
+    table = pa.table([*arrays, pa.array(tally.rows)], names=names)
     table = table.replace_schema_metadata({_NOTES: json.dumps(notes).encode()})
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -113,7 +114,9 @@ def load_counts(path: Path) -> Counts:
 def _counts(table: pa.Table, notes: Mapping[str, Any]) -> Counts:
     columns = [column.combine_chunks() for column in table.columns[:-1]]
     columns = [
-        pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+        pa.concat_arrays(column.chunks)
+        if isinstance(column, pa.ChunkedArray)
+        else column
         for column in columns
     ]
     codes = [column.indices.fill_null(-1).to_numpy() + 1 for column in columns]

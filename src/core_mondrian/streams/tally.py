@@ -87,11 +87,8 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     packer = _packer(merged, n_tuples)
     for place, number in enumerate(moved):
         packer.append(_renumbered(tallies, place, number))
-    found = packer.collapse()
-    rows = np.concatenate([tally.rows for tally in tallies])
-    # Exact: below 2**53 rows.
-    total = np.bincount(found.row_tuple, weights=rows, minlength=found.counts.size)
-    return Tally(tuple(merged), found.codes, total.astype(np.int64))
+    found = packer.collapse(np.concatenate([tally.rows for tally in tallies]))
+    return Tally(tuple(merged), found.codes, found.counts)
 
 
 def _renumbered(
@@ -108,6 +105,12 @@ def _renumbered(
 
 def _packer(values: Sequence[pa.Array], n_rows: int) -> TuplePacker:
     return TuplePacker([max(len(one).bit_length(), 1) for one in values], n_rows)
+
+
+def put_last(tally: Tally, flags: NDArray[np.bool_]) -> Tally:
+    """Return the tally with some tuples behind all others."""
+    order = np.argsort(flags, kind="stable")
+    return Tally(tally.values, tally.codes[order], tally.rows[order])
 
 
 class Counter:

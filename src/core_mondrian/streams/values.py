@@ -24,50 +24,37 @@ class Values:
 
 
 def type_tally(
-    source: Source,
-    spec: Spec,
-    columns: Sequence[str],
-    tally: Tally,
-    is_bad: NDArray[np.bool_] | None = None,
+    source: Source, spec: Spec, columns: Sequence[str], tally: Tally, n_good: int
 ) -> Values:
-    """Give counted tuples the types of their columns; bad ones have no rows."""
+    """Give the first ``n_good`` of counted tuples the types of their columns."""
     arrays, typed = [], {}
     for place, name in enumerate(columns):
-        values, codes = tally.values[place], tally.codes[:, place]
+        values, codes = tally.values[place], tally.codes[:n_good, place]
         if source.kind == "csv":
-            known = _used(values, codes, is_bad)
-            meant = _meaning(name, values, known, spec)
+            meant = _meaning(name, values, codes, spec)
             if name in spec.quasi_identifiers:
                 typed[name] = meant
         else:
             meant = _prepend_missing(values, source.schema.field(name).type)
         arrays.append(_spread(meant, codes))
-    rows = tally.rows if is_bad is None else np.where(is_bad, 0, tally.rows)
     table = pa.table(arrays, names=list(columns))
-    return Values(TupleCounts(table, rows.astype(np.int64)), typed)
-
-
-def _used(
-    values: pa.Array, codes: NDArray[np.int32], is_bad: NDArray[np.bool_] | None
-) -> NDArray[np.bool_]:
-    """Tell which texts a row has that is not left out."""
-    if is_bad is None:
-        return np.ones(len(values), dtype=np.bool_)
-    counted = np.bincount(codes[~is_bad], minlength=len(values) + 1)
-    used: NDArray[np.bool_] = counted[1:] > 0
-    return used
+    return Values(TupleCounts(table, tally.rows[:n_good]), typed)
 
 
 def _meaning(
-    name: str, texts: pa.Array, known: NDArray[np.bool_], spec: Spec
+    name: str, texts: pa.Array, codes: NDArray[np.int32], spec: Spec
 ) -> pa.Array:
-    """Return what codes 0, 1, … mean: missing, and the texts as their types say."""
+    """Return what codes 0, 1, … mean: missing, and the texts as their types say.
+
+    Texts of bad rows alone mean nothing.
+    """
     is_typed = name in spec.quasi_identifiers
     null_values = spec.null_values if is_typed else ("",)
+    known = np.bincount(codes, minlength=len(texts) + 1)[1:] > 0
     places, values = type_texts(
         texts.filter(pa.array(known)), null_values, infer=is_typed
     )
-    number = np.cumsum(known) - 1
+    number = (np.cumsum(known) - 1).astype(np.int32)
     at = places.take(pa.array(number, mask=~known))
     return values.take(pa.concat_arrays([pa.nulls(1, at.type), at]))
 

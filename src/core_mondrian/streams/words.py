@@ -72,7 +72,9 @@ def find_words(spec: Spec, columns: Sequence[str], tally: Tally) -> list[Words]:
     return found
 
 
-def words_in(found: Sequence[Words], columns: Sequence[str], tally: Tally) -> NDArray[np.bool_]:
+def words_in(
+    found: Sequence[Words], columns: Sequence[str], tally: Tally
+) -> NDArray[np.bool_]:
     """Tell of each tuple whether it has a word in place of a number."""
     is_bad = np.zeros(tally.n_tuples, dtype=np.bool_)
     for words in found:

@@ -56,7 +56,9 @@ def workspace_of(target: Path) -> Path:
 
 
 @contextmanager
-def open_workspace(target: Path, *, resume: bool) -> Iterator[tuple[Workspace, Counts | None]]:
+def open_workspace(
+    target: Path, *, resume: bool
+) -> Iterator[tuple[Workspace, Counts | None]]:
     """Make or take up the folder; what is left in it is the first pass alone.
 
     An error leaves nothing behind. An interrupt leaves the counts, if there are any.

@@ -36,9 +36,10 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
-from core_mondrian.encode.encoder import Encoded, collapse, divide, encode
+from core_mondrian.errors import InternalError
 from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.kernels.layout import CLASS
+from core_mondrian.plan import Shares
 from core_mondrian.policies import BestPolicy
 
 USUAL = usual_efforts(is_plain=IS_PLAIN)
@@ -171,49 +172,42 @@ def test_leaves_of_the_tree_are_the_released_classes(
     assert sum(sizes(release).values()) == table.num_rows
 
 
-def encoded_of(table: pa.Table, names: tuple[str, ...]) -> Encoded:
-    spec = spec_of(names, 2, BestPolicy())
-    return collapse(encode(open_frame(table), spec))
-
-
-def test_divide_deals_rows_out_whatever_their_order() -> None:
-    table = pa.table({"q": [*"abaaba"]})
-    ranks = np.array([5, 0, 1, 3, 0, 2], dtype=np.uint64)
-
-    found = divide(
-        encoded_of(table, ("q",)),
-        np.array([0, 0, 1]),
-        np.array([3, 1, 2]),
-        lambda rows: ranks[rows],
+def shares_of(tuple_of: list[int], rows: list[int]) -> Shares:
+    n = len(rows)
+    return Shares(
+        np.array(tuple_of, dtype=np.int32),
+        np.arange(n, dtype=np.int32),
+        np.array(rows, dtype=np.int64),
+        np.arange(n, dtype=np.int32),
     )
 
-    # The b's are whole; three of the four a's are in the first piece.
-    assert [found.row_tuple[i] for i in (1, 4)] == [2, 2]
-    assert sorted(found.row_tuple[i] for i in (0, 2, 3, 5)) == [0, 0, 0, 1]
-    assert found.table.counts.tolist() == [3, 1, 2]
-    assert found.table.codes.tolist() == [[0], [0], [1]]
-    assert found.table.n_rows == 6
+
+def test_rows_are_dealt_out_whatever_their_order() -> None:
+    shares = shares_of([0, 0, 3, 3], [3, 1, 1, 1])
+    tuples = np.array([0, 3, 0, 0, 3, 0], dtype=np.int32)
+    keys = np.array([5, 0, 1, 3, 7, 2], dtype=np.uint64)
+    order = np.array([3, 5, 1, 0, 4, 2])
+
+    found = shares.deal(tuples, keys)
+
+    assert sorted(found[tuples == 0]) == [0, 0, 0, 1]
+    assert sorted(found[tuples == 3]) == [2, 3]
+    assert shares.deal(tuples[order], keys[order]).tolist() == found[order].tolist()
 
 
-def test_divide_asks_for_keys_of_divided_rows_alone() -> None:
-    table = pa.table({"q": [*"abbaccc"]})
-    asked: list[int] = []
+def test_rows_that_were_not_counted_are_not_dealt_out() -> None:
+    shares = shares_of([0, 0], [2, 1])
 
-    def keys_of(rows: Any) -> Any:
-        asked.extend(rows.tolist())
-        return np.zeros(rows.size, dtype=np.uint64)
+    with pytest.raises(InternalError, match="counted"):
+        shares.deal(np.zeros(4, dtype=np.int32), np.zeros(4, dtype=np.uint64))
 
-    found = divide(
-        encoded_of(table, ("q",)),
-        np.array([0, 1, 1, 2]),
-        np.array([2, 1, 1, 3]),
-        keys_of,
-    )
 
-    assert asked == [1, 2]
-    assert Counter(found.row_tuple.tolist()) == {0: 2, 1: 1, 2: 1, 3: 3}
-    # Equal keys: in the order the rows came.
-    assert sorted(found.row_tuple.tolist()[1:3]) == [1, 2]
+def test_equal_rows_are_dealt_out_too() -> None:
+    shares = shares_of([0, 0], [2, 3])
+
+    found = shares.deal(np.zeros(5, dtype=np.int32), np.zeros(5, dtype=np.uint64))
+
+    assert sorted(found.tolist()) == [0, 0, 1, 1, 1]
 
 
 def frame_of(**columns: Any) -> nw.DataFrame[Any]:
@@ -255,12 +249,11 @@ def test_row_keys_read_through_dictionaries() -> None:
     assert len(set(plain.tolist())) == 3
 
 
-def test_row_keys_leave_out_what_has_no_order() -> None:
+def test_row_keys_leave_out_lists() -> None:
     lists = pa.array([[1], [2], None])
-    structs = pa.array([{"x": 1}, {"x": 2}, None])
     rows = np.arange(3)
 
-    found = row_keys(frame_of(l=lists, s=structs, a=[1, 2, 2]), ["l", "s", "a"], rows)
+    found = row_keys(frame_of(l=lists, a=[1, 2, 2]), ["l", "a"], rows)
 
     assert found.tolist() == row_keys(frame_of(a=[1, 2, 2]), ["a"], rows).tolist()
 

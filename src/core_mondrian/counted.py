@@ -1,0 +1,245 @@
+"""make_plan(): a plan from counts alone, for rows that are elsewhere.
+
+Files larger than memory, databases and clusters count their tuples, get a plan, and
+carry it out themselves; what they made is recounted before it is given away.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.counts import TupleCounts
+from core_mondrian.encode.encoder import Encoded, collapse, encode, weigh_tuples
+from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, list_names
+from core_mondrian.frames import check_columns, open_frame, row_weights
+from core_mondrian.measure.concerns import (
+    Concern,
+    LookedAt,
+    Repeats,
+    find_concerns,
+    pick_tuples,
+)
+from core_mondrian.measure.groups import count_groups
+from core_mondrian.measure.verify import Verification, verify_counts
+from core_mondrian.plan import Plan, ask_again, built, draw_up
+from core_mondrian.release import Release
+from core_mondrian.spec import Spec
+from core_mondrian.stages import Stages
+
+DataT = TypeVar("DataT")
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Counted tuples, divided as their rows are: which piece, how many rows."""
+
+    counted: Integers
+    piece: Codes
+    rows: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPlan:
+    """A plan, and the counts it was made from."""
+
+    plan: Plan
+    counts: TupleCounts
+    spec: Spec
+    """As asked; the plan's may be stricter."""
+    budget: int
+
+    def verify(
+        self, values: pa.Table, rows: Integers, names: Sequence[str]
+    ) -> Verification:
+        """Check what a source made of the plan, as it counted it again.
+
+        ``values`` has the released rows that differ in what models look at, ``rows``
+        how often each occurs, ``names`` the columns of the release.
+
+        Raises:
+            PrivacyViolation: a class fails, or an identifier was not removed.
+            InternalError: rows were lost, or are not those that were planned.
+        """
+        plan = self.plan
+        gone = plan.n_suppressed if plan.spec.leaves_out else 0
+        if int(rows.sum()) + gone != plan.n_rows:
+            raise InternalError(
+                "rows released and suppressed do not add up to rows read"
+            )
+        found = verify_counts(
+            *(values, rows, built(plan.spec, plan.encoded)),
+            budget=plan.budget,
+            names=names,
+        )
+        return replace(found, models=found.models[: len(self.spec.models)])
+
+    def looked_at(self) -> NDArray[np.bool_] | None:
+        """Return the counted tuples whose rows `find_concerns` wants; None: all."""
+        plan = self.plan
+        classes = plan.recoded.classes
+        picked = pick_tuples(plan.pieces, classes, plan.tuple_of_piece)
+        return None if picked is None else picked[plan.tuple_of]
+
+    def find_concerns(
+        self,
+        rows: object,
+        tuples: Codes,
+        leaves: Codes,
+        repeats: Callable[[str], Repeats],
+    ) -> tuple[Concern, ...]:
+        """Say what columns that pass through may give away.
+
+        ``rows`` is a frame of the original rows that are looked at, with all their
+        columns; ``tuples`` and ``leaves`` are those of each.
+        """
+        plan = self.plan
+        piece = plan.piece_of_tuple[tuples]
+        divided = np.flatnonzero(piece < 0)
+        if divided.size:
+            shares = plan.shares
+            width = plan.grown.tree.n_classes + 1
+            known = shares.tuple_of.astype(np.int64) * width + shares.leaf + 1
+            order = np.argsort(known, kind="stable")
+            asked = tuples[divided].astype(np.int64) * width + leaves[divided] + 1
+            place = order[np.searchsorted(known, asked, sorter=order)]
+            piece[divided] = shares.piece[place]
+        looked = LookedAt(open_frame(rows), piece, repeats)
+        return find_concerns(looked, self.spec, plan.pieces, plan.recoded.classes)
+
+    def entries(self) -> Entries:
+        """Divide the counted tuples as their rows are, tuple by tuple."""
+        plan = self.plan
+        owner = plan.tuple_of_piece
+        inside = np.flatnonzero(plan.pieces.counts > 0)
+        order = np.argsort(plan.tuple_of, kind="stable")
+        order = order[self.counts.rows[order] > 0]
+        # Both sides cover the same rows, tuple by tuple: cut them at all edges.
+        ends = np.cumsum(self.counts.rows[order])
+        piece_ends = np.cumsum(plan.pieces.counts[inside])
+        edges = np.union1d(ends, piece_ends)
+        counted = order[np.searchsorted(ends, edges)]
+        piece = inside[np.searchsorted(piece_ends, edges)]
+        if not np.array_equal(plan.tuple_of[counted], owner[piece]):
+            raise InternalError("pieces are not of the tuples that were counted")
+        return Entries(counted, piece.astype(np.int32), np.diff(edges, prepend=0))
+
+    def release(
+        self,
+        data: DataT,
+        verification: Verification,
+        *,
+        by: Sequence[str] = (),
+        **evidence: Any,  # noqa: ANN401
+    ) -> Release[DataT]:
+        """Return the release as `anonymize` does; ``data`` says where it is."""
+        entries = self.entries()
+        values = self.counts.values.take(pa.array(entries.counted))
+        frame, spec = open_frame(values), self.spec
+        weights = None
+        if spec.weight is not None:
+            placed = replace(
+                self.plan.encoded, table=self.plan.pieces, row_tuple=entries.piece
+            )
+            weights = weigh_tuples(
+                placed, row_weights(frame, spec.weight), entries.rows
+            )
+        equity = () if spec.equity is None else (spec.equity,)
+        groups = {
+            name: count_groups(frame, name, entries.piece, spec, entries.rows)
+            for name in dict.fromkeys((*by, *equity))
+        }
+        made = self.plan.release(
+            *(data, verification), _weights=weights, _groups=groups, **evidence
+        )
+        return replace(made, spec=spec, budget=self.budget)
+
+
+def make_plan(
+    counts: TupleCounts,
+    spec: Spec,
+    *,
+    by: Sequence[str] = (),
+    threads: int | None = None,
+    stages: Stages | None = None,
+) -> CountedPlan:
+    """Decide what becomes of every counted tuple, and check that it passes.
+
+    Raises:
+        SpecError: the spec names columns that were not counted, or asks for what can
+            be done only with all rows in memory.
+        DataError: a column cannot be encoded.
+        InfeasibleError: no release satisfies the models within the budget.
+    """
+    frame = open_frame(counts.values)
+    check_columns(frame, (*spec.quasi_identifiers, *spec.counted))
+    _check_groups(spec, by)
+    stages = Stages(None) if stages is None else stages
+    coded = encode(frame, spec, stages.report("encode"), threads, counts.rows)
+    stages.end("encode")
+    stages.report("collapse")
+    encoded = collapse(coded)
+    stages.end("collapse")
+    planned = _draw_up(encoded, counts, spec, threads, stages)
+    stages.end("partition")
+    return planned
+
+
+def _check_groups(spec: Spec, by: Sequence[str]) -> None:
+    known = {*spec.quasi_identifiers, *spec.counted}
+    if others := [name for name in by if name not in known]:
+        raise SpecError(
+            f"losses by {list_names(others)} cannot be told from counts",
+            hint="name quasi-identifiers or sensitive columns, or read all rows into "
+            "memory",
+        )
+
+
+def _draw_up(
+    encoded: Encoded,
+    counts: TupleCounts,
+    spec: Spec,
+    threads: int | None,
+    stages: Stages,
+) -> CountedPlan:
+    """Plan until it passes as a reader will see it; see `ask_again`."""
+    asked, budget = spec, None
+    while True:
+        plan = draw_up(
+            encoded, spec, threads=threads, report=stages.report("partition")
+        )
+        budget = plan.budget if budget is None else budget
+        planned = CountedPlan(plan, counts, asked, budget)
+        try:
+            _check(planned)
+        except PrivacyViolation:
+            stricter = ask_again(plan)
+            if stricter is None:
+                raise
+            spec = stricter
+        else:
+            return planned
+
+
+def _check(planned: CountedPlan) -> None:
+    """Verify the release as it is planned, so that no row is written in vain."""
+    plan, spec = planned.plan, planned.plan.spec
+    entries = planned.entries()
+    leaf = plan.leaf_of_piece[entries.piece]
+    kept = np.flatnonzero(leaf >= 0) if spec.leaves_out else np.arange(leaf.size)
+    shown = plan.shown.take(pa.array(leaf[kept] % plan.shown.num_rows))
+    counted = planned.counts.values.take(pa.array(entries.counted[kept]))
+    unit = () if spec.unit is None else (spec.unit,)
+    blank = pa.array(leaf[kept] < 0)
+    for name in dict.fromkeys((*spec.sensitive, *unit)):
+        column = counted.column(name)
+        if name in spec.sensitive and not spec.leaves_out:
+            places = pa.array(np.arange(len(column)), mask=np.asarray(blank))
+            column = column.take(places)
+        shown = shown.append_column(name, column)
+    planned.verify(shown, entries.rows[kept], shown.column_names)

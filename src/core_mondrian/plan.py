@@ -1,0 +1,296 @@
+"""Plan: what becomes of every tuple, decided before any row is touched.
+
+counts ─► encode ─► collapse ─► partition ─► what each class shows
+                                                     │
+          a source looks the tuple of every row up ◄─┘
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.budget import Suppression
+from core_mondrian.encode.encoder import (
+    Encoded,
+    deal_rows,
+    divide,
+    without_population,
+)
+from core_mondrian.encode.table import EncodedTable
+from core_mondrian.errors import InternalError
+from core_mondrian.measure.verify import Verification
+from core_mondrian.middles import number_leaves
+from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.partition.engine import Grown, grow
+from core_mondrian.recode import Recoded, recode_classes, release_digest, spread
+from core_mondrian.release import Release
+from core_mondrian.spec import Spec
+
+DataT = TypeVar("DataT")
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+SUPPRESSED: Final = -1
+DIVIDED: Final = -2
+
+
+class Place(NamedTuple):
+    """A column of the release, and what stands in it."""
+
+    name: str
+    how: Literal["shown", "carried", "pseudonym"]
+    source: str | None
+    """The column of the table it is made from; None: it is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Tuples whose rows are in several classes: how many are where.
+
+    One entry per tuple and leaf, rising by tuple; leaf `SUPPRESSED` is none.
+    """
+
+    tuple_of: Codes
+    leaf: Codes
+    rows: Integers
+    piece: Codes
+    """The number of each entry among the pieces of all tuples."""
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    def deal(self, tuples: Codes, keys: NDArray[np.uint64]) -> Codes:
+        """Return each row's place among these entries, given all rows of its tuple.
+
+        The keys decide, not the order the rows come in; see `cell_keys`.
+        """
+        order = deal_rows(tuples, keys)
+        owners, n_found = np.unique(tuples, return_counts=True)
+        first = np.searchsorted(self.tuple_of, owners)
+        last = np.searchsorted(self.tuple_of, owners, side="right")
+        n = last - first
+        places = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
+        rows = self.rows[places]
+        if not np.array_equal(np.add.reduceat(rows, np.cumsum(n) - n), n_found):
+            raise InternalError("the rows of a tuple are not those that were counted")
+        place = np.empty(tuples.size, dtype=np.int32)
+        place[order] = np.repeat(places, rows)
+        return place
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is released of every tuple, and which rows of it go where."""
+
+    spec: Spec
+    encoded: Encoded
+    """The tuples that came in; ``row_tuple`` says which each counted one is."""
+    grown: Grown
+    pieces: EncodedTable
+    """The same tuples, those in several classes once for each."""
+    recoded: Recoded
+    """What every class shows."""
+
+    @property
+    def n_rows(self) -> int:
+        return self.encoded.table.n_rows
+
+    @property
+    def n_suppressed(self) -> int:
+        return self.grown.tree.n_suppressed
+
+    @property
+    def budget(self) -> int:
+        return self.grown.budget
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the release that will come of it."""
+        return release_digest(self.recoded)
+
+    @cached_property
+    def tuple_of_piece(self) -> Integers:
+        """The tuple that each piece is of, rising."""
+        pieces = self.grown.pieces
+        if pieces is None:
+            return np.arange(self.pieces.n_tuples)
+        return pieces.tuple_of
+
+    @cached_property
+    def leaf_of_piece(self) -> Codes:
+        """The class each piece is in, among all that look different or not."""
+        return number_leaves(self.grown)
+
+    @cached_property
+    def piece_of_tuple(self) -> Codes:
+        """The piece of each tuple; `DIVIDED`: there are several."""
+        owner = self.tuple_of_piece
+        n_pieces = np.bincount(owner, minlength=self.encoded.table.n_tuples)
+        first = np.cumsum(n_pieces) - n_pieces
+        return np.where(n_pieces > 1, DIVIDED, first).astype(np.int32)
+
+    @cached_property
+    def leaf_of_tuple(self) -> Codes:
+        """The class of each tuple; `SUPPRESSED`, or `DIVIDED`: several."""
+        piece = self.piece_of_tuple
+        leaf = self.leaf_of_piece[np.maximum(piece, 0)]
+        return np.where(piece == DIVIDED, np.int32(DIVIDED), leaf)
+
+    @property
+    def tuple_of(self) -> Codes:
+        """The tuple of each counted one; several may be one, such as NaN and null."""
+        return self.encoded.row_tuple
+
+    @property
+    def leaf(self) -> Codes:
+        """The class of each counted tuple; see `leaf_of_tuple`."""
+        return self.leaf_of_tuple[self.tuple_of]
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Where the rows of divided tuples go."""
+        owner = self.tuple_of_piece
+        piece = np.flatnonzero(
+            (self.piece_of_tuple[owner] == DIVIDED) & (self.pieces.counts > 0)
+        )
+        return Shares(
+            owner[piece].astype(np.int32),
+            self.leaf_of_piece[piece],
+            self.pieces.counts[piece],
+            piece.astype(np.int32),
+        )
+
+    @cached_property
+    def shown(self) -> pa.Table:
+        """What each class shows: the released columns, one row per leaf.
+
+        Where suppressed rows stay as blanks, there is one more, last, for them.
+        """
+        leaves = np.arange(self.grown.tree.n_classes, dtype=np.int32)
+        if not self.spec.leaves_out:
+            leaves = np.append(leaves, np.int32(SUPPRESSED))
+        columns = spread(self.recoded, leaves, self.spec)
+        flat = {name: array for one in columns.values() for name, array in one.items()}
+        return pa.table(flat)
+
+    def place_rows(
+        self, row_tuple: Codes, keys_of: Callable[[NDArray[np.intp]], Any]
+    ) -> Codes:
+        """Return the piece of every row of the table, given all of them.
+
+        ``keys_of`` is asked for the keys of rows of divided tuples alone.
+        """
+        if self.grown.pieces is None:
+            return row_tuple
+        piece = self.piece_of_tuple[row_tuple]
+        divided = np.flatnonzero(piece == DIVIDED)
+        if divided.size:
+            place = self.shares.deal(row_tuple[divided], keys_of(divided))
+            piece[divided] = self.shares.piece[place]
+        return piece
+
+    def places(self, names: Sequence[str]) -> list[Place]:
+        """Return the columns of the release of a table with such columns, in order."""
+        spec, known = self.spec, set(self.shown.column_names)
+        found = []
+        for name in names:
+            if name in spec.removed:
+                continue
+            if name in spec.quasi_identifiers:
+                shown = [new for new in spec.bounds_of(name) if new in known] or [name]
+                found += [Place(new, "shown", name) for new in shown]
+            else:
+                how = "pseudonym" if name in spec.pseudonyms else "carried"
+                found.append(Place(name, how, name))  # type: ignore[arg-type]
+        if spec.class_id is not None:
+            found.append(Place(spec.class_id, "shown", None))
+        return found
+
+    def release(
+        self,
+        data: DataT,
+        verification: Verification,
+        **evidence: Any,  # noqa: ANN401
+    ) -> Release[DataT]:
+        """Return what was made of it; ``evidence`` is what else a Release holds."""
+        encoded, grown = self.encoded, self.grown
+        return Release(
+            data=data,
+            spec=self.spec,
+            tree=grown.tree,
+            funnel=grown.funnel,
+            verification=verification,
+            n_rows=self.n_rows,
+            n_suppressed=self.n_suppressed,
+            n_blanked=encoded.n_blanked + grown.n_blanked,
+            budget=self.budget,
+            beta=grown.beta,
+            balance=grown.balance,
+            # What is as long as the table is let go.
+            _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
+            _pieces=self.pieces,
+            _recoded=self.recoded,
+            **evidence,
+        )
+
+
+def draw_up(
+    encoded: Encoded,
+    spec: Spec,
+    *,
+    threads: int | None = None,
+    report: Callable[[float], None] = lambda _: None,
+) -> Plan:
+    """Grow the tree, and say what every class shows.
+
+    Raises:
+        InfeasibleError: no release satisfies the models within the budget.
+    """
+    grown = grow(encoded.table, spec, threads=threads, report=report)
+    return plan_of(encoded, grown, spec)
+
+
+def plan_of(encoded: Encoded, grown: Grown, spec: Spec) -> Plan:
+    """Say what every class of a grown tree shows."""
+    pieces = encoded.table
+    if grown.pieces is not None:
+        pieces = divide(pieces, grown.pieces.tuple_of, grown.pieces.rows)
+    pieces = without_population(pieces)
+    recoded = recode_classes(replace(encoded, table=pieces), grown, spec)
+    return Plan(spec, encoded, grown, pieces, recoded)
+
+
+def built(spec: Spec, encoded: Encoded) -> Spec:
+    """Return the spec with the hierarchies that the table was encoded with."""
+    trees = {column.name: column.hierarchy for column in encoded.table.columns}
+    found = {name: tree for name in spec.hierarchies if (tree := trees[name])}
+    return replace(spec, hierarchies=found)
+
+
+def ask_again(plan: Plan) -> Spec | None:
+    """Return a stricter spec, for a release that fails only as a reader sees it.
+
+    Classes that look alike are one class to a reader, and so are suppressed rows that
+    stay as blanks and a class that shows nothing. Each may pass, and both together
+    fail. The last resort is the whole table as one class. None: there is none left, or
+    it fails for another reason, which would be a fault of ours.
+    """
+    spec, table, tree = plan.spec, plan.encoded.table, plan.grown.tree
+    is_blank = spec.suppressed == "blank" and tree.n_suppressed > 0
+    if not is_blank and plan.recoded.classes.n_classes == tree.n_classes:
+        return None
+    if tree.n_suppressed:
+        return replace(spec, suppress=Suppression(rows=0))
+    most = table.n_rows
+    if table.n_units is not None:
+        most = np.unique(table.codes[:, -1]).size
+    if spec.min_rows >= most:
+        return None
+    larger = KAnonymity(min(2 * spec.min_rows, most))
+    return replace(spec, models=(*spec.models, larger))

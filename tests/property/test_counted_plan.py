@@ -1,0 +1,175 @@
+"""A plan made from counts alone is that of the table itself."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core_mondrian import (
+    KAnonymity,
+    Spec,
+    Suppression,
+    anonymize,
+)
+from core_mondrian.counted import CountedPlan, make_plan
+from core_mondrian.counts import TupleCounts, counted_columns
+from core_mondrian.datasets import census
+from core_mondrian.errors import DataError, MondrianError, SpecError
+from core_mondrian.frames import open_frame, row_keys
+from core_mondrian.models.distinct import DistinctLDiversity
+from core_mondrian.policies import BestPolicy, PaperPolicy
+
+QID = ("a", "b")
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pa.Table:
+    n = draw(st.integers(1, 40))
+    numbers = st.none() | st.integers(0, 4)
+    texts = st.none() | st.sampled_from("xyz")
+
+    def column(values: st.SearchStrategy[Any], kind: pa.DataType) -> pa.Array:
+        return pa.array(draw(st.lists(values, min_size=n, max_size=n)), kind)
+
+    return pa.table(
+        {
+            "a": column(numbers, pa.int64()),
+            "b": column(texts, pa.string()),
+            "s": column(texts, pa.string()),
+            "other": column(st.integers(0, 9), pa.int64()),
+            "w": column(st.sampled_from([1.0, 0.5, 3.0]), pa.float64()),
+        }
+    )
+
+
+def count(table: pa.Table, spec: Spec) -> tuple[TupleCounts, list[int]]:
+    """Count tuples the plain way, and say which is each row's."""
+    names = counted_columns(spec)
+    rows = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+    found = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+    columns = zip(*found, strict=True)
+    values = pa.table(
+        {
+            name: pa.array(cells, table.schema.field(name).type)
+            for name, cells in zip(names, columns, strict=True)
+        }
+    )
+    counted = Counter(rows)
+    totals = np.array([counted[row] for row in found], dtype=np.int64)
+    return TupleCounts(values, totals), [found[row] for row in rows]
+
+
+def carry_out(table: pa.Table, owner: list[int], planned: CountedPlan) -> list[Any]:
+    """Release the rows of a table by a plan, one by one."""
+    plan = planned.plan
+    piece = plan.place_rows(
+        plan.tuple_of[owner],
+        lambda rows: row_keys(
+            open_frame(table), plan.spec.carried(table.column_names), rows
+        ),
+    )
+    leaves = plan.leaf_of_piece[piece].tolist()
+    shown, cells = plan.shown.to_pylist(), table.to_pylist()
+    found = []
+    for leaf, row in zip(leaves, cells, strict=True):
+        if leaf < 0 and plan.spec.leaves_out:
+            continue
+        released = {}
+        for name, how, source in plan.places(table.column_names):
+            gone = leaf < 0 and source in plan.spec.sensitive
+            if how == "shown":
+                released[name] = shown[leaf][name]
+            else:
+                released[name] = None if gone else row[source]
+        found.append(released)
+    return found
+
+
+SPECS = (
+    Spec(QID, (KAnonymity(3),)),
+    Spec(QID, (KAnonymity(2),), policy=PaperPolicy(), numbers="bounds", class_id="c"),
+    Spec(
+        QID,
+        (KAnonymity(2), DistinctLDiversity(2, "s")),
+        suppress=Suppression(rows=4),
+        suppressed="blank",
+        weight="w",
+    ),
+    Spec(
+        QID,
+        (KAnonymity(3),),
+        policy=BestPolicy(equity="s"),
+        missing="pattern",
+        unit="w",
+    ),
+)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(table=tables())
+def test_rows_are_released_as_in_memory(spec: Spec, table: pa.Table) -> None:
+    counts, owner = count(table, spec)
+    try:
+        expected = anonymize(table, spec)
+    except MondrianError as error:
+        with pytest.raises(type(error)):
+            make_plan(counts, spec)
+        return
+
+    planned = make_plan(counts, spec)
+
+    assert planned.plan.digest == expected.digest
+    assert carry_out(table, owner, planned) == expected.data.to_pylist()
+    made = planned.release(
+        *(None, expected.verification), suppressed=None, seconds={}, warnings=()
+    )
+    assert made.manifest()["digests"] == expected.manifest()["digests"]
+    assert made.spec == expected.spec
+    if spec.weight is None:
+        assert made.measures() == expected.measures()
+
+
+def test_counts_add_up_in_parts() -> None:
+    table = census(3_000)
+    spec = Spec(("age", "sex", "education"), (KAnonymity(5),))
+    one, _ = count(table.slice(0, 1_000), spec)
+    two, _ = count(table.slice(1_000), spec)
+    whole, _ = count(table, spec)
+
+    both = one.plus(two)
+
+    assert both.n_rows == 3_000
+    assert both.values.num_rows == whole.values.num_rows
+    assert make_plan(both, spec).plan.digest == anonymize(table, spec).digest
+
+
+def test_counts_are_saved_and_loaded(tmp_path: Any) -> None:
+    spec = Spec(("age", "sex"), (KAnonymity(5),))
+    counts, _ = count(census(500), spec)
+    path = tmp_path / "counts.arrow"
+
+    counts.save(path)
+    found = TupleCounts.load(path)
+
+    assert found.values.equals(counts.values)
+    assert found.rows.tolist() == counts.rows.tolist()
+    with pytest.raises(SpecError, match="exists"):
+        counts.save(path)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(DataError, match="counts"):
+        TupleCounts.load(path)
+
+
+def test_counts_of_other_columns_are_not_added() -> None:
+    left = TupleCounts(pa.table({"a": [1]}), np.array([1]))
+    right = TupleCounts(pa.table({"b": [1]}), np.array([1]))
+    texts = TupleCounts(pa.table({"a": ["x"]}), np.array([1]))
+
+    with pytest.raises(DataError, match="'b'"):
+        left.plus(right)
+    with pytest.raises(DataError, match="types"):
+        left.plus(texts)
