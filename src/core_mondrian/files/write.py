@@ -102,9 +102,8 @@ class TableFile:
         """Append what `prepare` returned."""
         if self._file is not None and isinstance(piece, list):
             self._file.writelines(piece)
-        elif self._parquet is not None and isinstance(piece, pa.Table):
-            if piece.num_rows:
-                self._parquet.write_table(piece, row_group_size=piece.num_rows)
+        elif self._parquet is not None and len(piece):
+            self._parquet.write_table(piece, row_group_size=len(piece))
 
     def close(self) -> None:
         """End the file."""

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from core_mondrian.files.csv_text import CODED_TEXT
 from core_mondrian.files.kinds import BLOCK, is_text
 from core_mondrian.files.read import reading
 from core_mondrian.streams.csv_blocks import (
+    Block,
     BadRows,
     parse_block,
     read_blocks,
@@ -54,6 +56,7 @@ class Batch:
     """Some rows, and how to get them."""
 
     load: Callable[[], pa.Table]
+    n_rows: int
     stop: Place
     done: float
     """How much of its part has been read then, from 0 to 1."""
@@ -107,22 +110,34 @@ def _csv_batches(
         blocks = read_blocks(
             part.path, part.compression, bad, start=(begin.at, begin.more), size=size
         )
+        opened = _Csv(source, part, wanted, names, types)
         for block in blocks:
             yield Batch(
-                lambda block=block: _load_csv(
-                    source, part, wanted, names, types, block
-                ),
+                partial(opened.load, block),
+                block.n_rows,
                 Place(begin.part, block.stop, block.line),
                 *(block.done, bad.n),
             )
 
 
-def _load_csv(
-    source: Source, part: Part, wanted: Wanted, names: Any, types: Any, block: Any
-) -> pa.Table:
-    with reading(part.path, "csv"):
-        table = parse_block(block.text, names, types, tells_empty=wanted.tells_empty)
-    return _with_keys(source, part, wanted, table, block.n_rows)
+@dataclass(frozen=True, slots=True)
+class _Csv:
+    """One CSV file, and what is read of it."""
+
+    source: Source
+    part: Part
+    wanted: Wanted
+    names: list[str]
+    types: dict[str, Any]
+
+    def load(self, block: Block) -> pa.Table:
+        """Parse a block."""
+        tells_empty = self.wanted.tells_empty
+        with reading(self.part.path, "csv"):
+            table = parse_block(
+                block.text, self.names, self.types, tells_empty=tells_empty
+            )
+        return _with_keys(self.source, self.part, self.wanted, table, block.n_rows)
 
 
 def _parquet_batches(
@@ -142,7 +157,8 @@ def _parquet_batches(
             n_rows = metadata.row_group(group).num_rows
             if n_rows <= most and not done:
                 yield Batch(
-                    lambda group=group: opened.load(group),
+                    partial(opened.load, group),
+                    n_rows,
                     Place(begin.part, group + 1),
                     (group + 1) / metadata.num_row_groups,
                 )
@@ -195,9 +211,8 @@ def _large_group(
                 continue
             stop = Place(number, group, at) if at < n_rows else Place(number, group + 1)
             yield Batch(
-                lambda batch=batch: opened.finish(
-                    pa.Table.from_batches([batch]), batch.num_rows
-                ),
+                partial(opened.finish, pa.Table.from_batches([batch]), batch.num_rows),
+                batch.num_rows,
                 stop,
                 (group + at / n_rows) / opened.metadata.num_row_groups,
             )

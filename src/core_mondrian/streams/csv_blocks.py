@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -103,6 +103,28 @@ class _Reader:
         self.line += lines
 
 
+class Scanned(NamedTuple):
+    """Whole rows that were found; see `scan_rows`."""
+
+    end: int
+    n_rows: int
+    n_lines: int
+    n_found: int
+    state: int
+
+
+def scan(
+    text: NDArray[np.uint8],
+    n_fields: int,
+    found: NDArray[np.int64],
+    *,
+    is_last: bool,
+    all_rows: bool = False,
+) -> Scanned:
+    """Find whole rows, and those among them that have not ``n_fields`` values."""
+    return Scanned(*scan_rows(text, n_fields, n_fields > 1, is_last, all_rows, found))
+
+
 @contextmanager
 def _open_text(path: Path, compression: str | None) -> Iterator[_Reader]:
     """Open the bytes of a text file, decompressed."""
@@ -127,16 +149,17 @@ def _skip_header(reader: _Reader) -> list[str]:
     size = 1 << 16
     while True:
         reader.fill(size)
-        found = np.zeros((1, 4), dtype=np.int64)
+        first = np.zeros((1, 4), dtype=np.int64)
         text = np.frombuffer(reader.rest, np.uint8)
-        *_, n_found, state = scan_rows(text, -1, True, reader.is_done, True, found)
+        found = scan(text, 2, first, is_last=reader.is_done, all_rows=True)
+        n_found = found.n_found
         if n_found or reader.is_done:
             break
         size *= 4
         _check_length(reader)
-    if not n_found and state == IN_QUOTES:
+    if not n_found and found.state == IN_QUOTES:
         raise DataError(f"{reader.path}: the header cannot be read")
-    start, stop, line, _ = (int(x) for x in found[0])
+    start, stop, line, _ = (int(x) for x in first[0])
     header = reader.rest[start:stop].decode()
     names = header_names(reader.path, io.StringIO(header, newline=""))
     more = header.replace("\r\n", "\n").replace("\r", "\n").count("\n")
@@ -172,7 +195,7 @@ def read_blocks(
         wanted = size
         while True:
             reader.fill(wanted)
-            block, end = _cut(reader, n_fields, bad)
+            block = _cut(reader, n_fields, bad)
             if block is None:
                 if reader.is_done:
                     return
@@ -180,8 +203,7 @@ def read_blocks(
                 _check_length(reader)
                 continue
             wanted = size
-            if block.n_rows or end:
-                yield block
+            yield block
 
 
 def _skip_to(reader: _Reader, start: tuple[int, int]) -> None:
@@ -193,37 +215,35 @@ def _skip_to(reader: _Reader, start: tuple[int, int]) -> None:
     reader.line = start[1]
 
 
-def _cut(reader: _Reader, n_fields: int, bad: BadRows) -> tuple[Block | None, int]:
+def _cut(reader: _Reader, n_fields: int, bad: BadRows) -> Block | None:
     """Take the whole rows of what has been read; None: there is none."""
     text = np.frombuffer(reader.rest, np.uint8)
-    found = np.empty((_MOST_FOUND, 4), dtype=np.int64)
-    end, n_rows, n_lines, n_found, state = scan_rows(
-        text, n_fields, n_fields > 1, reader.is_done, False, found
-    )
-    if not end:
-        if reader.is_done and state == IN_QUOTES:
+    ragged = np.empty((_MOST_FOUND, 4), dtype=np.int64)
+    found = scan(text, n_fields, ragged, is_last=reader.is_done)
+    if not found.end:
+        if reader.is_done and found.state == IN_QUOTES:
             raise DataError(
                 f"{reader.path}: ends inside a quoted value, which starts in the row "
                 f"of line {reader.line}",
                 hint="it may be cut off",
             )
-        return None, 0
-    whole = pa.py_buffer(reader.rest).slice(0, end)
+        return None
+    whole = pa.py_buffer(reader.rest).slice(0, found.end)
     wrong = {
-        int(start): (int(stop), int(line), f"expected {n_fields} values, found {n}")
-        for start, stop, line, n in found[:n_found].tolist()
+        start: (stop, line, f"expected {n_fields} values, found {n}")
+        for start, stop, line, n in ragged[: found.n_found].tolist()
     }
     if not _is_utf8(whole):
-        wrong |= _undecodable(text[:end], n_rows, n_fields)
+        wrong |= _undecodable(text[: found.end], found.n_rows, n_fields)
     for _, line, what in (wrong[key] for key in sorted(wrong)):
         bad.note(reader.path, reader.line + line, what)
     gone = [(start, wrong[start][0]) for start in sorted(wrong)]
     first_line = reader.line
-    reader.take(end, n_lines)
+    reader.take(found.end, found.n_lines)
     kept = _without(whole, gone, n_fields) if gone else whole
     done = reader.file.tell() / max(reader.file.size(), 1)
-    n_kept = n_rows - len(gone)
-    return Block(kept, n_kept, reader.at, reader.line, done, first_line), end
+    n_kept = found.n_rows - len(gone)
+    return Block(kept, n_kept, reader.at, reader.line, done, first_line)
 
 
 def _is_utf8(text: pa.Buffer) -> bool:
@@ -240,9 +260,9 @@ def _undecodable(
 ) -> dict[int, tuple[int, int, str]]:
     """Return the rows of a block that are no UTF-8."""
     rows = np.empty((n_rows + 1, 4), dtype=np.int64)
-    *_, n_found, _ = scan_rows(text, n_fields, n_fields > 1, True, True, rows)
+    found = scan(text, n_fields, rows, is_last=True, all_rows=True)
     wrong = {}
-    for start, stop, line, _ in rows[:n_found].tolist():
+    for start, stop, line, _ in rows[: found.n_found].tolist():
         try:
             text[start:stop].tobytes().decode()
         except UnicodeDecodeError:
@@ -259,10 +279,8 @@ def _without(
         pieces.append(text.slice(at, start - at))
         if n_fields > 1:
             row = text.slice(start, stop - start).to_pybytes()
-            n_lines = len(
-                row.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-            )
-            pieces.append(pa.py_buffer(b"\n" * (n_lines - 1)))
+            ends = row.count(b"\n") + row.count(b"\r") - row.count(b"\r\n")
+            pieces.append(pa.py_buffer(b"\n" * ends))
         at = stop
     pieces.append(text.slice(at))
     return pa.py_buffer(b"".join(pieces))

@@ -34,7 +34,7 @@ class Deal:
             raise MemoryLimitError(
                 f"one tuple is divided and has so many rows that dealing them out "
                 f"needs {show_size(largest)}",
-                hint="allow more: --memory SIZE; or take --disjoint, which divides none",
+                hint="allow more: --memory SIZE; or --disjoint, which divides none",
             )
         self._files = [self._open(folder) for _ in range(self._n_buckets)]
         self._leaves: list[NDArray[np.int32]] = []

@@ -37,7 +37,8 @@ class _Numbers:
             if not len(self._values):
                 return np.zeros(len(values), dtype=np.int32)
             found = pc.index_in(values, value_set=self._values).fill_null(-1)
-            return (found.to_numpy(zero_copy_only=False) + 1).astype(np.int32)
+            places: Codes = found.to_numpy(zero_copy_only=False).astype(np.int32)
+            return places + np.int32(1)
         keys = cell_keys(values)
         at = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
         number = np.where(self._keys[at] == keys, self._order[at] + 1, 0)

@@ -1,6 +1,6 @@
 """Count the files that were written, by the verifier's own means."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -8,6 +8,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from core_mondrian.counted import CountedPlan
 from core_mondrian.errors import InternalError, PrivacyViolation
@@ -23,6 +24,7 @@ from core_mondrian.measure.counting import (
 from core_mondrian.measure.verify import Verification, are_pseudonyms
 from core_mondrian.spec import Spec
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
+from core_mondrian.streams.first_pass import share_done
 from core_mondrian.streams.memory import Limit
 from core_mondrian.streams.pace import Pace
 from core_mondrian.streams.rows import decoded
@@ -78,40 +80,31 @@ class Recount:
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         wanted = tuple(dict.fromkeys((*columns, *hidden)))
         units = None if self.units is None else _read_units(self.units)
-        pace, done = Pace(report), 0
-        counted: list[tuple[pa.Table, Codes]] = []
 
-        def look(batch: Batch) -> tuple[Batch, int, pa.Table, Codes]:
+        def count(item: tuple[Batch, int]) -> tuple[Batch, tuple[pa.Table, Codes]]:
+            batch, start = item
             table = batch.load()
             for name in hidden:
                 _check_pseudonyms(name, table.column(name))
             table = table.select(columns)
-            sizes = np.ones(table.num_rows, dtype=np.int64)
-            n_rows = table.num_rows
-            if units is None:
-                table, sizes = _distinct(table, None)
-            return batch, n_rows, self._typed(table), sizes
+            if units is not None and self.spec.unit is not None:
+                persons = pa.array(np.asarray(units[start : start + batch.n_rows]))
+                table = table.append_column(self.spec.unit, persons)
+            different, rows = _distinct(table, None)
+            return batch, (self._typed(different), rows)
 
         asked = Wanted(wanted, coded=wanted, tells_empty=True)
-        batches = read_batches(source, asked, self.sizes)
-        for batch, n_rows, table, sizes in in_order(look, batches, self.sizes):
-            if units is not None and self.spec.unit is not None:
-                persons = pa.array(np.asarray(units[done : done + n_rows]))
-                table, sizes = _distinct(
-                    table.append_column(self.spec.unit, persons), sizes
-                )
-            done += n_rows
-            counted.append((table, sizes))
-            if sum(one.num_rows for one, _ in counted[1:]) > max(
-                _FEWEST, counted[0][0].num_rows
-            ):
-                counted = [_added(counted)]
+        batches = _numbered(read_batches(source, asked, self.sizes))
+        whole = self._nothing(source, columns), np.zeros(0, dtype=np.int64)
+        rest: list[tuple[pa.Table, Codes]] = []
+        pace = Pace(report)
+        for batch, counted in in_order(count, batches, self.sizes):
+            rest.append(counted)
+            if sum(len(table) for table, _ in rest) > max(_FEWEST, len(whole[0])):
+                whole, rest = _added([whole, *rest]), []
             self.limit.check_now()
-            parts = len(source.parts)
-            pace.step(n_rows, min((batch.stop.part + batch.done) / parts, 1.0))
-        if not counted:
-            counted = [(self._nothing(source, columns), np.zeros(0, dtype=np.int64))]
-        return _added(counted)
+            pace.step(batch.n_rows, share_done(source, batch))
+        return _added([whole, *rest])
 
     def _nothing(self, source: Source, columns: list[str]) -> pa.Table:
         empty = self._typed(source.schema.empty_table().select(columns))
@@ -129,10 +122,18 @@ class Recount:
         return pa.table(columns, names=table.column_names)
 
 
-def _read_units(path: Path) -> Codes:
+def _numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
+    """Yield batches, and how many rows are before them."""
+    n_rows = 0
+    for batch in batches:
+        yield batch, n_rows
+        n_rows += batch.n_rows
+
+
+def _read_units(path: Path) -> NDArray[np.int32]:
     if not path.stat().st_size:
-        return np.zeros(0, dtype=np.int64)
-    return np.memmap(path, np.int32, "r")  # type: ignore[return-value]
+        return np.zeros(0, dtype=np.int32)
+    return np.memmap(path, np.int32, "r")
 
 
 def _distinct(table: pa.Table, counts: Codes | None) -> tuple[pa.Table, Codes]:

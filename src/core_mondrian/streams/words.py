@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from core_mondrian.errors import DataError
 from core_mondrian.files.csv_text import infer_type
 from core_mondrian.files.kinds import is_text
-from core_mondrian.kernels.csv_rows import scan_rows
 from core_mondrian.spec import Spec
 from core_mondrian.streams.batches import NO_LIMIT
 from core_mondrian.streams.csv_blocks import (
@@ -21,6 +20,7 @@ from core_mondrian.streams.csv_blocks import (
     parse_block,
     read_blocks,
     read_names,
+    scan,
 )
 from core_mondrian.streams.source import Part, Source
 from core_mondrian.streams.tally import Tally
@@ -114,7 +114,7 @@ def _note(
         return
     lines = np.empty((block.n_rows, 4), dtype=np.int64)
     text = np.frombuffer(block.text, np.uint8)
-    scan_rows(text, len(names), len(names) > 1, True, True, lines)
+    scan(text, len(names), lines, is_last=True, all_rows=True)
     columns = list(here)
     for row in rows.tolist():
         line = block.first_line + int(lines[row, 2])
