@@ -1,6 +1,7 @@
 """A plan made from counts alone is that of the table itself."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,17 @@ def test_rows_are_released_as_in_memory(spec: Spec, table: pa.Table) -> None:
     assert made.spec == expected.spec
     if spec.weight is None:
         assert made.measures() == expected.measures()
+
+
+def test_a_unit_that_becomes_a_pseudonym_is_counted_as_it_is() -> None:
+    spec = Spec(("age", "sex"), (KAnonymity(5),), unit="person_id")
+    spec = replace(spec, pseudonyms=("person_id",))
+    table = census(500)
+
+    planned = make_plan(count(table, spec)[0], spec)
+
+    key = b"a key that is long enough to be one"
+    assert planned.plan.digest == anonymize(table, spec, key=key).digest
 
 
 def test_counts_add_up_in_parts() -> None:

@@ -157,7 +157,8 @@ def _recount(
         )
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
         raise PrivacyViolation(f"identifiers are still in the table: {left}")
-    _check_pseudonyms(frame, spec)
+    if counts is None:  # else the unit may be there as it was
+        _check_pseudonyms(frame, spec)
     n_entries = len(frame)
     n_rows = n_entries if counts is None else int(counts.sum())
     series = [frame[name] for names in shown.values() for name in names]
