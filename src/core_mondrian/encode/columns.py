@@ -148,15 +148,14 @@ def _sortable(kind: pa.DataType) -> pa.DataType:
 
 def distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
     """Return each row's index into a list of values; -1: missing."""
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    else:
-        array = array.unify_dictionaries()
-    whole = array.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # an empty table has no chunk to combine
-        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else None
-    if whole is None:
-        return np.zeros(0, dtype=np.int32), pa.array([], array.type.value_type)
+    is_dictionary = pa.types.is_dictionary(array.type)
+    if not len(array):  # Arrow has no empty dictionaries of some types
+        kind = array.type.value_type if is_dictionary else array.type
+        return np.zeros(0, dtype=np.int32), pa.array([], kind)
+    coded = array.unify_dictionaries() if is_dictionary else array.dictionary_encode()
+    whole = coded.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = pa.concat_arrays(whole.chunks)
     indices = whole.indices
     if indices.null_count:
         # Signed first: polars and Arrow also index by unsigned numbers.

@@ -15,8 +15,8 @@ from core_mondrian.files.csv_text import CODED_TEXT
 from core_mondrian.files.kinds import BLOCK, is_text
 from core_mondrian.files.read import reading
 from core_mondrian.streams.csv_blocks import (
-    Block,
     BadRows,
+    Block,
     parse_block,
     read_blocks,
     read_names,

@@ -1,7 +1,7 @@
 """The first pass: count distinct tuples, batch by batch, from wherever it stopped."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,7 @@ from core_mondrian.streams.memory import Limit
 from core_mondrian.streams.pace import Pace
 from core_mondrian.streams.source import Source
 from core_mondrian.streams.state import Counts, arrange, remaining
-from core_mondrian.streams.tally import Counter, Tally, empty_tally, tally_columns
+from core_mondrian.streams.tally import Counter, Tally, tally_columns
 
 _PAUSE: Final = 2.0
 """Seconds of counting between two notes on disk, at least."""
@@ -66,13 +66,7 @@ class FirstPass:
         return batch, tally_columns(table.columns, table.num_rows)
 
     def _empty(self) -> Tally:
-        return empty_tally(empty_columns(self.source, self.columns))
-
-
-def empty_columns(source: Source, columns: Sequence[str]) -> list[object]:
-    """Return columns of a source without any row."""
-    table = source.schema.empty_table()
-    return [table.column(name) for name in columns]
+        return tally_columns(self.source.no_rows().select(self.columns).columns, 0)
 
 
 def share_done(source: Source, batch: Batch) -> float:

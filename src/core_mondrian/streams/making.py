@@ -12,6 +12,7 @@ import pyarrow as pa
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.files.kinds import is_text
 from core_mondrian.files.place import Content, output_error, write_files
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.verify import Verification
@@ -169,7 +170,9 @@ class Run:
     def _verify(self, planned: CountedPlan, drafts: Drafts) -> Verification:
         schema = self.source.schema
         types = {
-            name: _plain_type(schema.field(name).type) for name in self.spec.sensitive
+            name: kind
+            for name in self.spec.sensitive
+            if not is_text(kind := _plain_type(schema.field(name).type))
         }
         recount = Recount(
             *(drafts.release, self.spec, types, drafts.units, self.sizes, self.limit)

@@ -107,7 +107,7 @@ class Recount:
         return _added([whole, *rest])
 
     def _nothing(self, source: Source, columns: list[str]) -> pa.Table:
-        empty = self._typed(source.schema.empty_table().select(columns))
+        empty = self._typed(source.no_rows().select(columns))
         if self.units is None or self.spec.unit is None:
             return empty
         return empty.append_column(self.spec.unit, pa.array([], pa.int32()))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.cell_keys import combine_keys
 from core_mondrian.files.csv_text import empty_as_missing
+from core_mondrian.files.kinds import is_text
 from core_mondrian.frames import take_arrow
 from core_mondrian.plan import DIVIDED, Plan
 from core_mondrian.pseudonyms import pseudonymize
@@ -190,11 +191,10 @@ class Recoder:
 
 
 def decoded(table: pa.Table) -> pa.Table:
-    """Return a table without dictionaries: those of batches differ."""
-    columns = [
-        column.cast(column.type.value_type)
-        if pa.types.is_dictionary(column.type)
-        else column
-        for column in table.columns
-    ]
+    """Return a table of plain values, text of one type: batches may differ in that."""
+    columns = []
+    for column in table.columns:
+        kind = column.type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        columns.append(column.cast(pa.string() if is_text(kind) else kind))
     return pa.table(columns, names=table.column_names)

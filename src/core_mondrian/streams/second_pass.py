@@ -96,8 +96,8 @@ class SecondPass:
 
     @contextmanager
     def _open(self, drafts: Drafts) -> Iterator["_Sink"]:
-        empty = self.source.schema.empty_table()
-        template = self.recoder.release(0, _as_wanted(empty, self.recoder))
+        empty = _as_wanted(self.source.no_rows(), self.recoder)
+        template = self.recoder.release(0, empty)
         with ExitStack() as stack:
             yield _Sink(self, drafts, template, stack)
 

@@ -64,6 +64,11 @@ class Source:
         """Bytes of all parts."""
         return sum(part.size for part in self.parts)
 
+    def no_rows(self) -> pa.Table:
+        """Return a table of its columns, in one chunk each: Arrow needs one."""
+        arrays = [pa.nulls(0, field.type) for field in self.schema]
+        return pa.table(arrays, names=self.schema.names)
+
     def check_unchanged(self) -> None:
         """Raise DataError if a part is not what it was."""
         for part in self.parts:
@@ -240,6 +245,6 @@ def check_streamable(source: Source, spec: Spec) -> None:
             "shuffle needs all rows at once, and streams never have them",
             hint="leave it out, or read the table into memory: anonymize()",
         )
-    empty = source.schema.empty_table()
+    empty = source.no_rows()
     for name in counted_columns(spec):
         rank_column(empty.column(name), name)  # refuses types that have no order

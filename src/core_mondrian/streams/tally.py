@@ -135,8 +135,3 @@ class Counter:
         self._whole = merge([self._whole, *self._new])
         self._new, self._n_new = [], 0
         return self._whole
-
-
-def empty_tally(columns: Sequence[Any]) -> Tally:
-    """Return the tally of no rows, given columns without any."""
-    return tally_columns(columns, 0)
