@@ -25,6 +25,15 @@ from core_mondrian.cli.options import (
     Unit,
     spec_of,
 )
+from core_mondrian.cli.stream import (
+    AddCounts,
+    BadRowsOption,
+    Memory,
+    Resume,
+    SaveCounts,
+    Stream,
+    Streamed,
+)
 from core_mondrian.cli.summary import (
     groups_of,
     summarize,
@@ -42,7 +51,12 @@ if TYPE_CHECKING:
 
 
 def anonymize_file(
-    source: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, Parquet or Arrow IPC; also .csv.gz, a folder or a glob."
+        ),
+    ],
     target: Annotated[Path, typer.Argument(help="Likewise; its manifest goes beside.")],
     *,
     spec_file: SpecFile = None,
@@ -218,6 +232,12 @@ def anonymize_file(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Default: all cores.")
     ] = None,
+    memory: Memory = None,
+    stream: Stream = False,
+    resume: Resume = False,
+    bad_rows: BadRowsOption = None,
+    save_counts: SaveCounts = None,
+    add_counts: AddCounts = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace TARGET if it exists.")
     ] = False,
@@ -232,26 +252,34 @@ def anonymize_file(
     the spec. No value of the table is ever printed, but for the groups of --by and
     --equity: those that more rows have than a class needs.
     """
-    from core_mondrian.report.plain import manifest_text
-
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
     spec = spec_of(locals())
     key = _read_key(key_file, spec)
     manifest_file = manifest_of(target)
-    _check_formats(spec, target, suppressed_file)
+    streamed = Streamed(memory, stream, resume, bad_rows, save_counts, add_counts)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
-    _check_targets(source, files, report, overwrite=overwrite)
-    release, schema = _anonymize(source, spec, key, threads, by or [])
+    schema = None
+    if streamed.is_asked(source, target, spec):
+        release: Release[Any] = streamed.anonymize(
+            *(source, target, spec),
+            key=key,
+            by=by or [],
+            threads=threads,
+            overwrite=overwrite,
+            suppressed_file=suppressed_file,
+            report=report,
+        )
+    else:
+        _check_formats(spec, target, suppressed_file)
+        _check_targets(source, files, report, overwrite=overwrite)
+        release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = groups_of(release, by or []) if measures else {}
     output = _as_json(release, found, groups) if as_json else None
-    texts = {manifest_file: manifest_text(release.manifest())}
-    if report is not None:
-        texts[report] = release.report_html()
-    tables = dict(zip(files, (release.data, release.suppressed), strict=False))
-    _write(tables, texts, schema, overwrite=overwrite)
+    if schema is not None:  # else it is written already
+        _write(release, files, report, schema, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if output is not None:
             typer.echo(output)
@@ -369,22 +397,22 @@ def _anonymize(
 
 
 def _write(
-    tables: Mapping[Path, Any],
-    texts: Mapping[Path, str],
+    release: "Release[Any]",
+    files: list[Path],
+    report: Path | None,
     schema: Any,  # noqa: ANN401
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files.place import write_files
+    from core_mondrian.files.place import Content, write_files
     from core_mondrian.files.write import table_writer
+    from core_mondrian.report.plain import manifest_text
 
-    write_files(
-        {
-            **{
-                file: table_writer(table, file, source=schema)
-                for file, table in tables.items()
-            },
-            **{file: text.encode() for file, text in texts.items()},
-        },
-        overwrite=overwrite,
-    )
+    tables = zip(files, (release.data, release.suppressed), strict=False)
+    contents: dict[Path, Content] = {
+        file: table_writer(table, file, source=schema) for file, table in tables
+    }
+    contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
+    if report is not None:
+        contents[report] = release.report_html().encode()
+    write_files(contents, overwrite=overwrite)
