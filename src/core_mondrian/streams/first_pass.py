@@ -1,6 +1,5 @@
 """The first pass: count distinct tuples, batch by batch, from wherever it stopped."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -15,15 +14,15 @@ from core_mondrian.streams.batches import (
 )
 from core_mondrian.streams.csv_blocks import BadRows
 from core_mondrian.streams.memory import Limit
-from core_mondrian.streams.pace import Pace
+from core_mondrian.streams.pace import Pace, Pauses
 from core_mondrian.streams.source import Source
 from core_mondrian.streams.state import Counts, arrange, remaining
 from core_mondrian.streams.tally import Counter, Tally, tally_columns
 
 _PAUSE: Final = 2.0
 """Seconds of counting between two notes on disk, at least."""
-_WORTH: Final = 20
-"""And times as long as a note takes."""
+_SHARE: Final = 0.05
+"""Of the time that may go into them."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +86,15 @@ class _Notes:
         self._known = () if before is None else before.parts
         if before is not None and not before.is_whole:
             self._known = self._known[:-1]
-        self._last = time.monotonic()
-        self._cost = 0.0
+        self._pauses = Pauses(_PAUSE, _SHARE)
 
     def keep(self, batch: Batch, counter: Counter) -> None:
         """Write down what is counted, if that is worth it."""
         save = self._work.save
-        now = time.monotonic()
-        if save is None or now - self._last < max(_PAUSE, _WORTH * self._cost):
-            return
-        save(self._counts(counter.whole(), batch.stop, batch.n_bad))
-        self._last = time.monotonic()
-        self._cost = self._last - now
+        if save is not None:
+            self._pauses.do(
+                lambda: save(self._counts(counter.whole(), batch.stop, batch.n_bad))
+            )
 
     def finish(self, counter: Counter) -> Counts:
         """Return the counts of all parts, kept as well."""

@@ -1,4 +1,4 @@
-"""How fast rows go by, and how long it will take."""
+"""How fast rows go by, and how long it will take: the only clock of streams."""
 
 import time
 from collections.abc import Callable
@@ -36,3 +36,23 @@ def _short(number: float) -> str:
             return f"{number:.0f}{unit}"
         number /= 1000
     return f"{number:.1f}M"
+
+
+class Pauses:
+    """Says when to do something now and then, the less often the longer it takes."""
+
+    def __init__(self, least: float, share: float) -> None:
+        """Wait ``least`` seconds, and so long that it takes a ``share`` of the time."""
+        self._least = least
+        self._share = share
+        self._last = time.monotonic()
+        self._cost = 0.0
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Do it, if it is time."""
+        now = time.monotonic()
+        if now - self._last < max(self._least, self._cost / self._share):
+            return
+        work()
+        self._last = time.monotonic()
+        self._cost = self._last - now
