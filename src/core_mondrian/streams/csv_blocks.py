@@ -195,9 +195,9 @@ def read_blocks(
         wanted = size
         while True:
             reader.fill(wanted)
-            block = _cut(reader, n_fields, bad)
+            block = _cut(reader, n_fields, bad, wanted)
             if block is None:
-                if reader.is_done:
+                if reader.is_done and wanted >= len(reader.rest):
                     return
                 wanted = min(2 * max(wanted, 1 << 10), BLOCK)
                 _check_length(reader)
@@ -215,13 +215,14 @@ def _skip_to(reader: _Reader, start: tuple[int, int]) -> None:
     reader.line = start[1]
 
 
-def _cut(reader: _Reader, n_fields: int, bad: BadRows) -> Block | None:
-    """Take the whole rows of what has been read; None: there is none."""
-    text = np.frombuffer(reader.rest, np.uint8)
+def _cut(reader: _Reader, n_fields: int, bad: BadRows, most: int) -> Block | None:
+    """Take the whole rows of the next ``most`` bytes; None: there is none."""
+    text = np.frombuffer(reader.rest, np.uint8)[:most]
+    is_last = reader.is_done and most >= len(reader.rest)
     ragged = np.empty((_MOST_FOUND, 4), dtype=np.int64)
-    found = scan(text, n_fields, ragged, is_last=reader.is_done)
+    found = scan(text, n_fields, ragged, is_last=is_last)
     if not found.end:
-        if reader.is_done and found.state == IN_QUOTES:
+        if is_last and found.state == IN_QUOTES:
             raise DataError(
                 f"{reader.path}: ends inside a quoted value, which starts in the row "
                 f"of line {reader.line}",

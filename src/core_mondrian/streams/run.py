@@ -89,9 +89,13 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         *(found, spec, targets, limit, limit.sizes(found, threads), Stages(progress)),
         *(BadRows(_whole(bad_rows)), key, tuple(by)),
     )
-    kept = None if add_counts is None else load_counts(Path(add_counts))
-    with open_workspace(targets.release, resume=resume) as (space, left):
-        return run.make(space, _begin(run, kept, left))
+    kept = _kept(run, add_counts)
+
+    def check(left: Counts) -> None:
+        fit(left, run.source, run.columns, "counts of the interrupted run")
+
+    with open_workspace(targets.release, check, resume=resume) as (space, left):
+        return run.make(space, kept if left is None else left)
 
 
 @watched
@@ -128,8 +132,7 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
         *(found, spec, Targets(path or Path()), limit, limit.sizes(found, threads)),
         *(Stages(progress), BadRows(_whole(bad_rows))),
     )
-    kept = None if add_counts is None else load_counts(Path(add_counts))
-    counts = run.count(_begin(run, kept, None), None)
+    counts = run.count(_kept(run, add_counts), None)
     found.check_unchanged()
     if path is not None:
         write_files({path: lambda file: keep(counts, file)}, overwrite=overwrite)
@@ -146,12 +149,10 @@ def _whole(bad_rows: int) -> int:
     return bad_rows
 
 
-def _begin(run: Run, kept: Counts | None, left: Counts | None) -> Counts | None:
-    """Return the counts to start from: of an interrupted run, or of another day."""
-    for counts, what in (
-        (left, "counts of the interrupted run"),
-        (kept, "kept counts"),
-    ):
-        if counts is not None:
-            fit(counts, run.source, run.columns, what)
-    return kept if left is None else left
+def _kept(run: Run, path: str | Path | None) -> Counts | None:
+    """Return counts of another day, if they are of this source."""
+    if path is None:
+        return None
+    counts = load_counts(Path(path))
+    fit(counts, run.source, run.columns, "kept counts")
+    return counts

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +57,12 @@ def workspace_of(target: Path) -> Path:
 
 @contextmanager
 def open_workspace(
-    target: Path, *, resume: bool
+    target: Path, check: Callable[[Counts], None], *, resume: bool
 ) -> Iterator[tuple[Workspace, Counts | None]]:
     """Make or take up the folder; what is left in it is the first pass alone.
 
     An error leaves nothing behind. An interrupt leaves the counts, if there are any.
+    Counts that ``check`` refuses stay as they are.
 
     Raises:
         SpecError: another run writes the same target.
@@ -75,7 +76,7 @@ def open_workspace(
         raise output_error(space.folder, error) from None
     try:
         _lock(lock, target)
-        before = _left_over(space, resume=resume)
+        before = _left_over(space, check, resume=resume)
         try:
             yield space, before
         except (MondrianError, OSError):
@@ -102,7 +103,9 @@ def _lock(handle: int, target: Path) -> None:
         ) from None
 
 
-def _left_over(space: Workspace, *, resume: bool) -> Counts | None:
+def _left_over(
+    space: Workspace, check: Callable[[Counts], None], *, resume: bool
+) -> Counts | None:
     """Return what an interrupted run has counted, if it is to go on."""
     has_counts = space.counts.exists()
     if resume and not has_counts:
@@ -113,5 +116,8 @@ def _left_over(space: Workspace, *, resume: bool) -> Counts | None:
             "gone on with it",
             stacklevel=2,
         )
+    counts = load_counts(space.counts) if resume and has_counts else None
+    if counts is not None:
+        check(counts)
     space.clear(*([_COUNTS] if resume else []))
-    return load_counts(space.counts) if resume and has_counts else None
+    return counts
