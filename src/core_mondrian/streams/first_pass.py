@@ -34,6 +34,7 @@ class FirstPass:
     sizes: Sizes
     limit: Limit
     bad: BadRows
+    policy: str
     save: Callable[[Counts], None] | None = None
     """Keeps what is counted so far, in case of an interrupt."""
 
@@ -54,7 +55,7 @@ class FirstPass:
         for batch, tally in in_order(self._tally, batches, self.sizes):
             if counter.add(tally):
                 n_tuples = counter.whole().n_tuples
-                self.limit.check_tuples(n_tuples, len(self.columns))
+                self.limit.check_tuples(n_tuples, len(self.columns), self.policy)
             self.limit.check_now()
             noted.keep(batch, counter)
             pace.step(tally.n_rows, share_done(rest, batch))

@@ -83,14 +83,16 @@ class Run:
     def count(self, before: Counts | None, space: Workspace | None) -> Counts:
         """Count the distinct tuples of all rows."""
         save = None if space is None else space.save
+        policy = self.spec.policy.name
         first = FirstPass(
-            *(self.source, self.columns, self.sizes, self.limit, self.bad), save
+            *(self.source, self.columns, self.sizes, self.limit, self.bad),
+            *(policy, save),
         )
         if before is not None:
             self.bad.n, self.bad.first = before.n_bad, before.first_bad
         counts = first.run(before, self.stages.report("count"))
         self.stages.end("count")
-        self.limit.check_tuples(counts.tally.n_tuples, len(self.columns))
+        self.limit.check_tuples(counts.tally.n_tuples, len(self.columns), policy)
         give_back()
         return counts
 

@@ -86,7 +86,14 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     check_targets(targets, found, spec)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
-        *(found, spec, targets, limit, limit.sizes(found, threads), Stages(progress)),
+        *(
+            found,
+            spec,
+            targets,
+            limit,
+            limit.sizes(found, threads),
+            _watched(limit, progress),
+        ),
         *(BadRows(_whole(bad_rows)), key, tuple(by)),
     )
     kept = _kept(run, add_counts)
@@ -130,13 +137,24 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
         *(found, spec, Targets(path or Path()), limit, limit.sizes(found, threads)),
-        *(Stages(progress), BadRows(_whole(bad_rows))),
+        *(_watched(limit, progress), BadRows(_whole(bad_rows))),
     )
     counts = run.count(_kept(run, add_counts), None)
     found.check_unchanged()
     if path is not None:
         write_files({path: lambda file: keep(counts, file)}, overwrite=overwrite)
     return run.type(counts.tally)[0].counts
+
+
+def _watched(limit: Limit, progress: Progress | bool | None) -> Stages:  # noqa: FBT001
+    """Return stages that look at the memory whenever they tell of themselves."""
+
+    def tell(stage: str, done: float) -> None:
+        limit.check_now()
+        if callable(progress):
+            progress(stage, done)
+
+    return Stages(tell)
 
 
 def _path(path: str | Path | None) -> Path | None:

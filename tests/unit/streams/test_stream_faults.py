@@ -536,7 +536,7 @@ def test_tuples_that_do_not_fit_are_refused_with_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_csv(tmp_path / "a.csv", people())
-    monkeypatch.setattr("core_mondrian.streams.memory._ENGINE", 1 << 40)
+    monkeypatch.setattr("core_mondrian.streams.memory._ENGINE_COLUMN", 1 << 40)
 
     with pytest.raises(MemoryLimitError, match=r"(?s)18 distinct tuples .*allow more"):
         anonymize_files(source, tmp_path / "out.csv", SPEC, memory="1GB")
