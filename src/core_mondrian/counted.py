@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.counts import TupleCounts
-from core_mondrian.encode.encoder import Encoded, collapse, encode, weigh_tuples
+from core_mondrian.encode.encoder import collapse, encode, weigh_tuples
 from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, list_names
 from core_mondrian.frames import check_columns, open_frame, row_weights
 from core_mondrian.measure.concerns import (
@@ -25,6 +25,7 @@ from core_mondrian.measure.concerns import (
 )
 from core_mondrian.measure.groups import count_groups
 from core_mondrian.measure.verify import Verification, verify_counts
+from core_mondrian.partition.crew import Crew
 from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
@@ -167,8 +168,11 @@ def make_plan(
     by: Sequence[str] = (),
     threads: int | None = None,
     stages: Stages | None = None,
+    crew: Crew | None = None,
 ) -> CountedPlan:
     """Decide what becomes of every counted tuple, and check that it passes.
+
+    ``crew`` cuts the tuples elsewhere, or with less memory; the plan is the same.
 
     Raises:
         SpecError: the spec names columns that were not counted, or asks for what can
@@ -185,7 +189,12 @@ def make_plan(
     stages.report("collapse")
     encoded = collapse(coded)
     stages.end("collapse")
-    planned = _draw_up(encoded, counts, spec, threads, stages)
+    report = stages.report("partition")
+
+    def draw(asked: Spec) -> Plan:
+        return draw_up(encoded, asked, threads=threads, report=report, crew=crew)
+
+    planned = _draw_up(draw, counts, spec)
     stages.end("partition")
     return planned
 
@@ -201,18 +210,12 @@ def _check_groups(spec: Spec, by: Sequence[str]) -> None:
 
 
 def _draw_up(
-    encoded: Encoded,
-    counts: TupleCounts,
-    spec: Spec,
-    threads: int | None,
-    stages: Stages,
+    draw: Callable[[Spec], Plan], counts: TupleCounts, asked: Spec
 ) -> CountedPlan:
     """Plan until it passes as a reader will see it; see `ask_again`."""
-    asked, budget = spec, None
+    spec, budget = asked, None
     while True:
-        plan = draw_up(
-            encoded, spec, threads=threads, report=stages.report("partition")
-        )
+        plan = draw(spec)
         budget = plan.budget if budget is None else budget
         planned = CountedPlan(plan, counts, asked, budget)
         try:

@@ -26,6 +26,7 @@ from core_mondrian.errors import InternalError
 from core_mondrian.measure.verify import Verification
 from core_mondrian.middles import number_leaves
 from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.partition.crew import Crew
 from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.recode import Recoded, recode_classes, release_digest, spread
 from core_mondrian.release import Release
@@ -246,13 +247,14 @@ def draw_up(
     *,
     threads: int | None = None,
     report: Callable[[float], None] = lambda _: None,
+    crew: Crew | None = None,
 ) -> Plan:
-    """Grow the tree, and say what every class shows.
+    """Grow the tree, here or by a crew, and say what every class shows.
 
     Raises:
         InfeasibleError: no release satisfies the models within the budget.
     """
-    grown = grow(encoded.table, spec, threads=threads, report=report)
+    grown = grow(encoded.table, spec, threads=threads, report=report, crew=crew)
     return plan_of(encoded, grown, spec)
 
 

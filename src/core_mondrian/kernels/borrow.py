@@ -102,6 +102,7 @@ def borrow_work(work: Work) -> Work:
         borrowed(work.side_counts),
         borrowed(work.pool_counts),
         borrowed(work.all_counts),
+        borrowed(work.apart),
         borrowed(work.funnel),
     )
 
@@ -154,6 +155,7 @@ def borrow_finder(finder: Finder) -> Finder:
         borrowed(finder.all_counts),
         borrowed(finder.side_counts),
         borrowed(finder.rest_counts),
+        borrowed(finder.apart),
         borrowed(finder.funnel),
     )
 

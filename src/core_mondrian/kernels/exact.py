@@ -8,6 +8,7 @@ columns gives what either side of every candidate would lose.
 
 import numpy as np
 
+from core_mondrian.kernels.apart import first_of, last_of
 from core_mondrian.kernels.borrow import (
     borrow_aims,
     borrow_finder,
@@ -398,7 +399,9 @@ def sum_up(
     n_active = 0
     loss = 0.0
     for column in range(aims.info.size):
-        if not find_span(space, finder, column, start, stop):
+        first = first_of(finder.apart, column, start)
+        last = last_of(finder.apart, column, stop)
+        if not find_span(space, finder, column, first, last):
             continue
         total = finder.totals[column]
         low = total.low
@@ -412,7 +415,7 @@ def sum_up(
                 offset = aims.info[column].value_offset
                 levels = np.int64(0)
                 squares = np.int64(0)
-                for i in range(start, stop):
+                for i in range(first, last):
                     level = aims.levels[offset + records[i, column]]
                     product = level * worth_of(aims, records[i])
                     levels += product
@@ -428,7 +431,7 @@ def sum_up(
             offset = aims.info[column].count_offset
             squares = np.int64(0)
             n_distinct = 0
-            for i in range(start, stop):
+            for i in range(first, last):
                 code = offset + records[i, column]
                 n = worth_of(aims, records[i])
                 here = finder.counts[code]
@@ -444,7 +447,8 @@ def sum_up(
                 loss += impurity * (worth - squares / worth)
     if models.has_rules:
         clear(finder.all_counts, models)
-        for i in range(start, stop):
+        first = first_of(finder.apart, 0, start)
+        for i in range(first, last_of(finder.apart, 0, stop)):
             add_record(finder.all_counts, models, records[i], aims.info.size)
     return n_active, loss
 
@@ -465,7 +469,8 @@ def forget_counts(
         kind = aims.info[column].kind
         if kind == VALUE_SET or (kind != RANGE and beta > 0.0):
             offset = aims.info[column].count_offset
-            for j in range(start, stop):
+            first = first_of(finder.apart, column, start)
+            for j in range(first, last_of(finder.apart, column, stop)):
                 finder.counts[offset + space.records[j, column]] = 0
 
 
@@ -496,24 +501,26 @@ def find_exact_cuts(
     best = -1
     for i in range(n_active):
         column = finder.active[i]
-        n_groups = group_records(space, finder, column, start, stop)
-        weigh_groups(space, aims, start, n_groups)
+        first = first_of(finder.apart, column, start)
+        end = last_of(finder.apart, column, stop)
+        n_groups = group_records(space, finder, column, first, end)
+        weigh_groups(space, aims, first, n_groups)
         kind = aims.info[column].kind
         if kind == RANGE:
-            last = list_prefixes(space, models, start, n_groups, rows)
+            last = list_prefixes(space, models, first, n_groups, rows)
         else:
-            last = list_nodes(space, aims, models, column, start, n_groups, rows)
-        if last > 3 * start:
+            last = list_nodes(space, aims, models, column, first, n_groups, rows)
+        if last > 3 * first:
             score_candidates(
-                space, aims, models, finder, column, start, stop, n_groups, last, rows,
+                space, aims, models, finder, column, first, end, n_groups, last, rows,
                 worth, n_active, beta, False,
             )  # fmt: skip
         if kind == VALUE_SET and n_groups > 3:
-            order_by_rows(space, start, n_groups)
-            last = list_prefixes(space, models, start, n_groups, rows)
-            if last > 3 * start:
+            order_by_rows(space, first, n_groups)
+            last = list_prefixes(space, models, first, n_groups, rows)
+            if last > 3 * first:
                 score_candidates(
-                    space, aims, models, finder, column, start, stop, n_groups, last,
+                    space, aims, models, finder, column, first, end, n_groups, last,
                     rows, worth, n_active, beta, True,
                 )  # fmt: skip
         found = finder.found[column]

@@ -3,6 +3,7 @@
 Every stage counts what it keeps: examined, considered, proposed, final, accepted.
 """
 
+from core_mondrian.kernels.apart import first_of, last_of
 from core_mondrian.kernels.choices import rank_choices
 from core_mondrian.kernels.jit import kernel, merged_kernel
 from core_mondrian.kernels.layout import (
@@ -145,7 +146,10 @@ def find_cut(
     if policy.name == AS_PUBLISHED:
         n_choices = min(n_choices, 1)
     if models.has_rules:
-        count_sensitive(tuples, models, work, start, stop)
+        count_sensitive(
+            tuples, models, work, first_of(work.apart, 0, start),
+            last_of(work.apart, 0, stop),
+        )  # fmt: skip
     group = 0  # first proposal of the group that competes
     n = 0
     n_accepted = 0
@@ -164,7 +168,9 @@ def find_cut(
         is_new = n_accepted >= attempt
         work.funnel[EXAMINED, column] += is_new
         before = n
-        n = propose(tuples, columns, models, policy, work, column, start, stop, rows, n)
+        first = first_of(work.apart, column, start)
+        last = last_of(work.apart, column, stop)
+        n = propose(tuples, columns, models, policy, work, column, first, last, rows, n)
         if n > before:
             work.funnel[CONSIDERED, column] += is_new
             is_affordable = cheapest(work, before, n) <= most
@@ -172,7 +178,7 @@ def find_cut(
             last_score = score
         if needs_scores(work, before, n, rows >= policy.compete_rows, is_inline):
             score_proposals(
-                tuples, columns, models, work, before, n, start, stop, is_inline
+                tuples, columns, models, work, before, n, first, last, is_inline
             )
     sort_proposals(work, group, n, False)
     n_accepted = accept(work, group, n, budget, is_inline, attempt, n_accepted)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from core_mondrian.kernels.apart import has_pairs, load_counted_pairs
 from core_mondrian.kernels.jit import kernel
 from core_mondrian.kernels.layout import Aims, Codes, Fields, Finder, Space
 from core_mondrian.kernels.losses import NOTHING_HIGH, NOTHING_LOW, worth_of
@@ -138,6 +139,9 @@ def load_pairs(
     """
     records = space.records
     groups = space.groups
+    if has_pairs(finder):
+        load_counted_pairs(space, finder, column, other, start, n_groups)
+        return
     if column == other:
         for group in range(start, start + n_groups):
             groups[group].begin = group

@@ -8,6 +8,7 @@ made it is abandoned and the next one is tried.
 
 import numpy as np
 
+from core_mondrian.kernels.apart import first_of, last_of
 from core_mondrian.kernels.borrow import (
     borrow_columns,
     borrow_models,
@@ -423,4 +424,38 @@ def grow_below(
             tuples, columns, models, policy, work, nodes, root, n_nodes, queue,
             n_queued, stack,
         )  # fmt: skip
+    return n_nodes
+
+
+@entry_kernel
+def cut_counted(
+    tuples: Tuples,
+    columns: Columns,
+    models: Models,
+    policy: Policy,
+    work: Work,
+    nodes: Fields,
+) -> int:
+    """Cut ``nodes[0]``, of which only counts are at hand; return how many nodes result.
+
+    ``work`` says where the counts of each column are, and the box. Children have the
+    codes they hold, not where: whoever has the records has to divide them.
+    """
+    tuples = borrow_tuples(tuples)
+    columns = borrow_columns(columns)
+    models = borrow_models(models)
+    work = borrow_work(work)
+    nodes = borrowed(nodes)
+    rows = nodes[0].rows
+    budget = nodes[0].budget
+    if not find_cut(
+        tuples, columns, models, policy, work, 0, 0, rows, budget, False, 0
+    ):
+        close_node(nodes, 0)
+        return 1
+    column = work.chosen[0].column
+    nodes[0].start = first_of(work.apart, column, 0)
+    nodes[0].stop = last_of(work.apart, column, 0)
+    n_nodes = apply_cut(tuples, columns, models, policy, nodes, 0, 1, work)
+    queue_children(models, policy, nodes, 0, budget - work.chosen[0].loss)
     return n_nodes

@@ -159,6 +159,8 @@ class Work(NamedTuple):
     side_counts: Counts
     pool_counts: Counts
     all_counts: Counts
+    apart: Counts
+    """Per column, how much later its records start and stop; see ``apart``."""
     funnel: Counts
 
 
@@ -227,6 +229,9 @@ class Finder(NamedTuple):
     all_counts: Counts
     side_counts: Counts
     rest_counts: Counts
+    apart: Counts
+    """Per column, how much later its records start and stop; see ``apart``. If there
+    is more, where the pairs of two columns are, and then the first code of each."""
     funnel: Counts
 
 

@@ -42,6 +42,35 @@ from core_mondrian.kernels.regroup import gather, regroup
 from core_mondrian.kernels.solve import solve_main
 
 
+@kernel
+def choose_cut(
+    space: Space,
+    aims: Aims,
+    models: Models,
+    finder: Finder,
+    search: Search,
+    start: int,
+    stop: int,
+    rows: int,
+) -> int:
+    """Return the column whose best cut is best, or -1; count it in the funnel."""
+    weight = weight_of_impurity(models, rows, search.beta)
+    best = find_cuts(space, aims, models, finder, start, stop, rows, weight)
+    count_columns(finder)
+    if best >= 0:
+        finder.funnel[FINAL, best] += 1
+        finder.funnel[ACCEPTED, best] += 1
+    return best
+
+
+@entry_kernel
+def choose_counted(
+    space: Space, aims: Aims, models: Models, finder: Finder, search: Search, rows: int
+) -> int:
+    """Choose the cut of a partition of which only counts are at hand."""
+    return choose_cut(space, aims, models, finder, search, 0, 0, rows)
+
+
 @entry_kernel
 def cut_to_blocks(
     space: Space,
@@ -80,13 +109,9 @@ def cut_to_blocks(
         nodes[node].kind = CLASS
         if rows < search.block_rows or rows < 2 * models.min_rows or stop - start == 1:
             continue
-        weight = weight_of_impurity(models, rows, search.beta)
-        best = find_cuts(space, aims, models, finder, start, stop, rows, weight)
-        count_columns(finder)
+        best = choose_cut(space, aims, models, finder, search, start, stop, rows)
         if best < 0:
             continue
-        finder.funnel[FINAL, best] += 1
-        finder.funnel[ACCEPTED, best] += 1
         cut_node(space, aims, finder, nodes, node, n_nodes, best)
         queue[n_queued] = n_nodes
         queue[n_queued + 1] = n_nodes + 1

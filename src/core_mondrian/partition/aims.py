@@ -203,6 +203,7 @@ def build_finder(
         all_counts=zeros(n_sensitive),
         side_counts=zeros(n_sensitive),
         rest_counts=zeros(n_sensitive),
+        apart=zeros(2 * n_columns),
         funnel=np.zeros((N_STAGES, n_columns), dtype=np.int64),
     )
     return _with_addresses(finder, table, aims, models, regroups=regroups)

@@ -245,5 +245,6 @@ def build_work(table: EncodedTable, policy: Policy) -> Work:
         side_counts=np.zeros(n_counts, dtype=np.int64),
         pool_counts=np.zeros(n_counts, dtype=np.int64),
         all_counts=np.zeros(n_counts, dtype=np.int64),
+        apart=np.zeros(2 * n_columns, dtype=np.int64),
         funnel=np.zeros((N_STAGES, n_columns), dtype=np.int64),
     )

@@ -4,7 +4,7 @@ root ─► exact cuts ─► blocks ─► classes, tuples in pieces where that
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ _CLASSES_PER_BLOCK = 100
 _TASKS_PER_THREAD = 16
 # Fewer are done before anybody could press a key.
 _TUPLES_PER_TASK = 8192
+
+
+Part = tuple[Nodes, Codes, NDArray[np.int64]]
+"""Nodes and records of some blocks, and where each one's begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +127,27 @@ class BestSearch:
         """Solve every leaf of ``nodes`` as a block, and put its tree in its place."""
         leaves = np.flatnonzero(nodes.kind != layout.CUT)
         leaves = leaves[np.argsort(nodes.start[leaves], kind="stable")]
-        spans = self._spans(nodes[leaves])
-        tasks = _chunks(spans, len(self.finders))
-        parts = run_tasks(self._solve_chunk, tasks, self.finders, report)
+        spans = self.spans(nodes[leaves])
+        parts = self.solve_spans(spans, report)
         return self._join(nodes, leaves, spans, parts, self._loss(parts))
+
+    def solve_spans(self, spans: NDArray[np.int64], report: Report) -> list[Part]:
+        """Return the nodes and records of all blocks, some blocks at a time."""
+        n_tasks = len(self.finders) * _TASKS_PER_THREAD
+        tasks = chunks_of(spans, n_tasks)
+        return run_tasks(self.solve_chunk, tasks, self.finders, report)
 
     def loss_below(self, roots: Nodes) -> float:
         """Return what is lost below ``roots``, on one thread."""
         nodes = self.cut(roots, lambda _: None)
-        spans = self._spans(nodes[nodes.kind == layout.CLASS])
-        return self._loss([self._solve_chunk(self.finders[0], spans)])
+        spans = self.spans(nodes[nodes.kind == layout.CLASS])
+        return self._loss([self.solve_chunk(self.finders[0], spans)])
 
-    def _loss(self, parts: list[tuple[Nodes, Codes, NDArray[np.int64]]]) -> float:
+    def _loss(self, parts: list[Part]) -> float:
         # Added up at once: how blocks are divided into parts depends on the threads.
         return _add_up([lost_by_class(self, part[1], part[0]) for part in parts])
 
-    def _spans(self, blocks: Nodes) -> NDArray[np.int64]:
+    def spans(self, blocks: Nodes) -> NDArray[np.int64]:
         """Return start, stop, rows and room of each block, and if it is suppressed.
 
         Relaxing adds a record per class at most, and rarely that many; regrouping may
@@ -152,9 +161,7 @@ class BestSearch:
         fields_of = (blocks.start, blocks.stop, blocks.rows, room, pool, lost)
         return np.stack(fields_of, axis=1)
 
-    def _solve_chunk(
-        self, finder: Finder, spans: NDArray[np.int64]
-    ) -> tuple[Nodes, Codes, NDArray[np.int64]]:
+    def solve_chunk(self, finder: Finder, spans: NDArray[np.int64]) -> Part:
         """Return the nodes and records of some blocks, and where each one's begin."""
         width, n_columns = self.space.records.shape[1], self.aims.info.size
         block = build_block(int(spans[:, 3].max()), width, n_columns)
@@ -180,7 +187,7 @@ class BestSearch:
         nodes: Nodes,
         leaves: NDArray[np.intp],
         spans: NDArray[np.int64],
-        parts: list[tuple[Nodes, Codes, NDArray[np.int64]]],
+        parts: list[Part],
         loss: float,
     ) -> Searched:
         """Put the blocks' trees in the place of the leaves they were solved for."""
@@ -257,12 +264,10 @@ def worth_of_nodes(
     return sums
 
 
-def _chunks(spans: NDArray[np.int64], n_threads: int) -> list[NDArray[np.int64]]:
+def chunks_of(spans: NDArray[np.int64], n_tasks: int) -> list[NDArray[np.int64]]:
     """Divide the blocks into tasks of about as many records each."""
     done = np.cumsum(spans[:, 1] - spans[:, 0])
-    n_tasks = min(
-        len(spans), n_threads * _TASKS_PER_THREAD, 1 + done[-1] // _TUPLES_PER_TASK
-    )
+    n_tasks = min(len(spans), n_tasks, 1 + done[-1] // _TUPLES_PER_TASK)
     edges = np.searchsorted(done, done[-1] * np.arange(1, n_tasks) / n_tasks)
     return [chunk for chunk in np.split(spans, np.unique(edges)) if len(chunk)]
 
@@ -317,10 +322,7 @@ def open_search(
 
 
 def _with_beta(search: BestSearch, beta: float) -> BestSearch:
-    return BestSearch(
-        *(search.aims, search.models, search.finders),
-        *(search.search._replace(beta=beta), search.space),
-    )
+    return replace(search, search=search.search._replace(beta=beta))
 
 
 def choose_beta(search: BestSearch, n_tuples: int) -> float:

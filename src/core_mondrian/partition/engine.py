@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encode.table import EncodedTable
-from core_mondrian.errors import InternalError
+from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.kernels import layout
 from core_mondrian.kernels.grow import grow_below
 from core_mondrian.kernels.layout import (
@@ -26,6 +26,7 @@ from core_mondrian.kernels.layout import (
     fields,
     raw_fields,
 )
+from core_mondrian.partition.apart import Projector, projector_of
 from core_mondrian.partition.arrays import (
     build_columns,
     build_models,
@@ -33,7 +34,9 @@ from core_mondrian.partition.arrays import (
     build_tuples,
     build_work,
 )
-from core_mondrian.partition.best import Searched, open_search
+from core_mondrian.partition.best import BestSearch, Searched, open_search
+from core_mondrian.partition.crew import Context, Crew, grow_with, without_tuples
+from core_mondrian.partition.crew_best import CrewSearch
 from core_mondrian.partition.equity import (
     Balance,
     balance_groups,
@@ -131,23 +134,37 @@ def grow(
     *,
     threads: int | None = None,
     report: Report = lambda _: None,
+    crew: Crew | None = None,
 ) -> Grown:
     """Cut the table as far as the models and the budget allow.
+
+    ``crew`` does the work elsewhere, or with less memory; the tree is the same.
 
     Raises:
         InfeasibleError: no release satisfies the models within the budget.
     """
+    if crew is not None:
+        _check_crew(table, spec)
     compile_measures(spec)
     standard = first_standard(table, spec)
     check_feasible(table, spec, standard)
     n_threads = useful_threads(threads, table.n_tuples)
-    grown = _balance(_Run(table, spec, n_threads, report), standard)
+    grown = _balance(_Run(table, spec, n_threads, report, crew), standard)
     check_measures(spec)
     if grown.tree.n_suppressed > grown.budget:
         raise InternalError(
             f"{grown.tree.n_suppressed} rows suppressed, budget {grown.budget}"
         )
     return grown
+
+
+def _check_crew(table: EncodedTable, spec: Spec) -> None:
+    """Refuse what counts do not tell: people elsewhere, and what rows are worth."""
+    if table.present is not None or spec.equity is not None:
+        raise SpecError(
+            "a population or equity needs all tuples in one place",
+            hint="raise the number of tuples that may be there, or do without",
+        )
 
 
 def _balance(run: "_Run", standard: Standard) -> Grown:
@@ -176,6 +193,7 @@ class _Run:
     spec: Spec
     n_threads: int
     report: Report
+    crew: Crew | None = None
 
     def finish(self, standard: Standard) -> Grown:
         """Grow until every model is met."""
@@ -238,7 +256,7 @@ class _Run:
             roots = roots_by_pattern(self.table, self.spec, standard)
         else:
             roots = one_root(self.table)
-        job = _Asked(self.table, self.spec, standard, budget)
+        job = _Asked(self.table, self.spec, standard, budget, self.crew)
         how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
         return how(job, roots, self.n_threads, self.report)
 
@@ -265,6 +283,17 @@ class _Asked:
     spec: Spec
     standard: Standard
     budget: int
+    crew: Crew | None
+
+    def context(self, columns: Columns, policy: Policy) -> Context:
+        """Return what a crew has to know."""
+        table = without_tuples(self.table)
+        return Context(table, self.spec, self.standard, columns, policy)
+
+    def projector(self, models: Models, *, has_pairs: bool) -> Projector:
+        """Return what a crew has to count."""
+        has_rules = models.has_rules
+        return projector_of(self.table, has_rules=has_rules, has_pairs=has_pairs)
 
 
 def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
@@ -276,10 +305,40 @@ def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     models = build_models(table, spec, asked.standard)
     works = [build_work(table, policy) for _ in range(n_threads)]
     job = _FunnelJob(tuples, columns, models, policy)
-    nodes = run_queue(job, planted, works, report)
+    nodes = _run_funnel(asked, job, planted, works, report)
     tree = _freeze(number_nodes(nodes, planted.size), tuples, _names(table))
     funnel = _funnel(table, [work.funnel for work in works])
     return Grown(tree, funnel, budget, roots.n_blanked, tuples, columns, works[0])
+
+
+def _run_funnel(
+    asked: _Asked, job: _FunnelJob, planted: Nodes, works: list[Work], report: Report
+) -> Nodes:
+    """Grow below the planted nodes, on threads or by a crew."""
+    if asked.crew is None:
+        return run_queue(job, planted, works, report)
+    context = asked.context(job.columns, job.policy)
+    projector = asked.projector(job.models, has_pairs=False)
+    nodes, records, funnel = grow_with(
+        asked.crew, context, projector, job.tuples.records.copy(), planted
+    )
+    job.tuples.records[:] = records
+    works[0].funnel[:] = funnel
+    return nodes
+
+
+def _open_search(asked: _Asked, job: _FunnelJob, n_threads: int) -> BestSearch:
+    search = open_search(
+        *(asked.table, asked.spec, _policy(asked.spec), job.models),
+        *(job.tuples.records.copy(), n_threads),
+    )
+    if asked.crew is None:
+        return search
+    return CrewSearch(
+        *(search.aims, search.models, search.finders, search.search, search.space),
+        *(asked.crew, asked.context(job.columns, job.policy)),
+        asked.projector(job.models, has_pairs=True),
+    )
 
 
 def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
@@ -294,15 +353,13 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     columns = build_columns(table, spec)
     models = build_models(table, spec, asked.standard)
     work = build_work(table, policy)
-    records = tuples.records.copy()
-    best = _policy(spec)
-    search = open_search(table, spec, best, models, records, n_threads)
-    price = best.price * float(search.aims.info.weight.sum())
+    job = _FunnelJob(tuples, columns, models, policy)
+    search = _open_search(asked, job, n_threads)
+    price = _policy(spec).price * float(search.aims.info.weight.sum())
     found = search_with_budget(search, planted.copy(), price, budget, report)
     funnel = _funnel(table, [finder.funnel for finder in search.finders])
     if models.is_monotone:
-        job = _FunnelJob(tuples, columns, models, policy)
-        nodes = run_queue(job, planted, [work], lambda _: None)
+        nodes = _run_funnel(asked, job, planted, [work], lambda _: None)
         found = at_least(search, found, Searched(nodes, tuples.records, 0.0), price)
     # What is suppressed where is decided for the table as a whole.
     found.nodes.budget = budget

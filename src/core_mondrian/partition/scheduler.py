@@ -56,13 +56,13 @@ def run_queue(job: Job, roots: Nodes, works: list[Any], report: Report) -> Nodes
 
     Returns the nodes with the roots in front, the others in no particular order.
     """
-    forest = _Forest(roots)
+    forest = Forest(roots)
     if len(works) == 1 and job.n_tuples < _TUPLES_AT_ONCE:
         for number, root in forest.queued(0):
             forest.graft(job.grow(works[0], root, _NEVER), number)
     else:
         _run_on_threads(job, forest, works, report)
-    return np.concatenate(forest.blocks).view(np.recarray)
+    return forest.joined()
 
 
 def run_tasks(
@@ -111,7 +111,7 @@ def _with_free(
 
 
 def _run_on_threads(
-    job: Job, forest: "_Forest", works: list[Any], report: Report
+    job: Job, forest: "Forest", works: list[Any], report: Report
 ) -> None:
     """Grow queued partitions on a pool; the main thread can be interrupted."""
     n_rows = int(forest.blocks[0].rows.sum())
@@ -139,13 +139,17 @@ def _run_on_threads(
             raise
 
 
-class _Forest:
+class Forest:
     """The nodes grown so far, block after block in order of arrival."""
 
     def __init__(self, roots: Nodes) -> None:
         self.blocks: list[Nodes] = [roots]
         self._first = [0]
         self._n_nodes = int(roots.size)
+
+    def joined(self) -> Nodes:
+        """Return all nodes; the roots come first."""
+        return np.concatenate(self.blocks).view(np.recarray)
 
     def node(self, number: int) -> Nodes:
         """Return one node as an array of length 1 that can be written."""

@@ -1,0 +1,178 @@
+"""The search of the policy `best`, by a crew."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.kernels import layout
+from core_mondrian.kernels.layout import Aims, Codes, Finder, Search, fields
+from core_mondrian.kernels.search import choose_counted
+from core_mondrian.partition.aims import build_finder, build_space
+from core_mondrian.partition.apart import Counted, Projector, counted_space
+from core_mondrian.partition.best import BestSearch, Part, chunks_of
+from core_mondrian.partition.crew import (
+    Context,
+    Crew,
+    Solved,
+    Top,
+    Unit,
+    cut_top,
+    solve_queued,
+)
+from core_mondrian.partition.scheduler import Forest, Nodes, Report
+
+Integers = NDArray[np.int64]
+_NEVER = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All that searching takes, but the records; what is compiled is built in place."""
+
+    context: Context
+    aims: Aims
+    search: Search
+
+    def open(self, records: Codes) -> BestSearch:
+        """Return a search on some records, on one thread."""
+        models = self.context.models()
+        table, regroups = self.context.table, self.search.width > 0
+        finder = build_finder(table, self.aims, models, regroups=regroups)
+        space = build_space(records)
+        return BestSearch(self.aims, models, [finder], self.search, space)
+
+
+@dataclass(frozen=True, slots=True)
+class CutUnit:
+    """Cuts a unit down to blocks."""
+
+    place: Place
+
+    def __call__(self, unit: Unit) -> Solved:
+        search = self.place.open(unit.records.copy())
+        root = unit.root.copy()
+        root.start, root.stop = 0, len(unit.records)
+        nodes = search.grow(search.finders[0], root, _NEVER).copy()
+        return Solved(nodes, search.space.records, search.finders[0].funnel)
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksUnit:
+    """Solves blocks, which are the nodes of the unit."""
+
+    place: Place
+
+    def __call__(self, unit: Unit) -> Solved:
+        search = self.place.open(unit.records)
+        finder = search.finders[0]
+        nodes, records, edges = search.solve_chunk(finder, search.spans(unit.root))
+        return Solved(nodes, records, finder.funnel, edges)
+
+
+@dataclass(frozen=True, slots=True)
+class CrewSearch(BestSearch):
+    """The search on a table of which no one has room for all scratch."""
+
+    crew: Crew
+    context: Context
+    projector: Projector
+
+    @property
+    def _place(self) -> Place:
+        return Place(self.context, self.aims, self.search)
+
+    def cut(self, roots: Nodes, report: Report) -> Nodes:
+        """Return the tree down to its blocks; the records are put in its order."""
+        cutter = _BestCutter(self)
+        records = self.space.records
+        nodes, ordered = cut_top(
+            self.crew, self.projector, cutter, records.copy(), roots
+        )
+        forest = Forest(nodes)
+        for solved in solve_queued(self.crew, CutUnit(self._place), forest, ordered):
+            self.finders[0].funnel[:] += solved.funnel
+        records[:] = ordered
+        report(1.0)
+        return forest.joined()
+
+    def solve_spans(self, spans: Integers, report: Report) -> list[Part]:
+        """Solve blocks, a chunk of them in one place."""
+        units = []
+        # Blocks of a few classes are many: what is shipped at once is a unit's worth.
+        n_chunks = 1 + self.n_tuples // self.crew.unit_tuples
+        for chunk in chunks_of(spans, n_chunks):
+            first, last = int(chunk[0, 0]), int(chunk[-1, 1])
+            blocks = fields(len(chunk), layout.NODE)
+            blocks.start, blocks.stop = chunk[:, 0] - first, chunk[:, 1] - first
+            blocks.rows = chunk[:, 2]
+            lost = chunk[:, 5] > 0
+            blocks.kind = np.where(lost, layout.SUPPRESSED, layout.CLASS)
+            units.append(Unit(self.space.records[first:last], blocks))
+        parts: list[Part] = []
+        for solved in self.crew.solve(BlocksUnit(self._place), units):
+            self.finders[0].funnel[:] += solved.funnel
+            if solved.edges is not None:
+                parts.append((solved.nodes, solved.records, solved.edges))
+        report(1.0)
+        return parts
+
+
+class _BestCutter:
+    """Cuts where both sides lose least together."""
+
+    def __init__(self, search: CrewSearch) -> None:
+        self._search = search
+
+    def cut(self, top: Top, counted: Counted, node: int) -> list[int]:
+        search = self._search
+        rows = int(top.nodes.rows[node])
+        if rows < search.search.block_rows or rows < 2 * search.models.min_rows:
+            top.nodes.kind[node] = layout.CLASS
+            return []
+        finder = search.finders[0]
+        column = self._choose(counted, node, rows, finder)
+        if column < 0:
+            top.nodes.kind[node] = layout.CLASS
+            return []
+        found = finder.found[column]
+        codes, each = search.projector.marginal(counted, node, column)
+        if found.by_rows:
+            order = np.lexsort((codes, -each))
+            codes = codes[order]
+        is_left = np.zeros(codes.size, dtype=np.bool_)
+        is_left[int(found.first) : int(found.last)] = True
+        sides = codes[is_left], codes[~is_left]
+        children = _children(rows, int(found.rows))
+        cut = top.nodes[node : node + 1]
+        cut.kind, cut.column = layout.CUT, column
+        cut.first_child, cut.n_children = top.n_nodes, 2
+        if not found.by_rows:
+            children.low[0], children.high[0] = sides[0].min(), sides[0].max()
+        if search.aims.info[column].kind == layout.RANGE:
+            children.low[1], children.high[1] = sides[1].min(), sides[1].max()
+            cut.at = children.high[0]
+        child = np.ones(search.projector.widths[column], dtype=np.int32)
+        child[sides[0]] = 0
+        first = top.cut(node, children, column, child)
+        return [first, first + 1]
+
+    def _choose(self, counted: Counted, node: int, rows: int, finder: Finder) -> int:
+        search = self._search
+        projector = search.projector
+        pairs = projector.lay_out_pairs(counted, node)
+        space, apart = counted_space(*projector.lay_out(counted, node), pairs, finder)
+        return int(
+            choose_counted(
+                space, search.aims, search.models, apart, search.search, rows
+            )
+        )
+
+
+def _children(rows: int, left: int) -> Nodes:
+    children = fields(2, layout.NODE)
+    for name in ("first_child", "column", "at", "low", "high"):
+        children[name] = -1
+    children.kind = layout.QUEUED
+    children.rows = left, rows - left
+    return children
