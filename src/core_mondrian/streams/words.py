@@ -1,5 +1,6 @@
 """Words among numbers: where a column of a CSV file has to be numbers, and is not."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +29,10 @@ from core_mondrian.streams.tally import Tally
 _NUMBER: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
+_FEW: Final = 0.05
+"""Share of rows up to which words in a column look like mistakes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """Values of a column that are no numbers."""
@@ -50,26 +55,55 @@ def find_words(spec: Spec, columns: Sequence[str], tally: Tally) -> list[Words]:
     Raises:
         DataError: such a column has no numbers at all.
     """
+    asked = number_columns(spec)
     found = []
-    for name in number_columns(spec):
+    for name in spec.quasi_identifiers:
         if name in spec.hierarchies:
             continue
-        texts = tally.values[columns.index(name)]
-        is_null = pc.is_in(texts, value_set=pa.array(spec.null_values, pa.string()))
-        present = texts.filter(pc.invert(is_null))
-        if not len(present) or not is_text(infer_type(present).type):
-            continue
-        is_number = pc.match_substring_regex(texts, _NUMBER)
-        numbers = texts.filter(pc.and_(is_number, pc.invert(is_null)))
-        if not len(numbers) or is_text(infer_type(numbers).type):
+        place = columns.index(name)
+        words = _words(name, tally.values[place], spec.null_values)
+        if name not in asked:
+            _tell_words(words, tally, place)
+        elif words is not None and not len(words.texts):
             raise DataError(
                 f"column {name!r} is text, and the spec says how its numbers are shown",
                 hint="drop numbers and nice for it, or make it numbers",
             )
-        is_word = pc.and_not(pc.invert(is_number), is_null)
-        flags = np.append(False, is_word.to_numpy(zero_copy_only=False))
-        found.append(Words(name, texts.filter(is_word), flags))
+        elif words is not None:
+            found.append(words)
     return found
+
+
+def _words(name: str, texts: pa.Array, null_values: Sequence[str]) -> Words | None:
+    """Return what is no number in a column; None: it is no text.
+
+    All of it may be text, without any number but codes; then there are no words.
+    """
+    is_null = pc.is_in(texts, value_set=pa.array(null_values, pa.string()))
+    present = texts.filter(pc.invert(is_null))
+    if not len(present) or not is_text(infer_type(present).type):
+        return None
+    is_number = pc.match_substring_regex(texts, _NUMBER)
+    numbers = texts.filter(pc.and_(is_number, pc.invert(is_null)))
+    is_word = pc.and_not(pc.invert(is_number), is_null)
+    if not len(numbers) or is_text(infer_type(numbers).type):
+        is_word = pc.and_(is_word, pa.scalar(value=False))
+    flags = np.append(False, is_word.to_numpy(zero_copy_only=False))
+    return Words(name, texts.filter(is_word), flags)
+
+
+def _tell_words(words: Words | None, tally: Tally, place: int) -> None:
+    """Say so if a few words make a column text that looks like numbers."""
+    if words is None or not len(words.texts):
+        return
+    n_words = int(tally.rows[words.is_word[tally.codes[:, place]]].sum())
+    if n_words <= _FEW * tally.n_rows:
+        warnings.warn(
+            f"column {words.column!r} is text: {n_words} of {tally.n_rows} rows hold "
+            "no number there; if they are missing values, name them (--null), or say how "
+            "its numbers are shown, and they are bad rows",
+            stacklevel=2,
+        )
 
 
 def words_in(

@@ -294,6 +294,7 @@ def test_part_of_nothing_but_missing_values_fits(tmp_path: Path) -> None:
     compare(folder, whole, spec, tmp_path, ".parquet")
 
 
+@pytest.mark.filterwarnings("ignore:column 'mixed' is text")
 def test_null_values_and_types_are_those_of_all_batches(tmp_path: Path) -> None:
     source = tmp_path / "odd.csv"
     lines = [f"{i % 40},{i % 7},{'?' if i % 9 == 0 else i % 5}" for i in range(2000)]
@@ -383,6 +384,7 @@ def test_rows_of_divided_tuples_are_dealt_out_in_buckets(
     st.sampled_from(["best", "paper"]),
 )
 @settings(max_examples=30)
+@pytest.mark.filterwarnings("ignore:column 'n' is text")
 def test_sizes_of_batches_and_threads_decide_nothing(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[str, str, str]],
