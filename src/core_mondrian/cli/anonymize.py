@@ -335,7 +335,9 @@ def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> 
 
 def manifest_of(target: Path) -> Path:
     """Return where the manifest of a release stands."""
-    return target.with_name(target.name + ".manifest.json")
+    from core_mondrian.files import place
+
+    return place.manifest_of(target)
 
 
 def _read_key(file: Path | None, spec: "Spec") -> bytes | None:

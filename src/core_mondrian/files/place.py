@@ -69,6 +69,11 @@ def check_place(path: Path, *, overwrite: bool) -> None:
         )
 
 
+def manifest_of(target: Path) -> Path:
+    """Return where the manifest of a release stands."""
+    return target.with_name(target.name + ".manifest.json")
+
+
 def check_folder(path: Path, *, overwrite: bool) -> None:
     """Refuse a place where no folder of parts can be put; see `check_target`.
 

@@ -5,7 +5,12 @@ from pathlib import Path
 
 from core_mondrian.errors import SpecError
 from core_mondrian.files.kinds import FORMATS
-from core_mondrian.files.place import check_folder, check_place, check_target
+from core_mondrian.files.place import (
+    check_folder,
+    check_place,
+    check_target,
+    manifest_of,
+)
 from core_mondrian.spec import Spec
 from core_mondrian.streams.source import Source
 
@@ -39,11 +44,6 @@ class Targets:
             *(self.release, self.manifest),
             *(path for path in more if path is not None),
         ]
-
-
-def manifest_of(target: Path) -> Path:
-    """Return where the manifest of a release stands."""
-    return target.with_name(target.name + ".manifest.json")
 
 
 def check_targets(targets: Targets, source: Source, spec: Spec) -> None:

@@ -100,8 +100,8 @@ def _tell_words(words: Words | None, tally: Tally, place: int) -> None:
     if n_words <= _FEW * tally.n_rows:
         warnings.warn(
             f"column {words.column!r} is text: {n_words} of {tally.n_rows} rows hold "
-            "no number there; if they are missing values, name them (--null), or say how "
-            "its numbers are shown, and they are bad rows",
+            "no number there; if they are missing values, name them (--null), or say "
+            "how its numbers are shown, and they are bad rows",
             stacklevel=2,
         )
 

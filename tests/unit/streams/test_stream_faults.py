@@ -388,6 +388,18 @@ def test_full_disk_is_told_and_leaves_nothing(
     assert left_in(tmp_path) == {"a.csv"}
 
 
+def rows_counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the rows of each batch that is counted from now on."""
+    read: list[int] = []
+    tally = first_pass.tally_columns
+    monkeypatch.setattr(
+        first_pass,
+        "tally_columns",
+        lambda columns, n_rows: (read.append(n_rows), tally(columns, n_rows))[1],
+    )
+    return read
+
+
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, n_batches: int) -> None:
     """Let the first pass be interrupted after some batches."""
     monkeypatch.setattr(first_pass, "_PAUSE", 0.0)
@@ -422,13 +434,7 @@ def test_interrupted_run_goes_on_where_it_stopped(
     assert left_in(state) == {"counts.arrow", "lock"}
     assert stat.S_IMODE((state / "counts.arrow").stat().st_mode) == 0o600
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
-    read: list[int] = []
-    tally = first_pass.tally_columns
-    monkeypatch.setattr(
-        first_pass,
-        "tally_columns",
-        lambda columns, n_rows: (read.append(n_rows), tally(columns, n_rows))[1],
-    )
+    read = rows_counted(monkeypatch)
 
     found = anonymize_files(folder, target, SPEC, resume=True)
 
@@ -484,13 +490,7 @@ def test_counts_of_yesterday_are_not_counted_again(
     write_table(table.slice(300, 100), folder / "1.csv")
     write_table(table.slice(400), folder / "3.csv")
     expected = anonymize_files(folder, tmp_path / "2.csv", SPEC)
-    read: list[int] = []
-    tally = first_pass.tally_columns
-    monkeypatch.setattr(
-        first_pass,
-        "tally_columns",
-        lambda columns, n_rows: (read.append(n_rows), tally(columns, n_rows))[1],
-    )
+    read = rows_counted(monkeypatch)
 
     found = anonymize_files(
         folder, tmp_path / "3.csv", SPEC, add_counts=kept, save_counts=more
