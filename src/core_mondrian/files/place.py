@@ -101,8 +101,8 @@ def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> No
 
     Each is written next to its target under another name, flushed to the disk, and
     only when all are complete are they renamed. What is written already, a file or a
-    folder, is only renamed; it lies on the same disk. A failure or an interrupt takes
-    back what was done.
+    folder, is only renamed, or copied from another disk. A failure or an interrupt
+    takes back what was done.
 
     Raises:
         SpecError: a target exists and is not to be overwritten.
@@ -110,7 +110,9 @@ def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> No
     """
     drafts = {_real(path): content for path, content in files.items()}
     temporary = {
-        path: content if isinstance(content, Path) else _temporary(path)
+        path: content
+        if isinstance(content, Path) and _is_near(content, path)
+        else _temporary(path)
         for path, content in drafts.items()
     }
     backups = {path: _temporary(path) for path in drafts}
@@ -158,6 +160,11 @@ def _real(path: Path) -> Path:
     return Path(path).resolve()
 
 
+def _is_near(draft: Path, path: Path) -> bool:
+    """Tell whether a draft can be renamed to its place."""
+    return path.parent.is_dir() and draft.stat().st_dev == path.parent.stat().st_dev
+
+
 def _temporary(path: Path) -> Path:
     return path.with_name(f".core-mondrian-{secrets.token_hex(8)}{path.suffix}.tmp")
 
@@ -167,6 +174,10 @@ def _write_one(path: Path, content: Content) -> None:
         path.write_bytes(content)
     elif not isinstance(content, Path):
         content(path)
+    elif content.is_dir() and content != path:
+        shutil.copytree(content, path)
+    elif content != path:
+        shutil.copy2(content, path)
     for file in sorted(path.iterdir()) if path.is_dir() else [path]:
         _flush(file)
 

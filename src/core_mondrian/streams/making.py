@@ -12,7 +12,6 @@ import pyarrow as pa
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
-from core_mondrian.files.kinds import is_text
 from core_mondrian.files.place import Content, output_error, write_files
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.verify import Verification
@@ -174,7 +173,7 @@ class Run:
         types = {
             name: kind
             for name in self.spec.sensitive
-            if not is_text(kind := _plain_type(schema.field(name).type))
+            if _has_one_text(kind := _plain_type(schema.field(name).type))
         }
         recount = Recount(
             *(drafts.release, self.spec, types, drafts.units, self.sizes, self.limit)
@@ -234,6 +233,15 @@ def _check_rows(planned: CountedPlan, written: Written) -> None:
     )
     if not all(same):
         raise InternalError("rows written and suppressed do not add up to rows counted")
+
+
+def _has_one_text(kind: pa.DataType) -> bool:
+    """Tell whether a value can be read back from how CSV spells it."""
+    tests = (
+        *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+        *(pa.types.is_boolean, pa.types.is_date32),
+    )
+    return any(test(kind) for test in tests)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

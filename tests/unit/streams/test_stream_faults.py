@@ -372,6 +372,18 @@ def test_source_that_changes_between_the_passes_is_an_error(
     assert left_in(tmp_path) == {source.name}
 
 
+def test_files_on_another_disk_are_copied_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_csv(tmp_path / "a.csv", people())
+    monkeypatch.setattr("core_mondrian.files.place._is_near", lambda *_: False)
+
+    anonymize_files(source, tmp_path / "out", SPEC, save_counts=tmp_path / "k.arrow")
+
+    assert left_in(tmp_path) == {"a.csv", "out", "out.manifest.json", "k.arrow"}
+    assert stat.S_IMODE((tmp_path / "k.arrow").stat().st_mode) == 0o600
+
+
 def test_full_disk_is_told_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -319,6 +319,38 @@ def test_one_column_and_few_rows(tmp_path: Path) -> None:
         compare(source, read_table(source, typed=("age",)), spec, folder, ".csv")
 
 
+def test_ends_of_lines_quotes_and_a_mark_are_read_as_in_memory(tmp_path: Path) -> None:
+    source = tmp_path / "odd.csv"
+    rows = [
+        f'{i % 9},"x ""{i % 3}""",a"b{i % 2}\r\n' + ("\r\n" if i % 7 == 0 else "")
+        for i in range(300)
+    ]
+    text = "\r\n".join(['age,"a, \nname",note', "".join(rows)])
+    source.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    spec = Spec(("age", "a, \nname"), (KAnonymity(3),))
+    whole = read_table(source, typed=spec.quasi_identifiers)
+    assert whole.num_rows == 300
+
+    compare(source, whole, spec, tmp_path, ".csv")
+
+
+def test_sensitive_dates_and_times_are_verified_in_csv_too(
+    people: pa.Table, tmp_path: Path
+) -> None:
+    days = pa.array(np.arange(1500) % 40, pa.int32())
+    table = people.append_column("day", days.cast(pa.date32()))
+    moment = pa.array(np.arange(1500) % 30, pa.int64()).cast(pa.timestamp("us", "UTC"))
+    table = table.append_column("moment", moment)
+    source = tmp_path / "people.parquet"
+    pq.write_table(table, source, row_group_size=400)
+    models = tuple(DistinctLDiversity(2, name) for name in ("day", "moment"))
+    spec = Spec(QIDS, (KAnonymity(3), *models), policy=PaperPolicy())
+
+    found = anonymize_files(source, tmp_path / "out.csv", spec)
+
+    assert found.manifest() == anonymize(table, spec).manifest()
+
+
 def test_no_rows_are_infeasible_as_in_memory(tmp_path: Path) -> None:
     source = tmp_path / "none.csv"
     source.write_text("age,sex\n")
