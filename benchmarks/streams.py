@@ -24,7 +24,7 @@ from benchmarks.lines import emit, facts, megabytes, n_cpus, say
 MILLION = 1_000_000
 QUASI_IDENTIFIERS = (
     *("age", "sex", "marital_status", "education"),
-    *("occupation", "workclass", "native_country", "race"),
+    *("occupation", "workclass", "race", "income"),
 )
 _IN_MEMORY = """
 import sys, json

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from core_mondrian.streams.csv_blocks import BadRows
 from core_mondrian.streams.dealing import Deal
 from core_mondrian.streams.first_pass import FirstPass
 from core_mondrian.streams.lookup import TupleIndex
-from core_mondrian.streams.memory import Limit, give_back
+from core_mondrian.streams.memory import Limit, give_back, used_memory
 from core_mondrian.streams.recount import Recount
 from core_mondrian.streams.repeats import count_repeats
 from core_mondrian.streams.rows import BAD, Recoder
@@ -63,11 +63,14 @@ class Run:
         values, tally = self.type(counts.tally)
         planned = self._plan(values)
         drafts = self._drafts(space)
-        written = self._write(planned, values, tally, drafts)
+        # The plan takes its share of the memory, and stays.
+        left = self.limit.sizes(self.source, self.sizes.threads, used_memory())
+        run = replace(self, sizes=left)
+        written = run.write(planned, values, tally, drafts)
         _check_rows(planned, written)
         self.source.check_unchanged()
-        verification = self._verify(planned, drafts)
-        concerns = self._find_concerns(planned, written, space)
+        verification = run.verify(planned, drafts)
+        concerns = run.find_concerns(planned, written, space)
         release = planned.release(
             *(self.targets.release, verification),
             by=self.by,
@@ -139,13 +142,14 @@ class Run:
             space.draft("units") if is_hidden else None,
         )
 
-    def _write(
+    def write(
         self,
         planned: CountedPlan,
         values: Values,
         tally: Tally,
         drafts: Drafts,
     ) -> Written:
+        """Write all rows to the drafts."""
         plan, folder = planned.plan, drafts.release.parent
         with _writing(self.targets.release), _dealing(plan, self.limit, folder) as deal:
             more = tally.n_tuples - plan.leaf.size
@@ -168,7 +172,8 @@ class Run:
         give_back()
         return written
 
-    def _verify(self, planned: CountedPlan, drafts: Drafts) -> Verification:
+    def verify(self, planned: CountedPlan, drafts: Drafts) -> Verification:
+        """Check what was written, as a reader would."""
         schema = self.source.schema
         types = {
             name: kind
@@ -182,9 +187,10 @@ class Run:
         self.stages.end("verify")
         return found
 
-    def _find_concerns(
+    def find_concerns(
         self, planned: CountedPlan, written: Written, space: Workspace
     ) -> tuple[Concern, ...]:
+        """Say what columns that pass through may give away."""
         self.stages.report("warn")
         seen = written.seen
         if not seen:

@@ -25,7 +25,7 @@ _ENGINE: Final = {"best": 700, "paper": 450, "original": 450}
 """Bytes per tuple that the engine takes at its peak, by policy: measured on 0.1 to 1.2
 million tuples of census, of 3 to 11 columns; next to those of each column."""
 _ENGINE_COLUMN: Final = 28
-_COPIES: Final = 6
+_COPIES: Final = 4
 """Times a batch is there while it is read, recoded and written."""
 
 
@@ -100,10 +100,10 @@ class Limit:
         """Return what is left for rows and tuples."""
         return self.size - _BASE
 
-    def sizes(self, source: Source, threads: int | None) -> Sizes:
-        """Return how much to hold at a time: a third of what is left."""
+    def sizes(self, source: Source, threads: int | None, used: int = _BASE) -> Sizes:
+        """Return how much to hold at a time: a third of what is not used yet."""
         n_threads = n_cores() if threads is None else threads
-        share = self.free // 3
+        share = max(self.size - used, 0) // 3
         text = BLOCK
         while n_threads > 1 and (n_threads + 2) * text * _COPIES > share:
             n_threads -= 1

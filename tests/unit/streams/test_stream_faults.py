@@ -339,8 +339,8 @@ def test_failed_verification_leaves_the_old_target(
         draft.write_text("\n".join(lines) + "\n")
         return written
 
-    write = making.Run._write
-    monkeypatch.setattr(making.Run, "_write", spoil)
+    write = making.Run.write
+    monkeypatch.setattr(making.Run, "write", spoil)
 
     with pytest.raises(PrivacyViolation):
         anonymize_files(source, target, SPEC, overwrite=True)
