@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics experiments peers pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments peers pictures clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-statistics what analysts find in releases of Adult (a minute)"
+	@echo "make bench-spark      rows and tuples on a Spark cluster on this machine (minutes; needs Java)"
 	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
 	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
 	@echo "make pictures         the pictures of the docs"
@@ -51,8 +52,9 @@ types: $(VENV)/stamp-dev
 imports: $(VENV)/stamp-dev
 	@$(BIN)/lint-imports
 
+# loadgroup: the tests that share one Spark cluster run in one process.
 unit: $(VENV)/stamp-dev
-	@$(BIN)/python -m pytest --numprocesses auto
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 # The same kernels as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-dev
@@ -84,6 +86,11 @@ bench-statistics: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.statistics > out/statistics.jsonl
 	@$(BIN)/python -m benchmarks.statistics --lines out/statistics.jsonl --markdown
+
+bench-spark: $(VENV)/stamp-dev
+	@mkdir -p out
+	@$(BIN)/python -m benchmarks.spark > out/spark.jsonl
+	@$(BIN)/python -m benchmarks.spark --lines out/spark.jsonl --markdown
 
 # Each of the others gets an environment of its own, .venv-<name>. PEERS: more options,
 # such as --sets 4 6 8 numeric, --rows 1000000, --hierarchies DIR, --judge FILE.

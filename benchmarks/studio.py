@@ -10,6 +10,7 @@ in milliseconds, on a machine that does nothing else.
 """
 
 import argparse
+import math
 import re
 import shutil
 import signal
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lines import emit, facts, middle, say
+from benchmarks.lines import emit, facts, say
 from core_mondrian.datasets import census
 from core_mondrian.files.write import write_table
 
@@ -84,7 +85,7 @@ def opened(address: str, height: int = 900) -> Iterator[Any]:
 
 def take_picture(address: str, file: Path) -> None:
     """Save what the page looks like with two runs and the curve."""
-    with opened(address, 1900) as page:
+    with opened(address, 1980) as page:
         page.get_by_text("are unique in the table").wait_for()
         page.get_by_role("button", name="Make the release").click()
         page.get_by_text("Run 1: verified").wait_for()
@@ -111,7 +112,17 @@ def measure(address: str) -> dict[str, list[float]]:
         page.get_by_role("button", name="Make the release").click()
         found["releasing"] = typist.type_until("Run 1: verified")
         found["released"] = typist.type_until("Run 1: verified", 15)
+        page.get_by_role("button", name="What would each k cost?").click()
+        found["drawing the curve"] = typist.type_until("Take one of these", 5)
     return found
+
+
+def spread(times: list[float]) -> dict[str, int]:
+    """Return how many there are, and percentiles in whole milliseconds."""
+    ranked = sorted(times)
+    at = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+    places = {name: math.ceil(share * len(ranked)) - 1 for name, share in at.items()}
+    return {"n": len(times)} | {name: round(ranked[i]) for name, i in places.items()}
 
 
 @contextmanager
@@ -146,10 +157,8 @@ def main() -> None:
             take_picture(address, asked.picture)
             return
         found = measure(address)
-    slowest = {name: round(max(times)) for name, times in found.items()}
-    usual = {name: round(middle(times)) for name, times in found.items()}
-    n = {name: len(times) for name, times in found.items()}
-    emit({**facts(), "rows": asked.rows, "n": n, "median": usual, "slowest": slowest})
+    told = {name: spread(times) for name, times in found.items()}
+    emit({"benchmark": "studio", **facts(), "rows": asked.rows, **told})
     late = [time for times in found.values() for time in times if time >= BAR]
     if late:
         say(f"{len(late)} interactions took {BAR:g} ms or longer")

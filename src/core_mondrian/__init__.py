@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
     from core_mondrian.sensitize import p_sensitize
+    from core_mondrian.spark.api import anonymize_spark
     from core_mondrian.spec import Spec
     from core_mondrian.spec_file import load_spec
+    from core_mondrian.sql.anonymize import anonymize_sql
     from core_mondrian.streams.run import anonymize_files, count_files
 
 __version__ = "0.1.0"
@@ -35,6 +37,8 @@ _HOMES = {
     "anonymize": "api",
     "anonymize_files": "streams.run",
     "count_files": "streams.run",
+    "anonymize_spark": "spark.api",
+    "anonymize_sql": "sql.anonymize",
     "Suppression": "budget",
     "DataError": "errors",
     "InfeasibleError": "errors",
@@ -77,6 +81,8 @@ __all__ = [
     "Suppression",
     "anonymize",
     "anonymize_files",
+    "anonymize_spark",
+    "anonymize_sql",
     "count_files",
     "load_spec",
     "p_sensitize",

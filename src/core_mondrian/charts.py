@@ -70,6 +70,41 @@ def convert(spec: dict[str, Any], kind: str) -> bytes:
     return page.replace("<head>", f"<head>{_HEAD}", 1).encode()
 
 
+def start_engine() -> None:
+    """Start what draws charts, so that the first of them does not take longer.
+
+    It stops every other thread of the process meanwhile, for half a second or more.
+    """
+    import vl_convert
+
+    vl_convert.vega_to_svg({"$schema": "https://vega.github.io/schema/vega/v6.json"})
+
+
+def compile_chart(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a chart's Vega-Lite as Vega, which `fill_chart` draws many times over."""
+    import vl_convert
+
+    compiled: dict[str, Any] = vl_convert.vegalite_to_vega(spec)
+    return compiled
+
+
+def fill_chart(
+    compiled: dict[str, Any], rows: dict[str, list[Row]], values: dict[str, Any]
+) -> str:
+    """Return a compiled chart as SVG, with these rows and values of its parameters."""
+    import vl_convert
+
+    data = [
+        item | ({"values": rows[item["name"]]} if item["name"] in rows else {})
+        for item in compiled["data"]
+    ]
+    signals = [
+        item | ({"value": values[item["name"]]} if item["name"] in values else {})
+        for item in compiled["signals"]
+    ]
+    return vl_convert.vega_to_svg(compiled | {"data": data, "signals": signals})
+
+
 def styled(chart: Chart, title: str, notes: Sequence[str]) -> Chart:
     """Return a chart with its title and the look that all charts have."""
     import altair as alt

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.counts import TupleCounts
+from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.encoder import collapse, encode, weigh_tuples
 from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, list_names
 from core_mondrian.frames import check_columns, open_frame, row_weights
@@ -139,26 +140,29 @@ class CountedPlan:
         **evidence: Any,  # noqa: ANN401
     ) -> Release[DataT]:
         """Return the release as `anonymize` does; ``data`` says where it is."""
-        entries = self.entries()
+        equity = () if self.spec.equity is None else (self.spec.equity,)
+        named = tuple(dict.fromkeys((*by, *equity)))
+        if named or self.spec.weight is not None:
+            evidence |= self._weigh(named)
+        made = self.plan.release(data, verification, **evidence)
+        return replace(made, spec=self.spec, budget=self.budget)
+
+    def _weigh(self, by: Sequence[str]) -> dict[str, Any]:
+        """Return what measures by weight or by group need."""
+        entries, spec = self.entries(), self.spec
         values = self.counts.values.take(pa.array(entries.counted))
-        frame, spec = open_frame(values), self.spec
-        weights = None
+        frame, weights = open_frame(values), None
         if spec.weight is not None:
             placed = replace(
                 self.plan.encoded, table=self.plan.pieces, row_tuple=entries.piece
             )
-            weights = weigh_tuples(
-                placed, row_weights(frame, spec.weight), entries.rows
-            )
-        equity = () if spec.equity is None else (spec.equity,)
+            each = row_weights(frame, spec.weight)
+            weights = weigh_tuples(placed, each, entries.rows)
         groups = {
             name: count_groups(frame, name, entries.piece, spec, entries.rows)
-            for name in dict.fromkeys((*by, *equity))
+            for name in by
         }
-        made = self.plan.release(
-            *(data, verification), _weights=weights, _groups=groups, **evidence
-        )
-        return replace(made, spec=spec, budget=self.budget)
+        return {"_weights": weights, "_groups": groups}
 
 
 def make_plan(
@@ -232,17 +236,33 @@ def _draw_up(
 def _check(planned: CountedPlan) -> None:
     """Verify the release as it is planned, so that no row is written in vain."""
     plan, spec = planned.plan, planned.plan.spec
-    entries = planned.entries()
+    entries = _by_class(planned, planned.entries())
     leaf = plan.leaf_of_piece[entries.piece]
     kept = np.flatnonzero(leaf >= 0) if spec.leaves_out else np.arange(leaf.size)
     shown = plan.shown.take(pa.array(leaf[kept] % plan.shown.num_rows))
     counted = planned.counts.values.take(pa.array(entries.counted[kept]))
     unit = () if spec.unit is None else (spec.unit,)
-    blank = pa.array(leaf[kept] < 0)
     for name in dict.fromkeys((*spec.sensitive, *unit)):
         column = counted.column(name)
         if name in spec.sensitive and not spec.leaves_out:
-            places = pa.array(np.arange(len(column)), mask=np.asarray(blank))
+            places = pa.array(np.arange(len(column)), mask=leaf[kept] < 0)
             column = column.take(places)
         shown = shown.append_column(name, column)
     planned.verify(shown, entries.rows[kept], shown.column_names)
+
+
+def _by_class(planned: CountedPlan, entries: Entries) -> Entries:
+    """Return one entry for all that no model can tell apart: most tuples of a class."""
+    plan = planned.plan
+    pieces, leaf = plan.pieces, plan.leaf_of_piece[entries.piece]
+    others = pieces.codes[:, len(pieces.columns) :]
+    sizes = [plan.grown.tree.n_classes + 1]
+    sizes += [int(codes.max(initial=0)) + 1 for codes in others.T]
+    packer = TuplePacker([size.bit_length() for size in sizes], leaf.size)
+    packer.append(leaf + 1)
+    for codes in others.T:
+        packer.append(np.ascontiguousarray(codes)[entries.piece])
+    found = packer.collapse(entries.rows)
+    first = np.zeros(found.counts.size, dtype=np.int64)
+    first[found.row_tuple] = np.arange(leaf.size)
+    return Entries(entries.counted[first], entries.piece[first], found.counts)

@@ -10,7 +10,7 @@ from narwhals.typing import IntoDataFrame
 
 from core_mondrian.branches import Branch, SizeBin, grow_branches, size_bins
 from core_mondrian.errors import PrivacyViolation, SpecError
-from core_mondrian.manifests import Manifest, Unasked
+from core_mondrian.manifests import Manifest, Unasked, finite
 from core_mondrian.measure.verify import Verification, open_release, verify
 from core_mondrian.released import ShownClasses, read_classes
 from core_mondrian.spec import Spec
@@ -214,7 +214,7 @@ def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> _Recount:
         return _Recount(
             found,
             tuple(
-                ModelFinding(one.name, True, _finite(one.reached))  # noqa: FBT003
+                ModelFinding(one.name, True, finite(one.reached))  # noqa: FBT003
                 for one, model in results
                 if not isinstance(model, Unasked)
             ),
@@ -235,13 +235,9 @@ def _reached(
 ) -> tuple[float | None, str | None]:
     """Return what the spec's first model reaches, or why it does not pass."""
     try:
-        return _finite(verify(data, spec, budget=budget).models[0].reached), None
+        return finite(verify(data, spec, budget=budget).models[0].reached), None
     except PrivacyViolation as error:
         return None, error.message
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _with_told(

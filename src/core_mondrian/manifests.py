@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -173,7 +174,7 @@ def _spec(
     numbers = _get(asked, "numbers_by_column", dict)
     categories = _get(asked, "categories_by_column", dict)
     unit = asked.get("unit")
-    texts = (*numbers.values(), *categories.values(), unit or "")
+    texts = (*numbers.values(), *categories.values(), "" if unit is None else unit)
     if any(not isinstance(how, str) for how in texts):
         raise DataError("formats and units are texts")
     return Spec(
@@ -286,4 +287,15 @@ def _get(record: Mapping[str, Any], key: str, kind: type[T]) -> T:
     value = record.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise DataError(f"{key!r} is missing, or of the wrong kind")
+    return value
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
+    """Replace what JSON has no number for."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value

@@ -258,7 +258,10 @@ class Spec:
 
 
 def _describe(model: PrivacyModel) -> dict[str, Any]:
-    """Return a model's plain fields; what it protects by value is only counted."""
+    """Return a model's plain fields; what it protects by value is only counted.
+
+    Of a file its name is told, because folders are often named after people.
+    """
     fields = {
         item.name: getattr(model, item.name)
         for item in dataclasses.fields(model)  # type: ignore[arg-type]
@@ -267,6 +270,8 @@ def _describe(model: PrivacyModel) -> dict[str, Any]:
     for name, value in fields.items():
         if isinstance(value, int | float | str):
             told[name] = value
+        elif isinstance(value, Path):
+            told[name] = value.name
         elif isinstance(value, Hierarchy):
             told[name] = hierarchy_digest(value)
         elif isinstance(value, tuple):

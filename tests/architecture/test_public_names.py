@@ -22,6 +22,8 @@ NAMES = [
     "Suppression",
     "anonymize",
     "anonymize_files",
+    "anonymize_spark",
+    "anonymize_sql",
     "count_files",
     "load_spec",
     "p_sensitize",

@@ -247,5 +247,6 @@ def test_options_are_those_of_anonymize(advise: Command) -> None:
     }
 
     only = {"--measures", "--no-measures", "--key-file"}
+    only |= {"--database", "--view", "--manifest"}
     assert told["anonymize"] - told["advise"] == only
     assert told["advise"] - told["anonymize"] == {"--vary", "--plot"}

@@ -58,6 +58,8 @@ def shown() -> str:
         "CPU seconds per stage",
         "core-mondrian inspect",
         "core-mondrian anonymize",
+        "--report",
+        "core-mondrian studio",
     ],
 )
 def test_demo_mentions(shown: str, words: str) -> None:

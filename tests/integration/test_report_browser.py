@@ -112,3 +112,62 @@ def test_it_prints(page: Path, tmp_path: Path) -> None:
     assert content.startswith(b"%PDF")
     pages = [int(n) for n in re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", content)]
     assert not pages or 3 <= max(pages) <= 20
+
+
+MEASURE = """() => {
+  const seen = element => element.checkVisibility();
+  const all = selector => [...document.querySelectorAll(selector)].filter(seen);
+  return {
+    room: innerWidth,
+    wide: document.documentElement.scrollWidth,
+    outside: all('main *, header *').filter(element => !element.closest('.wide, .painting, pre')
+      && element.getBoundingClientRect().right > innerWidth + 1).length,
+    paper: getComputedStyle(document.body).backgroundColor,
+    letters: Math.min(...all('figure svg').map(svg =>
+      13 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)),
+    closed: all('details:not([open])').filter(element => !element.closest('.tree')).length,
+    inside: all('.tree details details').length,
+    figures: all('figure').length,
+  }
+}"""  # noqa: E501  # JavaScript
+
+
+@pytest.fixture(scope="module")
+def measured(page: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """What the page looks like on screens and on paper, in light and in dark."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    found = {}
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=list(FLAGS[1:])
+        )
+        tab = browser.new_page()
+        tab.goto(page.as_uri())
+        # Paper of 210 mm has 178 mm between its margins.
+        for media, width in (("screen", 1280), ("screen", 400), ("print", 673)):
+            for scheme in ("light", "dark"):
+                tab.set_viewport_size({"width": width, "height": 900})
+                tab.emulate_media(media=media, color_scheme=scheme)
+                found[media, scheme, width] = tab.evaluate(MEASURE)
+        browser.close()
+    return found
+
+
+def test_nothing_runs_off_the_side_and_letters_are_legible(measured: Any) -> None:
+    for seen in measured.values():
+        assert seen["figures"] == 6  # four columns, the sizes and the painting
+        assert seen["wide"] <= seen["room"]
+        assert seen["outside"] == 0
+        assert seen["letters"] >= 10  # pixels
+
+
+def test_paper_is_white_and_has_nothing_to_click(measured: Any) -> None:
+    light, dark = (measured["screen", scheme, 1280] for scheme in ("light", "dark"))
+    assert light["paper"] == "rgb(255, 255, 255)" != dark["paper"]
+    assert light["closed"] > 0
+    assert light["inside"] == 2  # of the tree, the branches below the first
+    for scheme in ("light", "dark"):
+        paper = measured["print", scheme, 673]
+        assert paper["paper"] == "rgb(255, 255, 255)"
+        assert paper["closed"] == 0
+        assert paper["inside"] > 2

@@ -311,7 +311,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def upload(page: Any, path: Path) -> None:
-    page.locator("input[type=file]").set_input_files(str(path))
+    page.locator("input[type=file]").first.set_input_files(str(path))
 
 
 def set_role(page: Any, column: str, role: str) -> None:
@@ -370,6 +370,110 @@ def test_from_a_csv_file_to_a_release_and_the_command_line_makes_the_same(
     manifest = tmp_path / "again.csv.manifest.json"
     assert manifest.read_bytes() == files["json"].read_bytes()
     assert json.loads(manifest.read_text())["digests"]["release"][:12] in lines[0]
+
+
+def make_key(page: Any, folder: Path) -> Path:
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Make a key and save it").click()
+    path = folder / found.value.suggested_filename
+    found.value.save_as(path)
+    return path
+
+
+@needs_browser
+def test_pseudonyms_have_a_key_that_is_nowhere_else(
+    server: Server, context: Any, people: Path, tmp_path: Path
+) -> None:
+    frames: list[str] = []
+    page = context.new_page()
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda one: frames.append(str(one))),
+    )
+    page.goto(server.address)
+    upload(page, people)
+    set_role(page, "remarks", "replace it by a pseudonym")
+    page.get_by_text("There is no key yet.").wait_for()
+    page.get_by_role("button", name="Make the release").click()
+    page.get_by_role("alert").get_by_text("need a key").wait_for()
+    page.get_by_label("Key, 16 signs or more").fill("short")
+    page.get_by_role("alert").get_by_text("the key has 5 bytes").wait_for()
+    key = make_key(page, tmp_path)
+    page.get_by_text("A key was made and saved").wait_for()
+    make_release(page, 2)
+
+    files, again = take_and_repeat(page, people, tmp_path, "--key-file", str(key))
+    secret = key.read_text().strip()
+    assert len(secret) == 64
+    report = save(page, "Report", tmp_path).read_text()
+    for text in (*(file.read_text() for file in files.values()), report):
+        assert secret not in text
+        assert CANARY not in text
+    assert sum(secret in frame for frame in frames) <= 1  # the download itself
+    assert secret not in server.log.read_text()
+    assert secret not in page.content()
+    assert load_spec(files["toml"]).pseudonyms == ("remarks",)
+    assert again.read_bytes() == files["csv"].read_bytes()
+    page.get_by_label("Key, 16 signs or more").fill("another key of mine")
+    make_release(page, 3)
+    other = save(page, "Release (CSV)", tmp_path).read_bytes()
+    assert other != again.read_bytes()
+
+
+def take_and_repeat(
+    page: Any, people: Path, folder: Path, *options: str
+) -> tuple[dict[str, Path], Path]:
+    """Take a run's files away, and return them and what the command line makes."""
+    titles = {"Release (CSV)": "csv", "Spec": "toml", "Manifest": "json"}
+    files = {kind: save(page, title, folder) for title, kind in titles.items()}
+    again = folder / "again.csv"
+    asked = ("anonymize", str(people), str(again), "--spec", str(files["toml"]))
+    command = [*COMMAND, *asked, *options]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    manifest = folder / "again.csv.manifest.json"
+    assert manifest.read_bytes() == files["json"].read_bytes()
+    return files, again
+
+
+@needs_browser
+def test_another_model_and_a_hierarchy_file(
+    server: Server, context: Any, people: Path, tmp_path: Path
+) -> None:
+    jobs = sorted(set(read_table(people).column("occupation").to_pylist()) - {None})
+    lines = [f"{job};{'AB'[i % 2]}-jobs;*" for i, job in enumerate(jobs)]
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, people)
+    set_role(page, "income", "sensitive")
+    set_role(page, "remarks", "remove it")
+    choose(page, "Nobody learns income from their group:", "entropy-l-diversity")
+    page.get_by_label("l: values, at least").fill("1.2")
+    page.get_by_text("Groups of values: how").click()
+    page.wait_for_timeout(500)  # until it has unfolded
+    choose(page, "groups of occupation", "from a file: CSV, TOML or JSON")
+    alert = page.get_by_role("alert")
+    for name, content, told in (
+        ("jobs.txt", CANARY, "unknown kind of file"),
+        ("bad.csv", f"{CANARY};x\n{CANARY};y;*\n", "bad.csv"),
+        ("few.csv", lines[0], "occupation"),
+    ):
+        (tmp_path / name).write_text(content)
+        page.locator("input[type=file]").last.set_input_files(str(tmp_path / name))
+        alert.get_by_text(told).first.wait_for()
+        assert CANARY not in alert.first.inner_text()
+        assert str(server.folder) not in alert.first.inner_text()
+    (tmp_path / "jobs.csv").write_text("\n".join(lines))
+    page.locator("input[type=file]").last.set_input_files(str(tmp_path / "jobs.csv"))
+    page.get_by_text("A-jobs (").wait_for()
+    assert alert.count() == 0
+    make_release(page, 1)
+
+    files, again = take_and_repeat(page, people, tmp_path)
+    spec = load_spec(files["toml"])
+    kinds = [type(model).__name__ for model in spec.models]
+    assert kinds == ["KAnonymity", "EntropyLDiversity"]
+    assert again.read_bytes() == files["csv"].read_bytes()
+    assert "A-jobs" in spec.hierarchies["occupation"].labels  # type: ignore[union-attr]
 
 
 @needs_browser

@@ -23,6 +23,8 @@ from core_mondrian.hierarchy import from_paths
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.population import KMap
 from core_mondrian.policies import BestPolicy, PaperPolicy, Policy
+from core_mondrian.report.facts import Bin, ColumnFacts
+from core_mondrian.report.pictures import draw_bins
 from core_mondrian.report.plain import manifest_text, writable
 from core_mondrian.spec_file import spec_from_mapping
 
@@ -168,6 +170,22 @@ def test_a_map_does_not_claim_more_than_was_asked() -> None:
     assert "5-map" in text
     assert "smaller than 1" not in text
     assert "below 1" not in text
+
+
+def test_of_the_population_only_the_files_name_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / CANARY
+    folder.mkdir()
+    everybody = people(300)
+    everybody[["age", "job"]].to_csv(folder / "register.csv", index=False)
+    spec = Spec(("age", "job"), models=(KMap(5, folder / "register.csv"),))
+    release = anonymize(everybody.iloc[:40], spec)
+
+    page, manifest = release.report_html(), manifest_text(release.manifest())
+
+    told = json.loads(manifest)["spec"]["models"][0]
+    assert told["population"] == "register.csv"
+    for text in (page, pictures_of(page), manifest, *map(str, release.warnings)):
+        assert CANARY not in text
 
 
 EDGES = {
@@ -451,3 +469,28 @@ def test_a_file_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
         release.report(file)
     release.report(str(file), timings=True, overwrite=True)
     assert "CPU seconds" in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "n_letters"),
+    [
+        ("", 0),
+        ("a" * 28, 28),
+        ("a" * 29, 27),
+        ("W" * 28, 20),  # 21 letters with the dots, each 1.3 wide
+        ("人" * 28, 13),
+        ("A" + "b" * 400, 26),
+    ],
+)
+def test_labels_are_cut_by_their_width(name: str, n_letters: int) -> None:
+    column = ColumnFacts(
+        *("c", "category", "label", 0.0, 0.0, 1.0, ()), (Bin(name, 1.0, 1.0, 0.0),)
+    )
+
+    picture = draw_bins(column)
+
+    label = name if n_letters == len(name) else f"{name[:n_letters]}…"
+    assert not label or f">{label}</text>" in picture
+    box = re.search(r'viewBox="0 0 (\d+)', picture)
+    assert box is not None
+    assert int(box[1]) <= 500  # 220 for the bars, the rest for labels

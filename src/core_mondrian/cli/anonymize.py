@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core_mondrian.cli.database import Database, Manifest, View, done_in_database
 from core_mondrian.cli.options import (
     AsJson,
+    DriverTuples,
+    Engine,
     K,
     KeyFile,
+    Master,
     ModelTexts,
     NullValues,
     Numbers,
     QuasiIdentifiers,
+    Remote,
     Sensitive,
     SpecFile,
     Suppress,
     Suppressed,
     Unit,
+    runs_on_spark,
     spec_of,
 )
 from core_mondrian.cli.stream import (
@@ -33,12 +39,12 @@ from core_mondrian.cli.stream import (
     SaveCounts,
     Stream,
     Streamed,
+    check_streamed,
 )
 from core_mondrian.cli.summary import (
     groups_of,
-    summarize,
     tell_compiling,
-    tell_groups,
+    tell_release,
 )
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
@@ -51,14 +57,22 @@ if TYPE_CHECKING:
 
 
 def anonymize_file(
-    source: Annotated[
-        Path,
+    source_name: Annotated[
+        str,
         typer.Argument(
-            help="CSV, Parquet or Arrow IPC; also .csv.gz, a folder or a glob."
+            metavar="SOURCE",
+            help="CSV, Parquet or Arrow IPC; also .csv.gz, a folder or a glob; of a "
+            "--database, a table or a query.",
         ),
     ],
-    target: Annotated[Path, typer.Argument(help="Likewise; its manifest goes beside.")],
+    target_name: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="Likewise; its manifest goes beside."),
+    ],
     *,
+    database: Database = None,
+    view: View = False,
+    manifest: Manifest = None,
     spec_file: SpecFile = None,
     quasi_identifiers: QuasiIdentifiers = None,
     k: K = None,
@@ -245,6 +259,10 @@ def anonymize_file(
     measures: Annotated[
         bool, typer.Option("--measures/--no-measures", help="Measure what was lost.")
     ] = True,
+    engine: Engine = "local",
+    master: Master = None,
+    remote: Remote = None,
+    driver_tuples: DriverTuples = None,
 ) -> None:
     """Write an anonymized copy of SOURCE to TARGET.
 
@@ -252,11 +270,18 @@ def anonymize_file(
     the spec. No value of the table is ever printed, but for the groups of --by and
     --equity: those that more rows have than a class needs.
     """
+    check_streamed(locals())
+    if done_in_database(locals()):
+        return
+    source, target = Path(source_name), Path(target_name)
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
         suppressed = "apart"
-    spec = spec_of(locals())
-    key = _read_key(key_file, spec)
+    options = locals()
+    spec = spec_of(options)
+    if _ran_on_spark(spec, options):
+        return
+    key = read_key(key_file, spec)
     manifest_file = manifest_of(target)
     streamed = Streamed(memory, stream, resume, bad_rows, save_counts, add_counts)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
@@ -272,33 +297,39 @@ def anonymize_file(
             report=report,
         )
     else:
-        _check_formats(spec, target, suppressed_file)
+        check_formats(spec, target, suppressed_file)
         _check_targets(source, files, report, overwrite=overwrite)
         release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = groups_of(release, by or []) if measures else {}
-    output = _as_json(release, found, groups) if as_json else None
+    output = release_json(release, found, groups) if as_json else None
     if schema is not None:  # else it is written already
         _write(release, files, report, schema, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        if output is not None:
-            typer.echo(output)
-        summarize(release, found)
-        for name, lost in groups.items():
-            tell_groups(name, lost)
+        tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
         typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
-        _tell_more(report, suppressed_file)
+        tell_more(report, suppressed_file)
 
 
-def _tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
+    if not runs_on_spark(options):
+        return False
+    from core_mondrian.cli.spark import anonymize_on_spark
+
+    anonymize_on_spark(spec, options)
+    return True
+
+
+def tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+    """Say what else was written."""
     if report is not None:
         typer.echo(f"wrote {report}", err=True)
     if suppressed_file is not None:
         typer.echo(f"wrote {suppressed_file}: original rows, NOT anonymized", err=True)
 
 
-def _as_json(
+def release_json(
     release: "Release[Any]",
     found: "Measures | None",
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
@@ -316,7 +347,7 @@ def _as_json(
     return json.dumps(finite(told), ensure_ascii=False)
 
 
-def _check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
+def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
     """Refuse what the files cannot hold, before any work."""
     is_apart = spec.suppressed == "apart"
     if is_apart != (suppressed_file is not None):
@@ -340,7 +371,7 @@ def manifest_of(target: Path) -> Path:
     return place.manifest_of(target)
 
 
-def _read_key(file: Path | None, spec: "Spec") -> bytes | None:
+def read_key(file: Path | None, spec: "Spec") -> bytes | None:
     """Return the key of the pseudonyms, checked before any work.
 
     A key in the environment may be there for other runs; a file is named for this one.

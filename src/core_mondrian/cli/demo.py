@@ -386,8 +386,12 @@ def _next_steps() -> "RenderableType":
     text = (
         "[dim]# which columns make people unique? No value is shown.[/]\n"
         "core-mondrian inspect people.csv\n"
-        "[dim]# a release in which nobody stands in fewer than 5, and its manifest[/]\n"
-        "core-mondrian anonymize people.csv release.csv --qid age --qid sex --k 5"
+        "[dim]# a release in which nobody stands in fewer than 5, its manifest and a "
+        "page on it[/]\n"
+        "core-mondrian anonymize people.csv release.csv --qid age --qid sex --k 5 "
+        "--report page.html\n"
+        "[dim]# the same on a page in your browser; nothing leaves this machine[/]\n"
+        "core-mondrian studio people.csv"
     )
     return _panel(text, "try it on your own table")
 

@@ -87,6 +87,36 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object on the standard output.")
 ]
 
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="local|spark",
+        help="Where the work is done: on this machine, or on a cluster.",
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master", metavar="URL", help="Spark: the cluster, such as spark://HOST:7077."
+    ),
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        "--remote", metavar="URL", help="Spark: a Connect server, such as sc://HOST."
+    ),
+]
+DriverTuples = Annotated[
+    int | None,
+    typer.Option(
+        "--driver-tuples",
+        metavar="N",
+        min=0,
+        help="Spark: distinct tuples that fit into the driver's memory: 5000000.",
+    ),
+]
+
 
 def model_tables(
     texts: list[str] | None, sensitive: str | None
@@ -106,6 +136,20 @@ def model_tables(
         if sensitive is not None and has_field(table["name"], "sensitive"):
             table.setdefault("sensitive", sensitive)
     return tables
+
+
+def runs_on_spark(options: Mapping[str, Any]) -> bool:
+    """Tell whether a cluster is asked for; its options go with no other engine."""
+    from core_mondrian.spec import check_choice
+
+    check_choice("engine", options["engine"], ("local", "spark"))
+    if options["engine"] == "spark":
+        return True
+    for name in ("master", "remote", "driver_tuples"):
+        if options[name] is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise SpecError(f"{flag} is for clusters", hint="add --engine spark")
+    return False
 
 
 def spec_of(options: Mapping[str, Any]) -> "Spec":

@@ -1,5 +1,6 @@
 """anonymize for files that do not fit into memory: its options, and when it runs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,6 +57,19 @@ AddCounts = Annotated[
 ]
 _FITS = 4
 """Files of more than this part of the memory are streamed without being asked."""
+
+
+_OPTIONS = ("memory", "stream", "resume", "bad_rows", "save_counts", "add_counts")
+
+
+def check_streamed(options: Mapping[str, Any]) -> None:
+    """Refuse options of streams where the rows are not in files of ours."""
+    given = [name for name in _OPTIONS if options[name] not in (None, False)]
+    if given and (options["database"] is not None or options["engine"] != "local"):
+        raise SpecError(
+            f"--{given[0].replace('_', '-')} is for files that are read here",
+            hint="leave it out, or --database and --engine",
+        )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What is said while a release is made, and of the finished one; no cell of it."""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,6 +27,20 @@ def tell_compiling(spec: "Spec | None" = None) -> None:
         typer.echo("compiling the engine, once: about a minute", err=True)
     elif spec is not None and does_regroup(spec) and not is_ready(regroup_classes):
         typer.echo("compiling more of the engine, once: some 20 seconds", err=True)
+
+
+def tell_release(
+    release: "Release[Any]",
+    measures: "Measures | None",
+    groups: "Mapping[str, tuple[GroupMeasures, ...]]",
+    output: str | None,
+) -> None:
+    """Say on stderr what was released, and on the standard output what was asked."""
+    if output is not None:
+        typer.echo(output)
+    summarize(release, measures)
+    for name, lost in groups.items():
+        tell_groups(name, lost)
 
 
 def summarize(release: "Release[Any]", measures: "Measures | None") -> None:

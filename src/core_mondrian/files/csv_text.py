@@ -236,3 +236,10 @@ def _quoted(texts: Array, *, alone: bool) -> Array:
     return pc.if_else(
         special, pc.binary_join_element_wise('"', doubled, '"', ""), texts
     )
+
+
+def typed_texts(column: Array, null_values: Sequence[str]) -> Array:
+    """Return texts as the type that all of them have; see `read_table`."""
+    if not len(column):
+        return column
+    return _to_typed(column.cast(CODED_TEXT), null_values, infer=True)

@@ -17,6 +17,9 @@ from core_mondrian.measure.counting import Coded, combine, compress
 
 Integers = NDArray[np.int64]
 
+_FREE_CODES = 4
+"""Codes per row that are counted as they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Risk:
@@ -54,13 +57,18 @@ class Records:
     """Rows of the whole population that look so; None: it is the table."""
 
     def keys(self, chosen: Sequence[int]) -> Coded:
-        """Return codes that are equal where the chosen columns are."""
-        return compress(combine([self.columns[i] for i in chosen]))
+        """Return codes that are equal where the chosen columns are; some may be free.
+
+        As long as there are not many more of them than rows, counting all of them is
+        quicker than to find out which are used.
+        """
+        keys = combine([self.columns[i] for i in chosen])
+        return keys if keys.n_codes <= _FREE_CODES * self.rows.size else compress(keys)
 
     def sizes(self, chosen: Sequence[int]) -> Integers:
         """Return how many people look alike in the chosen columns, group by group.
 
-        Groups of the population that the table has nobody of have none.
+        Codes that are free, and groups that only the population has, have nobody.
         """
         keys = self.keys(chosen)
         if self.units is None:
@@ -131,6 +139,12 @@ class Uniqueness:
     """People in groups smaller than a class may be."""
     unique_after: int
     smallest_after: int | None
+
+    @classmethod
+    def of_all(cls, names: Sequence[str], before: Risk, after: Risk) -> "Uniqueness":
+        """Return what all columns together single out, which the risks know."""
+        found = before.n_unique, before.n_small, after.n_unique, after.smallest
+        return cls(tuple(names), *found)
 
 
 def measure_uniqueness(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from core_mondrian.branches import SizeBin, size_bins
+from core_mondrian.manifests import finite
 from core_mondrian.measure.counting import Coded
 from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.measure.quality import Shortfall
@@ -31,7 +32,6 @@ from core_mondrian.models.base import PrivacyModel
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis, axis_of, count_steps, is_exact
 from core_mondrian.report.cuts import TreeFacts, tell_tree
-from core_mondrian.report.plain import finite
 from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relations
 from core_mondrian.report.views import Integers, View, views_of
 
@@ -135,6 +135,7 @@ def collect_facts(release: Release[Any]) -> Facts:
     balance = release.balance
     axes: dict[str, Axis] = {}
     columns = tuple(_tell_columns(release, views, axes))
+    risks = measure_risk(before, k), measure_risk(after, k)
     return Facts(
         n_rows=release.n_rows,
         n_released=release.n_rows - release.n_suppressed,
@@ -146,9 +147,12 @@ def collect_facts(release: Release[Any]) -> Facts:
         has_population=spec.population is not None,
         policy=spec.policy.name,
         models=tuple(_tell_models(release)),
-        before=measure_risk(before, k),
-        after=measure_risk(after, k),
-        uniqueness=tuple(_find_unique(before, after, spec.quasi_identifiers, k)),
+        before=risks[0],
+        after=risks[1],
+        uniqueness=(
+            *_find_unique(before, after, spec.quasi_identifiers, k),
+            Uniqueness.of_all(spec.quasi_identifiers, *risks),
+        ),
         warnings=tuple(concern.to_json() for concern in release.warnings),
         groups={name: release.by_group(name) for name in release._groups},  # noqa: SLF001
         balance=None if balance is None else balance.to_json(),
@@ -203,13 +207,10 @@ def _tell_models(release: Release[Any]) -> Iterator[ModelFacts]:
     for model, found in zip(
         release.spec.models, release.verification.models, strict=True
     ):
-        reached = float(found.reached)
-        yield ModelFacts(
-            found.name, _meaning(model), reached if np.isfinite(reached) else None
-        )
+        yield ModelFacts(found.name, meaning_of(model), finite(float(found.reached)))
 
 
-def _meaning(model: PrivacyModel) -> str:
+def meaning_of(model: PrivacyModel) -> str:
     """Return the first sentence of what a model says of itself, with its parameters."""
     text = inspect.getdoc(type(model)) or ""
     text = " ".join(text.split("\n\n", 1)[0].split())
@@ -223,18 +224,15 @@ def _meaning(model: PrivacyModel) -> str:
 def _find_unique(
     before: Records, after: Records, names: tuple[str, ...], k: int
 ) -> Iterator[Uniqueness]:
-    """Yield whom each column singles out, each pair of some, and all together."""
+    """Yield whom each column singles out, and each pair of some; not all together."""
     by_values = sorted(range(len(names)), key=lambda i: -before.columns[i].n_codes)
     paired = sorted(by_values[:_MOST_PAIRED])
-    sets: list[tuple[int, ...]] = [(i,) for i in range(len(names))]
-    sets += list(combinations(paired, 2))
-    everything = tuple(range(len(names)))
-    if everything not in sets:
-        sets.append(everything)
+    sets = [*((i,) for i in range(len(names))), *combinations(paired, 2)]
     for chosen in sets:
-        yield measure_uniqueness(
-            pick(before, chosen), pick(after, chosen), [names[i] for i in chosen], k
-        )
+        if len(chosen) < len(names):
+            yield measure_uniqueness(
+                pick(before, chosen), pick(after, chosen), [names[i] for i in chosen], k
+            )
 
 
 def _tell_columns(

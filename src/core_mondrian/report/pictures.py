@@ -1,21 +1,29 @@
 """The charts of a report, as SVG that a page can hold and its style can colour."""
 
 import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
 from html import escape
+from itertools import accumulate
 from typing import Any
 
 from core_mondrian.branches import SizeBin
-from core_mondrian.charts import FAINT, FONT, INK, PALETTE, convert
+from core_mondrian.charts import FAINT, FONT, INK, PALETTE, compile_chart, fill_chart
 from core_mondrian.report.facts import ColumnFacts
 from core_mondrian.report.plain import between, writable
 
-WIDTH = 300
+WIDTH = 220
+"""Narrow, so that labels stay legible on a telephone and in two columns of print."""
 GRID = "#e6e6e6"
 BEFORE, EXACT, GENERAL = "#8c8c8c", PALETTE[0], PALETTE[5]
 """The original; released as it was; released as something more general."""
 _SIDES = ("original", "release")
 _OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
-_LONGEST_LABEL = 28
+_LONGEST_LABEL = 28.0
+"""In letters of a usual width."""
+_CAPITAL, _IDEOGRAPH = 1.3, 2.0
 
 
 def draw_bins(column: ColumnFacts) -> str:
@@ -26,7 +34,33 @@ def draw_bins(column: ColumnFacts) -> str:
         for part, share in parts.items():
             side = _SIDES[part != "before"]
             rows.append({"at": at, "side": side, "part": part, "share": share})
-    bars = _bars(rows, [item.text for item in column.bins], 9)
+    words = (
+        f"Shares of rows by {column.name}, original and release; the table below the "
+        "chart has the figures"
+    )
+    names = [item.text for item in column.bins]
+    return _embed(_compiled_bins(), rows, names, words)
+
+
+def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
+    """Return how many released rows are in classes of which size."""
+    whole = max(sum(item.n_rows for item in sizes), 1)
+    words = "Shares of released rows by the size of their class; the table has figures"
+    shares = [(between(one.low, one.high), one.n_rows / whole) for one in sizes]
+    return draw_shares(shares, words)
+
+
+def draw_shares(shares: Sequence[tuple[str, float]], words: str) -> str:
+    """Return a bar for each name; ``words`` say what they are."""
+    rows = [{"at": at, "share": share} for at, (_, share) in enumerate(shares)]
+    return _embed(_compiled_shares(), rows, [name for name, _ in shares], words)
+
+
+# Every column has the same chart but for its rows and names, and to compile one takes
+# longer than to draw ten.
+@cache
+def _compiled_bins() -> dict[str, Any]:
+    bars = _bars(9)
     bars["encoding"]["yOffset"] = {"field": "side", "sort": list(_SIDES)}
     bars["encoding"]["color"] = {
         "field": "part",
@@ -36,34 +70,26 @@ def draw_bins(column: ColumnFacts) -> str:
             "range": [BEFORE, EXACT, GENERAL],
         },
     }
-    words = (
-        f"Shares of rows by {column.name}, original and release; the table below the "
-        "chart has the figures"
-    )
-    return _embed(bars, words)
+    return compile_chart(bars)
 
 
-def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
-    """Return how many released rows are in classes of which size."""
-    whole = max(sum(item.n_rows for item in sizes), 1)
-    rows = [{"at": at, "share": item.n_rows / whole} for at, item in enumerate(sizes)]
-    bars = _bars(rows, [between(item.low, item.high) for item in sizes], 17)
+@cache
+def _compiled_shares() -> dict[str, Any]:
+    bars = _bars(17)
     bars["encoding"]["color"] = {"value": EXACT}
-    words = "Shares of released rows by the size of their class; the table has figures"
-    return _embed(bars, words)
+    return compile_chart(bars)
 
 
-def _bars(rows: list[dict[str, Any]], names: list[str], step: int) -> dict[str, Any]:
-    """Return horizontal bars of shares; two may have one name."""
-    labels = [_short(name) for name in names]
+def _bars(step: int) -> dict[str, Any]:
+    """Return horizontal bars of shares without their rows; two may have one name."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "background": None,
         "padding": 4,
         "width": WIDTH,
         "height": {"step": step},
-        "data": {"values": rows},
-        "params": [{"name": "names", "value": labels}],
+        "data": {"name": "rows", "values": []},
+        "params": [{"name": "names", "value": []}],
         "mark": {"type": "bar", "height": {"band": 0.92}},
         "encoding": {
             "y": {
@@ -73,7 +99,6 @@ def _bars(rows: list[dict[str, Any]], names: list[str], step: int) -> dict[str, 
                 "axis": {
                     "title": None,
                     "labelExpr": "names[datum.value]",
-                    "labelLimit": 190,
                     "labelPadding": 5,
                     "ticks": False,
                     "domain": False,
@@ -95,6 +120,7 @@ _LOOK = {
     "view": {"stroke": None},
     "axis": {
         "labelFontSize": 13,
+        "labelLimit": 0,  # to measure letters takes long, and `_short` has cut them
         "labelColor": INK,
         "gridColor": GRID,
         "domainColor": FAINT,
@@ -104,13 +130,25 @@ _LOOK = {
 
 
 def _short(name: str) -> str:
+    """Return a label that fits beside its bar."""
     name = writable(name)
-    return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
+    ends = list(accumulate(_width(letter) for letter in name))
+    if not ends or ends[-1] <= _LONGEST_LABEL:
+        return name
+    return f"{name[: bisect_right(ends, _LONGEST_LABEL - 1)]}…"
 
 
-def _embed(chart: dict[str, Any], words: str) -> str:
+def _width(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in ("W", "F"):
+        return _IDEOGRAPH
+    return _CAPITAL if letter.isupper() else 1.0
+
+
+def _embed(
+    chart: dict[str, Any], rows: list[dict[str, Any]], names: list[str], words: str
+) -> str:
     """Return a chart that takes the width it is given, and says what it shows."""
-    picture = convert(chart, ".svg").decode()
+    picture = fill_chart(chart, {"rows": rows}, {"names": [_short(n) for n in names]})
     label = escape(writable(words))
 
     def opening(found: re.Match[str]) -> str:

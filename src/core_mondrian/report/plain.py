@@ -1,10 +1,13 @@
 """Values as JSON and text as a page can hold them."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from core_mondrian.manifests import finite
+
+__all__ = ["DASH", "between", "finite", "manifest_text", "writable"]
 
 # Control characters, halves of pairs, and marks that turn the direction of text around.
 _UNWRITABLE = re.compile(
@@ -19,17 +22,6 @@ DASH = "\u2013"
 def between(low: int, high: int) -> str:
     """Write a range of whole numbers."""
     return f"{low:,}" if low == high else f"{low:,}{DASH}{high:,}"
-
-
-def finite(value: Any) -> Any:  # noqa: ANN401  # anything JSON knows
-    """Replace what JSON has no number for."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:

@@ -6,11 +6,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core_mondrian.encode.table import EncodedTable
 from core_mondrian.measure.association import cramers_v
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis
+from core_mondrian.report.views import Floats
 
 MOST_COLUMNS = 12
 """Quasi-identifiers that are looked at in pairs: the first ones."""
@@ -31,8 +32,13 @@ class _Side:
     """A column of the table, binned."""
 
     name: str
-    place: int
-    axis: Axis
+    n_bins: int
+    bins: NDArray[np.int16]
+    """The bin of each tuple."""
+    weights: Floats
+    """Of each class, the share of its rows that counts for each bin; see `Axis`."""
+    rows: Floats
+    """The same in rows."""
 
 
 def find_relations(
@@ -43,28 +49,33 @@ def find_relations(
     Of the release, rows count evenly for all that their range, label or set covers.
     """
     table = release._pieces  # noqa: SLF001
-    rows = release._recoded.classes.rows  # noqa: SLF001
     sides = [
-        _Side(column.name, i, axes[column.name])
+        _side(release, column.name, i, axes[column.name])
         for i, column in enumerate(table.columns)
         if column.name in axes
     ]
     others = list(_sensitive_sides(release))
+    counts = table.counts.astype(np.float64)
     pairs = [*combinations(sides, 2), *((a, b) for a in sides for b in others)]
-    return tuple(_relate(table, rows, a, b) for a, b in pairs)
+    return tuple(_relate(counts, a, b) for a, b in pairs)
 
 
-def _relate(table: EncodedTable, rows: Any, a: _Side, b: _Side) -> Relation:  # noqa: ANN401
-    shape = len(a.axis.texts), len(b.axis.texts)
-    first, second = (side.axis.of_code[table.codes[:, side.place]] for side in (a, b))
-    counted = np.bincount(
-        first * shape[1] + second, weights=table.counts, minlength=shape[0] * shape[1]
-    )
-    released = a.axis.weights.T @ (rows[:, np.newaxis] * b.axis.weights)
+def _side(release: Release[Any], name: str, place: int, axis: Axis) -> _Side:
+    rows = release._recoded.classes.rows  # noqa: SLF001
+    codes = release._pieces.codes[:, place]  # noqa: SLF001
+    bins = axis.of_code.astype(np.int16)[codes]
+    weighted = rows[:, np.newaxis] * axis.weights
+    return _Side(name, len(axis.texts), bins, axis.weights, weighted)
+
+
+def _relate(counts: Floats, a: _Side, b: _Side) -> Relation:
+    shape = a.n_bins, b.n_bins
+    pairs = a.bins * np.int16(b.n_bins) + b.bins
+    counted = np.bincount(pairs, weights=counts, minlength=a.n_bins * b.n_bins)
     return Relation(
         (a.name, b.name),
         _rounded(cramers_v(counted.reshape(shape).astype(np.float64))),
-        _rounded(cramers_v(released)),
+        _rounded(cramers_v(a.weights.T @ b.rows)),
     )
 
 
@@ -93,4 +104,4 @@ def _sensitive_sides(release: Release[Any]) -> Iterator[_Side]:
         weights = inside / np.maximum(classes.rows, 1)[:, np.newaxis]
         texts = tuple(str(n) for n in range(n_bins))
         place = len(table.columns) + i
-        yield _Side(column.name, place, Axis(texts, bins, weights))
+        yield _side(release, column.name, place, Axis(texts, bins, weights))

@@ -13,15 +13,13 @@ from core_mondrian.policies import EFFORTS, POLICIES
 from core_mondrian.spec import CHOICES
 from core_mondrian.studio.coarser import Coarser
 from core_mondrian.studio.desk import Desk, named, percent, show_problem, step
-from core_mondrian.studio.draft import Guard
+from core_mondrian.studio.draft import AS_POLICY
 from core_mondrian.studio.jobs import Job, Progress
+from core_mondrian.studio.keys import KEY_FILE
+from core_mondrian.studio.models import ModelRow
+from core_mondrian.studio.protections import of_columns, of_tables
 from core_mondrian.studio.work import find_curve
 
-_PROTECTIONS: Final = {
-    "distinct-l-diversity": "several values in every group (l-diversity)",
-    "t-closeness": "spread as in the whole table (t-closeness)",
-    "none": "no protection of its own",
-}
 _NUMBERS: Final = {
     "interval": "ranges: [20, 25]",
     "bounds": "two columns: lowest, highest",
@@ -34,6 +32,16 @@ _NUMBERS: Final = {
 _CATEGORIES: Final = {
     "label": "one label, * if they differ",
     "set": "all values: {a, b}",
+}
+_MISSING: Final = {
+    AS_POLICY: "as the policy has it",
+    "pattern": "rows that lack the same look alike",
+    "value": "a value like others",
+}
+_SUPPRESSED: Final = {
+    # "apart" gives them back to the user as well, for which the page has no place.
+    "drop": "left out of the release",
+    "blank": "kept, without what others may know",
 }
 _POLICIES: Final = {
     "best": "best: lose least (default)",
@@ -125,6 +133,13 @@ class Choices:
             self._select("numbers", "Numbers become", numbers)
             categories = _known(_CATEGORIES, CHOICES["categories"])
             self._select("categories", "Categories become", categories)
+            self._select("missing", "Missing values are", _MISSING)
+            self._select("suppressed", "Rows that cannot be grouped are", _SUPPRESSED)
+            ui.input(
+                "Texts that mean missing, such as ?, NA (of CSV files)",
+                value=draft.null_values,
+                on_change=self._set("null_values"),
+            ).props("debounce=400")
             ui.input(
                 "Rows that may be left out, such as 1% or 20",
                 value=draft.suppress,
@@ -148,6 +163,8 @@ class Choices:
                 value=draft.is_equal,
                 on_change=self._set("is_equal"),
             )
+        further = ModelRow(self.desk, draft.further, of_tables())
+        further.build("A further promise for the whole table")
 
     def _select(
         self, name: str, label: str, options: list[str] | dict[str, str]
@@ -164,46 +181,10 @@ class Choices:
         self._guards.clear()
         with self._guards:
             for name in wanted:
-                self._guard(name, self.desk.draft.guard(name))
-
-    def _guard(self, name: str, guard: Guard) -> None:
-        def take(key: str) -> Callable[[Any], None]:
-            def set_value(event: Any) -> None:  # noqa: ANN401
-                if event.value is None:
-                    return
-                setattr(guard, key, int(event.value) if key == "l" else event.value)
-                show()
-                self.desk.changed()
-
-            return set_value
-
-        def show() -> None:
-            least.visible = guard.protection == "distinct-l-diversity"
-            near.visible = guard.protection == "t-closeness"
-
-        with ui.row().classes("items-center gap-3 w-full"):
-            ui.select(
-                _PROTECTIONS,
-                label=f"Nobody learns {name} from their group:",
-                value=guard.protection,
-                on_change=take("protection"),
-            ).classes("w-96 max-w-full")
-            least = ui.number(
-                "l: values, at least",
-                value=guard.l,
-                min=2,
-                precision=0,
-                on_change=take("l"),
-            )
-            near = ui.number(
-                "t: how far, 0 to 1",
-                value=guard.t,
-                min=0,
-                max=1,
-                step=0.05,
-                on_change=take("t"),
-            )
-            show()
+                row = ModelRow(
+                    self.desk, self.desk.draft.guard(name), of_columns(), name
+                )
+                row.build(f"Nobody learns {name} from their group:")
 
     def _show_spec(self) -> None:
         opened = self.desk.session.opened
@@ -211,7 +192,9 @@ class Choices:
             return
         self._problem.clear()
         self._spec.set_content(self.desk.draft.to_toml())
-        self._command.set_content(command(opened.title, self.desk.draft.groups))
+        draft = self.desk.draft
+        has_key = bool(draft.columns_of("pseudonym"))
+        self._command.set_content(command(opened.title, draft.groups, has_key=has_key))
         try:
             self.desk.draft.to_spec()
         except MondrianError as error:
@@ -279,13 +262,14 @@ class Choices:
             )
 
 
-def command(title: str, groups: str | None) -> str:
+def command(title: str, groups: str | None, *, has_key: bool) -> str:
     """Return the command line that does the same."""
     import shlex
 
     by = "" if groups is None else f" --by {shlex.quote(groups)}"
+    key = f" --key-file {KEY_FILE}" if has_key else ""
     source = shlex.quote(title)
-    return f"core-mondrian anonymize {source} release.csv --spec spec.toml{by}"
+    return f"core-mondrian anonymize {source} release.csv --spec spec.toml{key}{by}"
 
 
 def _known(titles: dict[str, str], known: Any) -> dict[str, str]:  # noqa: ANN401

@@ -8,6 +8,7 @@ from core_mondrian.errors import MondrianError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.studio.desk import Desk, named, show_problem
 from core_mondrian.studio.jobs import Job
+from core_mondrian.studio.models import HIERARCHY_FILES
 from core_mondrian.studio.trees import (
     Groups,
     add_group,
@@ -20,6 +21,7 @@ from core_mondrian.studio.trees import (
     parse_entry,
     rename,
 )
+from core_mondrian.studio.uploads import offer_upload
 
 _KINDS: Final = {
     "none": "no groups: a value, or * if they differ",
@@ -28,6 +30,12 @@ _KINDS: Final = {
     "dates": "dates: month, quarter, year, decade",
     "learned": "learned: values that occur with alike others",
     "grouping": "my own: drag values into groups",
+    "file": "from a file: CSV, TOML or JSON",
+}
+_UNCOVERED: Final = {
+    "error": "are refused",
+    "own branch": "become * if they change",
+    "suppress": "leave their rows out",
 }
 _TYPED: Final = {
     "prefix": ("Signs per step", "1"),
@@ -79,7 +87,7 @@ class Row:
     @property
     def _kind(self) -> str:
         entry = self.desk.draft.hierarchies.get(self.name, {})
-        return str(entry.get("kind", "none"))
+        return str(entry.get("kind", "file" if "file" in entry else "none"))
 
     def build(self) -> None:
         """Show what is chosen."""
@@ -95,9 +103,12 @@ class Row:
                 self._typed.props("dense debounce=400").classes("col-grow")
                 self._look = ui.button("Show the tree", on_click=self._find_tree)
                 self._look.props("flat dense no-caps")
+            self._file = ui.row().classes("items-center gap-3 w-full")
             self._problem = ui.column().classes("w-full")
             self._room = ui.column().classes("w-full")
         self._show_kind()
+        if self._kind == "file":
+            self._show_file()
         if self._kind == "grouping":
             self._groups = groups_in(self.desk.draft.hierarchies[self.name])
             self._show_groups()
@@ -113,6 +124,10 @@ class Row:
     def _choose(self, kind: str) -> None:
         self._problem.clear()
         self._room.clear()
+        self._file.clear()
+        if kind == "file":
+            self._show_file()
+            return
         if kind == "grouping":
             opened, draft = self.desk.session.opened, self.desk.copy_draft()
             if opened is not None:
@@ -128,6 +143,47 @@ class Row:
             self._typed.value = typed
         self._show_kind()
         self.desk.changed()
+
+    def _show_file(self) -> None:
+        entry = self.desk.draft.hierarchies.get(self.name, {})
+        self._file.clear()
+        with self._file:
+            title = f"hierarchy of {self.name}: {entry.get('file', 'choose a file')}"
+            offer_upload(
+                self.desk, title, HIERARCHY_FILES, self._take_file, self._problem
+            )
+            lacking = ui.select(
+                _UNCOVERED,
+                label="Values that the file lacks",
+                value=entry.get("uncovered", "error"),
+                on_change=lambda event: self._cover(event.value),
+            )
+            lacking.classes("w-60").set_enabled("file" in entry)
+
+    def _take_file(self, name: str) -> None:
+        """Use a file if it is a tree, and look whether it has all values."""
+        before = self.desk.draft.hierarchies.get(self.name)
+        entry = {"file": name}
+        if before and "uncovered" in before:
+            entry["uncovered"] = before["uncovered"]
+        self.desk.draft.hierarchies[self.name] = entry
+        try:
+            self.desk.draft.to_spec()
+        except MondrianError as error:
+            self.desk.draft.hierarchies.pop(self.name)
+            show_problem(self._problem, error)
+        else:
+            self._find_tree()
+        self._show_file()
+        self._show_kind()
+        self.desk.changed()
+
+    def _cover(self, how: str) -> None:
+        entry = self.desk.draft.hierarchies.get(self.name)
+        if entry is not None and "file" in entry:
+            entry |= {"uncovered": how}
+            self._find_tree()
+            self.desk.changed()
 
     def _type(self, text: str) -> None:
         if self._kind not in _TYPED:

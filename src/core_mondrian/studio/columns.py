@@ -4,11 +4,12 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from core_mondrian.guess import Guess, Role
+from core_mondrian.guess import Guess
 from core_mondrian.inspect import InspectedColumn
 from core_mondrian.studio.desk import Desk, named, percent, show_problem, step
-from core_mondrian.studio.draft import ROLES
+from core_mondrian.studio.draft import ROLES, Chosen
 from core_mondrian.studio.jobs import Job
+from core_mondrian.studio.keys import Keys
 from core_mondrian.studio.work import Risk
 
 _PAUSE: Final = 0.3
@@ -36,6 +37,7 @@ class Columns:
         with step(2, "What is each column?", words):
             self._rows = ui.column().classes("w-full gap-0")
             self._pages = ui.row()
+            Keys(self.desk).build()
             with ui.column().classes("studio-note w-full gap-1") as note:
                 note.props("aria-live=polite")
                 self._risk = ui.label().classes("text-bold").mark("risk")
@@ -86,7 +88,7 @@ class Columns:
             choice.props("dense outlined options-dense").classes("col-12 col-sm-4")
             named(choice, f"role of {column.name}")
 
-    def _assign(self, name: str, role: Role) -> None:
+    def _assign(self, name: str, role: Chosen) -> None:
         draft = self.desk.draft
         if draft.roles[name] == role:
             return

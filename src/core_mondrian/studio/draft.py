@@ -8,45 +8,63 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import MondrianError, SpecError
 from core_mondrian.guess import MOST_QUASI_IDENTIFIERS, Guess, Role, quoted
 from core_mondrian.spec import Spec
 from core_mondrian.spec_file import spec_from_mapping
+from core_mondrian.studio.protections import NONE, as_asked, first_values, parse_list
 
-Protection: TypeAlias = Literal["none", "distinct-l-diversity", "t-closeness"]
+Chosen: TypeAlias = Role | Literal["pseudonym"]
+"""A role; nothing tells from a table that a column should get pseudonyms."""
 
-ROLES: Final[dict[Role, str]] = {
+ROLES: Final[dict[Chosen, str]] = {
     "quasi-identifier": "others may know it",
     "sensitive": "sensitive",
     "identifier": "remove it",
+    "pseudonym": "replace it by a pseudonym",
     "unit": "whose row it is",
     "weight": "survey weight",
     "carried": "keep as it is",
 }
 """What each role is called on the page."""
-SINGLE: Final[tuple[Role, ...]] = ("unit", "weight")
+AS_POLICY: Final = "policy"
+"""What is left to the policy, and not in the spec."""
+SINGLE: Final[tuple[Chosen, ...]] = ("unit", "weight")
 """Roles that one column has at most."""
 
 
 @dataclass(slots=True)
 class Guard:
-    """How a sensitive column is kept from being told by its class."""
+    """A privacy model and its parameters; `NONE`: no protection."""
 
-    protection: Protection = "distinct-l-diversity"
-    l: int = 2  # noqa: E741  # the model's own letter
-    t: float = 0.2
+    model: str = "distinct-l-diversity"
+    values: dict[str, Any] = field(default_factory=lambda: {"l": 2})
+
+    def take(self, model: str) -> None:
+        """Ask for another model, with what it begins with."""
+        self.model = model
+        self.values = {} if model == NONE else first_values(model)
+
+    def asked(self) -> Iterator[dict[str, Any]]:
+        """Yield the model as a spec file has it, if there is one."""
+        if self.model != NONE:
+            yield as_asked(self.model, self.values)
 
 
 @dataclass(slots=True)
 class Draft:
     """Everything that is chosen on the page, as plain values."""
 
-    roles: dict[str, Role] = field(default_factory=dict)
+    roles: dict[str, Chosen] = field(default_factory=dict)
     """Of every column, in the table's order."""
     k: int = 5
     guards: dict[str, Guard] = field(default_factory=dict)
+    """Of sensitive columns."""
+    further: Guard = field(default_factory=lambda: Guard(NONE, {}))
+    """Of the whole table, beside k."""
     policy: str = "best"
     effort: str = "fast"
     groups: str | None = None
@@ -55,17 +73,23 @@ class Draft:
     """Whether the worst of these groups should lose about as much as the others."""
     suppress: str = ""
     """Rows that may be left out, such as 1% or 20; empty: as the policy has it."""
+    suppressed: str = "drop"
+    missing: str = AS_POLICY
+    null_values: str = ""
+    """Texts that mean nothing is known, with commas between them."""
     numbers: str = "interval"
     categories: str = "label"
     is_nice: bool = False
     hierarchies: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Per quasi-identifier the table of a builder, as a spec file has it."""
+    folder: Path = field(default=Path(), repr=False)
+    """Where files that the spec names stand."""
 
-    def columns_of(self, role: Role) -> list[str]:
+    def columns_of(self, role: Chosen) -> list[str]:
         """Return the columns of a role, in the table's order."""
         return [name for name, has in self.roles.items() if has == role]
 
-    def assign(self, name: str, role: Role) -> None:
+    def assign(self, name: str, role: Chosen) -> None:
         """Give a column a role; of some roles there is one, and the last wins."""
         if role in SINGLE:
             for other in self.columns_of(role):
@@ -85,13 +109,18 @@ class Draft:
 
         Raises:
             SpecError: there is no quasi-identifier, or a choice is refused.
+            DataError: a file cannot be read.
         """
         if not self.columns_of("quasi-identifier"):
             raise SpecError(
                 "no column is marked as one that others may know",
                 hint="mark at least one, such as age or sex",
             )
-        return spec_from_mapping(tomllib.loads(self.to_toml()))
+        try:
+            return spec_from_mapping(tomllib.loads(self.to_toml()), self.folder)
+        except MondrianError as error:  # files stand here in a folder of our own
+            message = error.message.replace(f"{self.folder}/", "")
+            raise type(error)(message, hint=error.hint) from None
 
     def _lines(self) -> Iterator[str]:
         for key, value in self._asked().items():
@@ -110,14 +139,9 @@ class Draft:
     def _asked(self) -> dict[str, Any]:
         """Return the keys of the spec but for its models; defaults are left out."""
         known = self.columns_of("quasi-identifier")
-        asked: dict[str, Any] = {"quasi_identifiers": known, "k": self.k}
-        if removed := self.columns_of("identifier"):
-            asked["identifiers"] = removed
-        for role in SINGLE:
-            asked |= {str(role): name for name in self.columns_of(role)}
+        asked = {"quasi_identifiers": known, "k": self.k, **self._roles_asked()}
         asked["policy"] = self.policy
-        if text := self.suppress.strip():
-            asked["suppress"] = text
+        asked |= self._rows_asked()
         asked |= {"numbers": self.numbers, "categories": self.categories}
         if self.is_nice:
             asked["nice"] = True
@@ -128,16 +152,37 @@ class Draft:
         trees = {name: self.hierarchies[name] for name in known if self._has_tree(name)}
         return asked | ({"hierarchies": trees} if trees else {})
 
+    def _roles_asked(self) -> dict[str, Any]:
+        lists = {
+            "identifiers": self.columns_of("identifier"),
+            "pseudonyms": self.columns_of("pseudonym"),
+        }
+        asked: dict[str, Any] = {key: names for key, names in lists.items() if names}
+        for role in SINGLE:
+            asked |= {str(role): name for name in self.columns_of(role)}
+        return asked
+
+    def _rows_asked(self) -> dict[str, Any]:
+        """Return what becomes of rows that are left out, and of missing values."""
+        asked: dict[str, Any] = {}
+        if text := self.suppress.strip():
+            asked["suppress"] = text
+        if self.suppressed != "drop":
+            asked["suppressed"] = self.suppressed
+        if self.missing != AS_POLICY:
+            asked["missing"] = self.missing
+        if nulls := parse_list(self.null_values):
+            asked["null_values"] = list(nulls)
+        return asked
+
     def _has_tree(self, name: str) -> bool:
         return bool(self.hierarchies.get(name))
 
     def _models(self) -> Iterator[dict[str, Any]]:
+        yield from self.further.asked()
         for name in self.columns_of("sensitive"):
-            guard = self.guard(name)
-            if guard.protection == "distinct-l-diversity":
-                yield {"name": guard.protection, "l": guard.l, "sensitive": name}
-            elif guard.protection == "t-closeness":
-                yield {"name": guard.protection, "t": guard.t, "sensitive": name}
+            for asked in self.guard(name).asked():
+                yield asked | {"sensitive": name}
 
 
 def draft_of(guesses: Sequence[Guess]) -> Draft:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 from nicegui import events, ui
 
-from core_mondrian.errors import DataError, MondrianError
+from core_mondrian.errors import MondrianError
 from core_mondrian.studio.choices import Choices
 from core_mondrian.studio.columns import Columns
 from core_mondrian.studio.desk import Desk, show_problem, step
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.results import Results
 from core_mondrian.studio.session import Session, Studio
+from core_mondrian.studio.uploads import too_large
 from core_mondrian.studio.work import Opened, check_suffix, make_up, open_table
 
 Work = Callable[[Progress], Opened]
@@ -37,6 +38,10 @@ _STYLE = """
   padding: 6px 0; }
 .studio-name { font-weight: 600; overflow-wrap: anywhere; }
 .studio-chart { background: white; border-radius: 6px; max-width: 100%; height: auto; }
+.studio-picture svg { display: block; width: 100%; height: auto; }
+.body--dark .studio-picture [fill="#222222"] { fill: #e8eaed; }
+.body--dark .studio-picture [stroke="#e6e6e6"] { stroke: #4a4f56; }
+.body--dark .studio-picture [fill="#0072b2"] { fill: #3d9bd6; }
 .studio-step .q-table th { font-weight: 600; }
 .studio-upload .q-uploader__list { display: none; }
 .studio-upload .q-uploader__subtitle { display: none; }
@@ -106,7 +111,7 @@ class Page:
                     auto_upload=True,
                     max_file_size=most,
                     on_upload=self._uploaded,
-                    on_rejected=lambda: self._refuse_size(most),
+                    on_rejected=self._refuse_size,
                 )
                 upload.props("flat bordered hide-upload-btn").classes(
                     "studio-upload col-grow"
@@ -127,13 +132,8 @@ class Page:
         if first is not None and self.desk.session.opened is None:
             self._open(lambda progress: open_table(first, first.name, progress))
 
-    def _refuse_size(self, most: int) -> None:
-        error = DataError(
-            f"this file is larger than the studio takes ({most >> 20} MB)",
-            hint="raise it with --max-upload, or use core-mondrian anonymize, "
-            "which has no such limit",
-        )
-        show_problem(self._problem, error)
+    def _refuse_size(self) -> None:
+        show_problem(self._problem, too_large(self.desk.studio.most_bytes))
 
     async def _uploaded(self, event: events.UploadEventArguments) -> None:
         title = event.file.name.replace("\\", "/").rpartition("/")[2]

@@ -73,10 +73,10 @@ class Results:
         if opened is None:
             return
         session.n_started += 1
-        number = session.n_started
+        number, key = session.n_started, session.key
 
         def work(progress: Progress) -> Run:
-            return make_release(opened, draft, number, progress)
+            return make_release(opened, draft, number, progress, key)
 
         self._problem.clear()
         self._stage.set_text("starting; the first run on a machine takes a minute more")
@@ -211,9 +211,8 @@ def show_reached(run: Run) -> None:
 
 
 def show_losses(run: Run) -> None:
-    """Show what each column lost, as a bar and a figure."""
-    for column in run.release.measures().columns:
-        _bar_row(column.name, column.ncp)
+    """Show what each column lost, as bars and figures."""
+    _show_picture(run.pictures["lost"])
     ui.label("0 %: as it was; 100 %: nothing can be seen (NCP).").classes(
         "studio-faint"
     )
@@ -245,10 +244,9 @@ def show_groups(run: Run) -> None:
 
 
 def show_sizes(run: Run) -> None:
-    """Show how many groups have how many rows."""
-    most = max((n for _, n in run.sizes), default=1)
-    for title, n in run.sizes:
-        _bar_row(f"{title} rows", n / most, f"{n:,} groups")
+    """Show how many rows are in groups of which size."""
+    ui.label("Shares of the released rows by the size of their group:")
+    _show_picture(run.pictures["sizes"])
 
 
 def show_rows(run: Run) -> None:
@@ -268,7 +266,9 @@ def show_spec(run: Run) -> None:
     """Show how the command line makes the same release."""
     ui.code(run.toml, language="toml").classes("w-full")
     ui.label("Save it as spec.toml; this makes the same release, with the same digest:")
-    ui.code(command(run.title, run.groups), language="bash").classes("w-full")
+    has_key = bool(run.release.spec.pseudonyms)
+    same = command(run.title, run.groups, has_key=has_key)
+    ui.code(same, language="bash").classes("w-full")
     ui.label(f"digest {run.release.digest}").style("overflow-wrap: anywhere")
 
 
@@ -278,7 +278,8 @@ def side_by_side(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     spec = run.release.spec
     columns = [_column("row", "row")]
     for j, name in enumerate(run.names):
-        is_same = name in released and name not in spec.quasi_identifiers
+        changed = (*spec.quasi_identifiers, *spec.pseudonyms)
+        is_same = name in released and name not in changed
         if is_same:
             columns.append(_column(f"after_c{released.index(name)}", name))
             continue
@@ -337,11 +338,6 @@ def _compared(run: Run) -> dict[str, Any]:
     }
 
 
-def _bar_row(title: str, share: float | None, figure: str | None = None) -> None:
-    told = "not defined" if share is None else (figure or percent(share))
-    with ui.row().classes("items-center w-full gap-3 no-wrap"):
-        ui.label(title).classes("col-4 col-sm-2 studio-name")
-        bar = ui.linear_progress(share or 0.0, show_value=False, size="14px")
-        bar.classes("col")
-        bar.props["aria-label"] = f"{title}: {told}"
-        ui.label(told).classes("w-24 text-right")
+def _show_picture(picture: str) -> None:
+    # The chart library wrote it; what it quotes of the table is escaped there.
+    ui.html(picture, sanitize=False).classes("studio-picture w-full")

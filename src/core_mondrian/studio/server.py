@@ -13,6 +13,7 @@ from fastapi import FastAPI, HTTPException
 from fastapi.responses import FileResponse, RedirectResponse
 from nicegui import app, ui
 
+from core_mondrian.charts import start_engine
 from core_mondrian.errors import OutputError, SpecError
 from core_mondrian.studio.guard import Guard
 from core_mondrian.studio.page import Page
@@ -57,6 +58,7 @@ def serve(
             ws_max_size=1 << 20,
             timeout_graceful_shutdown=1,
         )
+        start_engine()  # later it would stop the page of whoever needs the first chart
         server = uvicorn.Server(config)
         app.on_startup(lambda: tell(f"http://{HOST}:{port}/?token={token}"))
         try:

@@ -33,17 +33,29 @@ class Session:
     release_job: Job[Run] | None = None
     is_shown: bool = False
     """Whether a page in a browser shows it."""
+    key: bytes | None = field(default=None, repr=False)
+    """That of pseudonyms; it is in no spec, and in no file but the user's."""
+
+    @property
+    def files(self) -> Path:
+        """The folder of the files that the spec names."""
+        return self.folder / "files"
 
     def take(self, opened: Opened) -> None:
         """Begin with another table."""
         self.opened = opened
         self.draft = draft_of(opened.guesses)
+        self.draft.folder = self.files
         self.runs.clear()
 
     def copy_to(self, other: "Session") -> None:
         """Let another tab begin where this one is."""
         other.opened = None if self.opened is None else self.opened.in_(other.folder)
         other.draft = copy.deepcopy(self.draft)
+        other.draft.folder = other.files
+        if self.files.is_dir():
+            shutil.copytree(self.files, other.files)
+        other.key = self.key
         other.runs = list(self.runs)
         other.n_started = self.n_started
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from core_mondrian.encode.columns import rank_column
+from core_mondrian.encode.columns import encode_ranked, rank_column
 from core_mondrian.encode.trees import build_tree, learn_tree, texts_of
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.frames import arrow_column, open_frame
@@ -25,6 +25,7 @@ def find_tree(opened: Opened, draft: Draft, name: str) -> Hierarchy:
 
     Raises:
         SpecError: the column has none, or it cannot be built.
+        DataError: it lacks values of the column, and is not to.
     """
     spec = draft.to_spec()
     frame = open_frame(read_as(opened, spec))
@@ -34,7 +35,8 @@ def find_tree(opened: Opened, draft: Draft, name: str) -> Hierarchy:
     tree = build_tree(name, ranked, spec)
     if tree is None:
         raise SpecError(f"{name} has no groups", hint="choose how values are grouped")
-    return tree
+    coded = encode_ranked(ranked[name], name, tree, spec.uncovered_of(name))
+    return coded.column.hierarchy or tree
 
 
 def first_groups(opened: Opened, draft: Draft, name: str) -> Groups:

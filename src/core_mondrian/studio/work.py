@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from core_mondrian.advise import Sweep, sweep
 from core_mondrian.api import anonymize
+from core_mondrian.branches import size_bins
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.files.kinds import FORMATS, SUFFIXES, source_schema
@@ -21,6 +22,7 @@ from core_mondrian.inspect import Inspection, inspect_table
 from core_mondrian.measure.counting import Coded, class_sizes, code_column, combine
 from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.release import Release
+from core_mondrian.report.pictures import draw_shares, draw_sizes
 from core_mondrian.report.plain import manifest_text
 from core_mondrian.spec import Spec
 from core_mondrian.studio.draft import Draft
@@ -104,8 +106,8 @@ class Run:
     after: list[dict[str, Any]] = field(repr=False)
     lost: tuple[GroupMeasures, ...]
     """What each group of the column ``groups`` lost."""
-    sizes: tuple[tuple[str, int], ...]
-    """How many classes have so many rows."""
+    pictures: dict[str, str] = field(repr=False)
+    """Charts as SVG, drawn with the release: to draw one stops the page for a while."""
 
     @property
     def downloads(self) -> list[str]:
@@ -188,14 +190,22 @@ def find_curve(opened: Opened, draft: Draft, progress: Progress) -> Sweep:
     return sweep(read_as(opened, spec), spec, {"k": points}, progress=progress)
 
 
-def make_release(opened: Opened, draft: Draft, number: int, progress: Progress) -> Run:
-    """Make the release that the command line makes of the same file and spec."""
+def make_release(
+    opened: Opened,
+    draft: Draft,
+    number: int,
+    progress: Progress,
+    key: bytes | None = None,
+) -> Run:
+    """Make the release that the command line makes of the same file, spec and key."""
     toml, spec = draft.to_toml(), draft.to_spec()
     progress("read", 0.0)
     table = read_as(opened, spec)
     progress("read", 1.0)
     by = [] if draft.groups is None else [draft.groups]
-    release = anonymize(table, spec, by=by, progress=progress)
+    if not spec.pseudonyms:
+        key = None  # it was given for other choices
+    release = anonymize(table, spec, key=key, by=by, progress=progress)
     progress("measure", 0.0)
     release.measures()
     _ = release.digest
@@ -205,8 +215,23 @@ def make_release(opened: Opened, draft: Draft, number: int, progress: Progress) 
         before=shown_rows(table),
         after=shown_rows(release.data),
         lost=() if draft.groups is None else release.by_group(draft.groups),
-        sizes=_class_sizes(release.data, spec),
+        pictures=_draw(release),
     )
+
+
+def _draw(release: Release[pa.Table]) -> dict[str, str]:
+    """Return what each column lost, and how large the classes are, as charts."""
+    columns = release.measures().columns
+    lost = [(f"{one.name} {_percent(one.ncp)}", one.ncp or 0.0) for one in columns]
+    words = ", ".join(name for name, _ in lost)
+    return {
+        "lost": draw_shares(lost, f"What each column lost: {words}"),
+        "sizes": draw_sizes(size_bins(release.class_sizes)),
+    }
+
+
+def _percent(share: float | None) -> str:
+    return "undefined" if share is None else f"{share:.1%}"
 
 
 def read_as(opened: Opened, spec: Spec) -> pa.Table:
@@ -231,22 +256,3 @@ def shown_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 def _shown(value: object) -> str:
     return "" if value is None else str(value)
-
-
-def _class_sizes(table: pa.Table, spec: Spec) -> tuple[tuple[str, int], ...]:
-    """Count the released classes by their size: k, up to 2k, up to 4k and so on."""
-    names = [
-        name
-        for column in spec.quasi_identifiers
-        for name in (column, *spec.bounds_of(column))
-        if name in table.column_names
-    ]
-    sizes = class_sizes(combine([code_column(table.column(name)) for name in names]))
-    found: list[tuple[str, int]] = []
-    low = int(sizes.min()) if sizes.size else 1
-    while sizes.size:
-        high = 2 * low
-        n = int(np.count_nonzero(sizes < high))
-        found.append((f"{low} to {high - 1}" if high > low + 1 else f"{low}", n))
-        sizes, low = sizes[sizes >= high], high
-    return tuple(found)

@@ -68,9 +68,9 @@ def test_every_choice_is_in_the_spec() -> None:
         },
         k=7,
         guards={
-            "income": Guard("t-closeness", t=0.3),
-            "disease": Guard("distinct-l-diversity", l=3),
-            "party": Guard("none"),
+            "income": Guard("t-closeness", {"t": 0.3}),
+            "disease": Guard("distinct-l-diversity", {"l": 3}),
+            "party": Guard("none", {}),
         },
         effort="strong",
         groups="sex",

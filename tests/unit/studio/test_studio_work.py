@@ -1,5 +1,6 @@
 """What the page has done for it, without a page."""
 
+import re
 import threading
 from collections import Counter
 from pathlib import Path
@@ -72,8 +73,10 @@ def test_files_of_a_run_say_the_same_as_the_library(
     assert anonymize(table, spec).digest == run.release.digest
     for name in ("release.csv", "release.parquet"):
         verify(read_table(run.write(name, tmp_path), infer=False), spec)
-    assert sum(n for _, n in run.sizes) == run.release.verification.n_classes
-    assert run.sizes[0][0].startswith(f"{run.release.verification.smallest_class}")
+    for column in run.release.measures().columns:
+        assert f"{column.name} {column.ncp:.1%}" in run.pictures["lost"]
+    smallest = run.release.verification.smallest_class
+    assert re.search(rf">{smallest}\D*\d*</text>", run.pictures["sizes"])
 
 
 @pytest.mark.parametrize("name", ["../spec.toml", "secret", "", "manifest.json/.."])

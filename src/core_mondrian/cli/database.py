@@ -1,0 +1,137 @@
+"""core-mondrian anonymize --database: a table in a database in, another one out."""
+
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.summary import (
+    groups_of,
+    summarize,
+    tell_compiling,
+    tell_groups,
+)
+from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
+
+if TYPE_CHECKING:
+    from core_mondrian.release import Release
+    from core_mondrian.spec import Spec
+
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="FILE|URL",
+        help="A DuckDB or SQLite file, or postgresql://…: work inside it.",
+    ),
+]
+View = Annotated[
+    bool,
+    typer.Option("--view", help="With --database: TARGET is a view of SOURCE."),
+]
+Manifest = Annotated[
+    Path | None,
+    typer.Option(
+        "--manifest",
+        metavar="FILE",
+        help="With --database: else TARGET.manifest.json, here.",
+    ),
+]
+
+
+def done_in_database(options: Mapping[str, Any]) -> bool:
+    """Tell whether `anonymize` is asked to work in a database; if so, it is done."""
+    if options["database"] is not None:
+        anonymize_in_database(options)
+        return True
+    if options["view"] or options["manifest"] is not None:
+        raise SpecError(
+            "--view and --manifest are for --database",
+            hint="the manifest of a file stands beside it",
+        )
+    return False
+
+
+def anonymize_in_database(options: Mapping[str, Any]) -> None:
+    """Do what the options of `anonymize` ask for, inside a database."""
+    from core_mondrian.cli.anonymize import release_json
+    from core_mondrian.report.plain import manifest_text
+
+    started = time.perf_counter()
+    if options["suppressed_file"] is not None:
+        raise SpecError(
+            "--suppressed-file is for files",
+            hint="--suppressed apart makes the table TARGET_suppressed",
+        )
+    spec = spec_of(options)
+    manifest = options["manifest"] or manifest_of_table(options["target_name"])
+    files = [manifest, *([options["report"]] if options["report"] else [])]
+    _check_files(files, overwrite=options["overwrite"])
+    release = _anonymize(options, spec)
+    found = release.measures() if options["measures"] else None
+    groups = groups_of(release, options["by"] or []) if options["measures"] else {}
+    texts = {manifest: manifest_text(release.manifest())}
+    if options["report"]:
+        texts[options["report"]] = release.report_html()
+    _write(texts, overwrite=options["overwrite"])
+    with suppress(KeyboardInterrupt):  # the work is done and stays done
+        if options["as_json"]:
+            typer.echo(release_json(release, found, groups))
+        summarize(release, found)
+        for name, lost in groups.items():
+            tell_groups(name, lost)
+        kind = "view" if options["view"] else "table"
+        seconds = time.perf_counter() - started
+        typer.echo(f"made {kind} {release.data} in {seconds:.1f} s", err=True)
+        if release.suppressed is not None:
+            told = f"made table {release.suppressed}: original rows, NOT anonymized"
+            typer.echo(told, err=True)
+        for file in files:
+            typer.echo(f"wrote {file}", err=True)
+
+
+def manifest_of_table(target: str) -> Path:
+    """Return the file in this folder that a table's manifest is written to."""
+    plain = re.sub(r"[^\w.-]+", "_", target).strip("_.")
+    return Path(f"{plain or 'release'}.manifest.json")
+
+
+def _check_files(files: list[Path], *, overwrite: bool) -> None:
+    from core_mondrian.files.place import check_place
+
+    for file in files:
+        check_place(file, overwrite=overwrite)
+    if len({file.resolve() for file in files}) < len(files):
+        raise SpecError("--manifest and --report are different files")
+
+
+def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
+    from core_mondrian.cli.anonymize import read_key
+    from core_mondrian.sql.anonymize import anonymize_sql
+
+    key = read_key(options["key_file"], spec)
+    tell_compiling(spec)
+    with show_progress() as progress:
+        return anonymize_sql(
+            *(options["database"], options["source_name"], options["target_name"]),
+            spec,
+            key=key,
+            view=options["view"],
+            overwrite=options["overwrite"],
+            threads=options["threads"],
+            progress=progress,
+            by=options["by"] or [],
+        )
+
+
+def _write(texts: Mapping[Path, str], *, overwrite: bool) -> None:
+    from core_mondrian.files.place import write_files
+
+    files = {file: text.encode() for file, text in texts.items()}
+    write_files(files, overwrite=overwrite)

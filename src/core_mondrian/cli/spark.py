@@ -1,0 +1,169 @@
+"""core-mondrian anonymize --engine spark: tables that a cluster reads and writes."""
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from core_mondrian.cli.anonymize import (
+    check_formats,
+    manifest_of,
+    read_key,
+    release_json,
+    tell_more,
+)
+from core_mondrian.cli.summary import (
+    groups_of,
+    tell_compiling,
+    tell_release,
+)
+from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from core_mondrian.release import Release
+    from core_mondrian.spark.placing import Placing
+    from core_mondrian.spark.tables import Spot
+    from core_mondrian.spec import Spec
+
+
+def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
+    """Do what `anonymize_file` does, on a cluster; its options by their names."""
+    from core_mondrian.spark.placing import Placing
+    from core_mondrian.spark.tables import check_spot, spot_of
+
+    started = time.perf_counter()
+    target, overwrite = options["target"], options["overwrite"]
+    check_formats(spec, target, options["suppressed_file"])
+    key = read_key(options["key_file"], spec)
+    source = spot_of(options["source_name"])
+    asked = [options["target_name"], options["suppressed_file"]]
+    spots = [spot_of(str(name)) for name in asked if name is not None]
+    texts = [manifest_of(target), options["report"]]
+    _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
+    with _session(options["master"], options["remote"]) as session:
+        _set_up(session, (source, *spots))
+        for spot in spots:
+            check_spot(spot, session, overwrite=overwrite)
+        with Placing(session, spots, overwrite=overwrite) as placing:
+            release = _release(session, source, spec, placing, {**options, "key": key})
+            found = release.measures() if options["measures"] else None
+            by = options["by"] or []
+            groups = groups_of(release, by) if options["measures"] else {}
+            output = (
+                release_json(release, found, groups) if options["as_json"] else None
+            )
+            placing.texts.update(_texts(release, target, options["report"]))
+    with suppress(KeyboardInterrupt):  # the work is done and stays done
+        tell_release(release, found, groups, output)
+        seconds = time.perf_counter() - started
+        typer.echo(
+            f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s", err=True
+        )
+        tell_more(options["report"], options["suppressed_file"])
+
+
+def _check_files(
+    source: "Spot", spots: "list[Spot]", texts: list[Path], *, overwrite: bool
+) -> None:
+    """Refuse places that are taken, or are one another, before any work."""
+    from core_mondrian.files.place import check_place
+
+    for file in texts:
+        check_place(file, overwrite=overwrite)
+    places = [Path(spot.text).resolve() for spot in (source, *spots)]
+    places += [file.resolve() for file in texts]
+    if len(set(places)) < len(places):
+        raise SpecError("source, target and the files beside it are different files")
+    if any(place.is_relative_to(places[0]) for place in places[1:]):
+        raise SpecError(
+            "the target is inside the source", hint="name a folder beside it"
+        )
+
+
+@contextmanager
+def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]":
+    """Connect to the cluster that is asked for: as spark-submit says, if to none."""
+    if master is not None and remote is not None:
+        raise SpecError("--master and --remote are two ways to one cluster: take one")
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise SpecError(
+            "Spark is not installed", hint="pip install 'core-mondrian[spark]'"
+        ) from None
+    from core_mondrian.spark.troubles import working
+
+    with working("starting; it needs Java 17 or newer", SpecError):
+        if remote is not None:
+            session = SparkSession.builder.remote(remote).create()
+        else:
+            # Spark logs rows that it cannot read, and they must not be seen.
+            builder = SparkSession.builder.config("spark.log.level", "OFF")
+            builder = builder if master is None else builder.master(master)
+            session = builder.appName("core-mondrian").getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _set_up(session: "SparkSession", spots: "Sequence[Spot]") -> None:
+    """Let Spark read and write files as others do."""
+    from core_mondrian.spark.tables import Folder
+
+    if all(isinstance(spot, Folder) for spot in spots):
+        # Names in files may differ in case only; those in a catalog do not.
+        session.conf.set("spark.sql.caseSensitive", "true")
+    # Spark's own choice, INT96, is no moment to others.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+
+
+def _release(
+    session: "SparkSession",
+    source: "Spot",
+    spec: "Spec",
+    placing: "Placing",
+    options: Mapping[str, Any],
+) -> "Release[Any]":
+    """Write the release beside its place, and verify what was written."""
+    from core_mondrian.spark.api import DRIVER_TUPLES, Means, draft_release
+    from core_mondrian.spark.tables import open_table
+    from core_mondrian.stages import Stages
+
+    frame, read = open_table(source, session, spec)
+    tell_compiling(spec)
+    asked = options["driver_tuples"]
+    most = DRIVER_TUPLES if asked is None else asked
+    means = Means(most, options["key"], options["threads"])
+    with show_progress() as progress:
+        stages = Stages(progress)
+        draft = draft_release(
+            frame, spec, means, by=options["by"] or (), stages=stages, read=read
+        )
+        stages.report("write")
+        frames = (draft.data, draft.suppressed)
+        for place, data in zip(placing.drafts, frames, strict=False):
+            if data is not None:
+                place.write(data)
+        stages.end("write")
+        written = placing.drafts[0].read_back(session, draft.data)
+        return draft.release(draft.verify_written(written))
+
+
+def _texts(
+    release: "Release[Any]", target: Path, report: Path | None
+) -> dict[Path, bytes]:
+    from core_mondrian.report.plain import manifest_text
+
+    texts = {manifest_of(target): manifest_text(release.manifest()).encode()}
+    if report is not None:
+        texts[report] = release.report_html().encode()
+    return texts

@@ -1,0 +1,162 @@
+"""SparkCrew: the executors cut what is too large for the driver.
+
+Records travel as bytes, some thousands to a cell: Spark looks into none of them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.kernels import layout
+from core_mondrian.kernels.layout import Codes
+from core_mondrian.partition.apart import Counted, Projector, add_up
+from core_mondrian.partition.crew import Descent, Solved, Unit, count_part
+from core_mondrian.spark.troubles import working
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+_CELL_RECORDS: Final = 1 << 15
+_CELLS_PER_TASK: Final = 4
+_COUNTED: Final = ("node", "projection", "key", "rows")
+
+
+class SparkCrew:
+    """Counts and solves on the executors; see `core_mondrian.partition.crew`."""
+
+    def __init__(self, session: "SparkSession", unit_tuples: int) -> None:
+        self.unit_tuples = unit_tuples
+        self._session = session
+        self._frame: DataFrame | None = None
+        self._width = 0
+
+    def load(self, records: Codes, root: NDArray[np.int32]) -> None:
+        """Send the records to the cluster, and keep them there."""
+        self.close()
+        self._width = records.shape[1]
+        starts = range(0, len(records), _CELL_RECORDS)
+        cells = {
+            "records": [_bytes(records[at : at + _CELL_RECORDS]) for at in starts],
+            "root": [_bytes(root[at : at + _CELL_RECORDS]) for at in starts],
+        }
+        n_tasks = 1 + len(starts) // _CELLS_PER_TASK
+        with working("sending tuples"):
+            frame = self._session.createDataFrame(pa.table(cells))
+            self._frame = frame.repartition(n_tasks).persist()
+
+    def count(
+        self, projector: Projector, descent: Descent, wanted: NDArray[np.int64]
+    ) -> Counted:
+        """Count the records of the wanted nodes, each executor those it has."""
+        if self._frame is None:
+            raise RuntimeError("nothing was loaded")
+        width = self._width
+
+        def count(batches: Batches) -> Batches:
+            for batch in batches:
+                for cell in pa.table(batch).to_pylist():
+                    records = _codes(cell["records"], width)
+                    root = np.frombuffer(cell["root"], dtype=np.int32)
+                    found = count_part(projector, descent, wanted, records, root)
+                    columns = [getattr(found, name) for name in _COUNTED]
+                    yield pa.record_batch(columns, names=list(_COUNTED))
+
+        schema = ", ".join(f"{name} long" for name in _COUNTED)
+        counted = self._frame.mapInArrow(count, schema)
+        summed = counted.groupBy(*_COUNTED[:3]).sum("rows").toDF(*_COUNTED)
+        with working("counting tuples"):
+            table = summed.toArrow()
+        columns = [table[name].to_numpy() for name in _COUNTED]
+        return add_up([Counted(*columns)])
+
+    def solve(
+        self, solve: Callable[[Unit], Solved], units: Sequence[Unit]
+    ) -> list[Solved]:
+        """Solve units on the executors, and return what became of them in order."""
+        if not units:
+            return []
+
+        def solve_one(rows: pa.Table) -> pa.Table:
+            cells = rows.sort_by("place").to_pylist()
+            records = np.concatenate(
+                [_codes(cell["records"], cell["width"]) for cell in cells]
+            )
+            root = np.frombuffer(cells[0]["root"], dtype=layout.NODE)
+            return _packed(
+                cells[0]["unit"], solve(Unit(records, root.copy().view(np.recarray)))
+            )
+
+        sent = self._session.createDataFrame(pa.table(_cells(units)))
+        schema = (
+            "unit int, nodes binary, records binary, width int, funnel binary, "
+            "edges binary"
+        )
+        with working("solving partitions"):
+            done = sent.groupBy("unit").applyInArrow(solve_one, schema).toArrow()
+        found = {row["unit"]: _unpacked(row) for row in done.to_pylist()}
+        return [found[number] for number in range(len(units))]
+
+    def close(self) -> None:
+        """Let the cluster forget the records."""
+        if self._frame is not None:
+            self._frame.unpersist()
+            self._frame = None
+
+
+def _bytes(array: NDArray[Any]) -> bytes:
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _codes(cell: bytes, width: int) -> Codes:
+    return np.frombuffer(cell, dtype=np.int32).reshape(-1, width)
+
+
+def _cells(units: Sequence[Unit]) -> dict[str, pa.Array]:
+    rows = [
+        {
+            "unit": number,
+            "place": place,
+            "width": unit.records.shape[1],
+            "root": _bytes(np.asarray(unit.root)),
+            "records": _bytes(unit.records[at : at + _CELL_RECORDS]),
+        }
+        for number, unit in enumerate(units)
+        for place, at in enumerate(range(0, len(unit.records), _CELL_RECORDS))
+    ]
+    kinds = {"root": pa.binary(), "records": pa.binary()}
+    return {
+        name: pa.array([row[name] for row in rows], kinds.get(name, pa.int32()))
+        for name in rows[0]
+    }
+
+
+def _packed(unit: int, solved: Solved) -> pa.Table:
+    edges = None if solved.edges is None else _bytes(solved.edges)
+    return pa.table(
+        {
+            "unit": pa.array([unit], pa.int32()),
+            "nodes": pa.array([_bytes(np.asarray(solved.nodes))], pa.binary()),
+            "records": pa.array([_bytes(solved.records)], pa.binary()),
+            "width": pa.array([solved.records.shape[1]], pa.int32()),
+            "funnel": pa.array([_bytes(solved.funnel)], pa.binary()),
+            "edges": pa.array([edges], pa.binary()),
+        }
+    )
+
+
+def _unpacked(row: dict[str, Any]) -> Solved:
+    nodes = np.frombuffer(row["nodes"], dtype=layout.NODE).copy()
+    funnel = np.frombuffer(row["funnel"], dtype=np.int64)
+    edges = row["edges"]
+    return Solved(
+        nodes.view(np.recarray),
+        _codes(row["records"], row["width"]).copy(),
+        funnel.reshape(layout.N_STAGES, -1),
+        None
+        if edges is None
+        else np.frombuffer(edges, dtype=np.int64).reshape(-1, 2).copy(),
+    )

@@ -1,0 +1,156 @@
+"""Rows to their classes, classes to what they show: joins, as Spark does them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from core_mondrian.plan import DIVIDED, SUPPRESSED, Place, Plan
+from core_mondrian.spark.arrow import send
+from core_mondrian.spark.plans import LEAF, ROWS, SEEN, TUPLE, PlannedTuples
+from core_mondrian.spark.rows import Rows, numbered
+from core_mondrian.spark.workers import dealing, hiding
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_BROADCAST: Final = 1_000_000
+"""Tables of fewer rows are sent to every executor; larger ones are shuffled."""
+_ROWS_AT_ONCE: Final = 100_000
+"""Rows of divided tuples that an executor is handed at a time, about."""
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Every row with its class: columns ``c0 …``, ``tuple``, ``leaf``, ``seen``."""
+
+    frame: "DataFrame"
+    source: Rows
+    plan: Plan
+
+
+def place_rows(rows: Rows, tuples: PlannedTuples) -> PlacedRows:
+    """Give every row the leaf of its tuple, or its share of a divided tuple's.
+
+    A row whose tuple was not counted gets none and is lost: what the table did not
+    hold when it was counted must not be released.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    plan = tuples.planned.plan
+    kept = [*numbered("c", rows.names), TUPLE, LEAF, SEEN]
+    is_divided = F.col(LEAF) == DIVIDED
+    places = tuples.frame
+    found = _join(rows, places.filter(~is_divided), tuples.n_tuples).select(kept)
+    if plan.shares.n_rows:
+        divided = _join(rows, places.filter(is_divided), tuples.n_tuples)
+        found = found.unionByName(_deal(divided.select(kept), rows, plan))
+    return PlacedRows(found, rows, plan)
+
+
+def _sized(frame: "DataFrame", n_rows: int) -> "DataFrame":
+    """Say how a table is to be joined: sent to all executors, or shuffled."""
+    return frame.hint("broadcast" if n_rows < _BROADCAST else "shuffle_hash")
+
+
+def _join(rows: Rows, places: "DataFrame", n_tuples: int) -> "DataFrame":
+    """Look the tuple of every row up; a missing value is a value."""
+    renamed = places.withColumnsRenamed({key: f"of_{key}" for key in rows.keys})
+    alike = [rows.frame[key].eqNullSafe(renamed[f"of_{key}"]) for key in rows.keys]
+    return rows.frame.join(_sized(renamed, n_tuples), reduce(and_, alike))
+
+
+def _deal(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
+    """Deal the rows of divided tuples on the executors, some tuples at a time."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import types as T  # noqa: N812
+
+    shares = plan.shares
+    table = pa.table(
+        {
+            TUPLE: shares.tuple_of,
+            LEAF: shares.leaf,
+            ROWS: shares.rows,
+            "piece": shares.piece,
+        }
+    )
+    there = send(divided.sparkSession, table)
+    n_buckets = -(-shares.n_rows // _ROWS_AT_ONCE)
+    bucket = F.pmod(F.col(TUPLE), F.lit(n_buckets))
+    deal = dealing(rows.names, plan.spec.carried(rows.names))
+    unplaced = divided.drop(LEAF)
+    fields = [*unplaced.schema.fields, T.StructField(LEAF, T.IntegerType())]
+    return (
+        unplaced.groupBy(bucket.alias("bucket"))
+        .cogroup(there.groupBy(bucket.alias("bucket")))
+        .applyInArrow(deal, T.StructType(fields))
+    )
+
+
+def lay_out(
+    placed: PlacedRows, places: Sequence[Place], key: bytes | None
+) -> "DataFrame":
+    """Return the released rows: columns ``r0 …``, one for each of ``places``.
+
+    If the unit is not released there is one more, for whoever counts persons.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    plan, source, spec = placed.plan, placed.source, placed.plan.spec
+    joined = placed.frame.join(_labels(placed), LEAF)
+    columns: list[Column] = []
+    for place in places:
+        if place.how == "shown":
+            columns.append(F.col(f"s{plan.shown.column_names.index(place.name)}"))
+            continue
+        column = F.col(source.place(str(place.source)))
+        # A pseudonym would lead from a blank row to the others of its person.
+        is_blanked = place.how == "pseudonym" or place.source in spec.sensitive
+        if is_blanked and not spec.leaves_out:
+            column = F.when(F.col(LEAF) >= 0, column)
+        columns.append(column)
+    if spec.unit is not None and spec.unit in spec.removed:
+        columns.append(F.col(source.place(spec.unit)))
+    named = [column.alias(f"r{i}") for i, column in enumerate(columns)]
+    return _hide(joined.select(named), places, key)
+
+
+def _labels(placed: PlacedRows) -> "DataFrame":
+    """Return what each leaf shows; suppressed rows find nothing, or the blank one."""
+    shown = placed.plan.shown
+    leaves = np.arange(shown.num_rows, dtype=np.int32)
+    if not placed.plan.spec.leaves_out:
+        leaves[-1] = SUPPRESSED
+    labels = shown.rename_columns(numbered("s", shown.column_names))
+    labels = labels.append_column(LEAF, pa.array(leaves))
+    return _sized(send(placed.frame.sparkSession, labels), shown.num_rows)
+
+
+def _hide(
+    frame: "DataFrame", places: Sequence[Place], key: bytes | None
+) -> "DataFrame":
+    """Replace columns by pseudonyms on the executors, which are sent the key."""
+    from pyspark.sql import types as T  # noqa: N812
+
+    hidden = [
+        (i, place.name) for i, place in enumerate(places) if place.how == "pseudonym"
+    ]
+    if key is None or not hidden:
+        return frame
+    fields = list(frame.schema.fields)
+    for i, _ in hidden:
+        fields[i] = T.StructField(fields[i].name, T.StringType())
+    return frame.mapInArrow(hiding(hidden, key), T.StructType(fields))
+
+
+def suppressed_rows(placed: PlacedRows) -> "DataFrame":
+    """Return the rows left out, as they came in: NOT anonymized."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    own = numbered("c", placed.source.names)
+    left = placed.frame.filter(F.col(LEAF) == SUPPRESSED).select(own)
+    return left.toDF(*placed.source.names)

@@ -1,0 +1,139 @@
+"""Count a released table again on the cluster, and look at what passes through."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.errors import PrivacyViolation, SpecError, list_names
+from core_mondrian.measure.concerns import Concern, Repeats
+from core_mondrian.measure.verify import Verification, verify_counts
+from core_mondrian.pseudonyms import LENGTH, PATTERN
+from core_mondrian.spark.arrow import in_utc
+from core_mondrian.spark.plans import LEAF, ROWS, SEEN, TUPLE, PlannedTuples
+from core_mondrian.spark.recode import PlacedRows
+from core_mondrian.spark.rows import key_of, numbered
+from core_mondrian.spark.troubles import working
+from core_mondrian.spec import Spec
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def count_released(
+    frame: "DataFrame", names: Sequence[str], spec: Spec
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Count the rows of a release by what models look at.
+
+    ``names`` are those of the frame's columns in the release, whatever they are called
+    in the frame; the unit may come with them.
+
+    Raises:
+        PrivacyViolation: a column for pseudonyms shows something else.
+        SpecError: the spec names columns the release does not have.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    wanted = _looked_at(names, spec)
+    plain, keys = _keyed(frame, names, wanted)
+    hidden = [f"r{names.index(name)}" for name in spec.pseudonyms if name in names]
+    is_wrong = [~F.col(name).cast("string").rlike(PATTERN) for name in hidden]
+    wrong = [F.count_if(one).alias(f"w{i}") for i, one in enumerate(is_wrong)]
+    counted = plain.groupBy(*keys).agg(F.count(F.lit(1)).alias(ROWS), *wrong)
+    with working("counting the release"):
+        table = counted.toArrow()
+    if any(np.any(table[f"w{i}"].to_numpy() > 0) for i in range(len(hidden))):
+        raise PrivacyViolation(
+            f"columns for pseudonyms hold other things: {list(spec.pseudonyms)}",
+            hint=f"they are {LENGTH} digits of 0-9 and a-f",
+        )
+    values = table.select(numbered("k", wanted)).rename_columns(wanted)
+    return in_utc(values), table[ROWS].to_numpy().astype(np.int64)
+
+
+def same_counts(
+    one: "DataFrame", other: "DataFrame", names: Sequence[str], spec: Spec
+) -> bool:
+    """Tell whether two releases have as many rows of everything models look at."""
+    wanted = _looked_at(names, replace(spec, unit=None))
+    frames = [_keyed(frame, names, wanted) for frame in (one, other)]
+    counts = [plain.groupBy(*keys).count() for plain, keys in frames]
+    with working("comparing what was written"):
+        more, less = (counts[i].exceptAll(counts[1 - i]) for i in range(2))
+        return bool(more.isEmpty() and less.isEmpty())
+
+
+def _keyed(
+    frame: "DataFrame", names: Sequence[str], wanted: Sequence[str]
+) -> "tuple[DataFrame, list[Column]]":
+    """Return the frame under plain names, and the keys of some of its columns."""
+    plain = frame.toDF(*numbered("r", names))
+    fields = [plain.schema.fields[names.index(name)] for name in wanted]
+    return plain, [
+        key_of(plain[field.name], field.dataType, name).alias(f"k{i}")
+        for i, (name, field) in enumerate(zip(wanted, fields, strict=True))
+    ]
+
+
+def _looked_at(names: Sequence[str], spec: Spec) -> list[str]:
+    """Return the columns of a release that models look at."""
+    found: list[str] = []
+    for name in spec.quasi_identifiers:
+        found += [name] if name in names else spec.bounds_of(name) or [name]
+    unit = [] if spec.unit is None else [spec.unit]
+    wanted = list(dict.fromkeys([*found, *spec.sensitive, *unit]))
+    if absent := sorted(set(wanted).difference(names)):
+        raise SpecError(
+            f"not in the table: {absent}", hint=f"it has {list_names(names)}"
+        )
+    return wanted
+
+
+def verify_spark(
+    frame: "DataFrame",
+    spec: Spec,
+    *,
+    budget: int | None = None,
+    threads: int | None = None,
+) -> Verification:
+    """Check that every class of a Spark table passes every model; see `verify`.
+
+    The rows are counted on the cluster; only what differs comes here.
+
+    Raises:
+        PrivacyViolation: a class fails, or an identifier was not removed or replaced.
+        SpecError: the spec names columns the table does not have.
+    """
+    names = tuple(frame.columns)
+    values, rows = count_released(frame, names, spec)
+    return verify_counts(
+        values, rows, spec, budget=budget, names=names, threads=threads
+    )
+
+
+def find_concerns(placed: PlacedRows, tuples: PlannedTuples) -> tuple[Concern, ...]:
+    """Say what columns that pass through may give away; some rows come here for it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    source = placed.source
+    some = placed.frame.filter(F.col(SEEN)).drop(SEEN)
+    with working("looking at columns that pass through"):
+        rows = in_utc(some.toArrow())
+    own = rows.select(numbered("c", source.names)).rename_columns(list(source.names))
+
+    def repeats(name: str) -> Repeats:
+        place = source.place(name)
+        kind = source.frame.schema[place].dataType
+        key = key_of(F.col(place), kind, name).alias("k")
+        each = source.frame.groupBy(key).count().filter(F.col("k").isNotNull())
+        with working("counting values"):
+            found = each.groupBy("count").agg(F.count(F.lit(1)).alias("n")).toArrow()
+        found = found.sort_by("count")
+        return Repeats(found["count"].to_numpy(), found["n"].to_numpy())
+
+    return tuples.planned.find_concerns(
+        own, rows[TUPLE].to_numpy(), rows[LEAF].to_numpy(), repeats
+    )

@@ -1,0 +1,1 @@
+"""Tables in databases: counted and recoded there, as SQL."""

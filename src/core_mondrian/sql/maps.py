@@ -1,0 +1,164 @@
+"""The plan inside the database: what becomes of every tuple, and what rows show."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core_mondrian.counted import CountedPlan
+from core_mondrian.plan import SUPPRESSED, Place, Plan
+from core_mondrian.pseudonyms import pseudonymize
+from core_mondrian.sql.base import Column, Database
+from core_mondrian.sql.names import Name
+from core_mondrian.sql.recoding import Places, Relation, count_tuples
+
+COUNTED = "counted"
+"""The temporary table of the source's tuples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the release, and the expression that makes it."""
+
+    column: Column
+    cell: str
+
+
+def make_maps(
+    database: Database,
+    source: Relation,
+    planned: CountedPlan,
+    name_of: Callable[[str], Name],
+) -> Places:
+    """Upload the plan; ``name_of`` says what its tables are called."""
+    plan, counts = planned.plan, planned.counts
+    counted = tuple(counts.values.column_names)
+    leaves = {"id": np.arange(counts.rows.size), "tuple": plan.tuple_of}
+    own, more = (
+        database.temporary(COUNTED),
+        upload(database, "leaves", pa.table({**leaves, "leaf": plan.leaf})),
+    )
+    tuples, classes = name_of("tuples"), name_of("classes")
+    shares = name_of("shares") if plan.shares.n_rows else None
+    database.run(
+        f"CREATE {tuples.new_table} AS SELECT a.*, b.tuple, b.leaf "
+        f"FROM {own.sql} AS a JOIN {more.sql} AS b ON b.id = a.id"
+    )
+    cells = [f"c{i}" for i in range(len(counted))]
+    database.index(tuples, cells, matched=True)
+    if shares is not None:
+        _keep(database, upload(database, "dealt", _ranges(plan)), shares)
+        database.index(shares, ["tuple"])
+    shown = upload(database, "shown", _classes(database, plan))
+    _keep(database, shown, classes)
+    database.index(classes, ["leaf"])
+    # Sensitive values of one tuple are the same, but may be missing in two ways.
+    order = (*planned.spec.carried(source.names), *planned.spec.sensitive)
+    return Places(database, source, counted, order, tuples, shares, classes)
+
+
+def upload(database: Database, name: str, table: pa.Table) -> Name:
+    """Upload a table whose first column it will be joined on."""
+    database.upload(name, table)
+    uploaded = database.temporary(name)
+    database.index(uploaded, table.column_names[:1])
+    return uploaded
+
+
+def _keep(database: Database, uploaded: Name, name: Name) -> None:
+    """Copy an uploaded table, which is temporary, under the name asked for."""
+    database.run(f"CREATE {name.new_table} AS SELECT * FROM {uploaded.sql}")
+
+
+def _ranges(plan: Plan) -> pa.Table:
+    """Say which rows of divided tuples, numbered from 1 on, go to which leaf."""
+    shares = plan.shares
+    high = np.cumsum(shares.rows)
+    is_first = np.diff(shares.tuple_of, prepend=-1) > 0
+    before = np.maximum.accumulate(np.where(is_first, high - shares.rows, 0))
+    return pa.table(
+        {
+            "tuple": shares.tuple_of,
+            "leaf": shares.leaf,
+            "low": high - shares.rows - before,
+            "high": high - before,
+        }
+    )
+
+
+def _classes(database: Database, plan: Plan) -> pa.Table:
+    """Say what each leaf shows, in columns w0, w1, …; suppressed rows, if any, too."""
+    shown = plan.shown
+    leaf = np.arange(shown.num_rows, dtype=np.int32)
+    if not plan.spec.leaves_out:
+        leaf[-1] = SUPPRESSED
+    cells = {f"w{i}": database.as_sql(x) for i, x in enumerate(shown.columns)}
+    return pa.table({"leaf": leaf, **cells})
+
+
+def outputs_of(
+    database: Database, source: Relation, planned: CountedPlan
+) -> list[Output]:
+    """Return the columns of the release, in order."""
+    places = planned.plan.places(source.names)
+    return [_output(database, source, planned, place) for place in places]
+
+
+def _output(
+    database: Database, source: Relation, planned: CountedPlan, place: Place
+) -> Output:
+    plan, spec = planned.plan, planned.spec
+    if place.how == "shown":
+        return _shown(database, source, planned, place)
+    name = place.name
+    cell, column = source.cell(name), source.column(name)
+    if place.how == "pseudonym":
+        cell = f"h{spec.pseudonyms.index(name)}.hidden"
+        column = Column(name, database.kind_of(pa.string()))
+    is_blanked = name in (*spec.sensitive, *spec.pseudonyms) and not spec.leaves_out
+    if is_blanked and plan.n_suppressed:
+        # A pseudonym would lead from a blank row to the others of its person.
+        cell = f"CASE WHEN p.leaf = {SUPPRESSED} THEN NULL ELSE {cell} END"
+    return Output(column, cell)
+
+
+def _shown(
+    database: Database, source: Relation, planned: CountedPlan, place: Place
+) -> Output:
+    shown, values = planned.plan.shown.schema, planned.counts.values.schema
+    cell = f"w.w{shown.names.index(place.name)}"
+    kind = shown.field(place.name).type
+    own = None if place.source is None else values.field(place.source).type
+    if place.source is None or kind != own or _is_text(kind):
+        return Output(Column(place.name, database.kind_of(kind)), cell)
+    column = source.column(place.source)
+    return Output(Column(place.name, column.kind), database.cast(cell, column))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_string(kind))
+
+
+def hide(
+    database: Database, source: Relation, names: tuple[str, ...], key: bytes | None
+) -> str:
+    """Make tables of pseudonyms, and return what joins them: h0, h1 and so on."""
+    if key is None:
+        return ""
+    joins = []
+    for i, name in enumerate(names):
+        counted = f"known_{i}"
+        values, _ = count_tuples(database, source, [name], counted)
+        hidden = pseudonymize(values.column(0), name, key)
+        ids = {"id": np.arange(len(hidden)), "hidden": hidden}
+        more = upload(database, f"hidden_{i}", pa.table(ids))
+        table, own = database.temporary(f"names_{i}"), database.temporary(counted)
+        database.run(
+            f"CREATE {table.new_table} AS SELECT a.c0, b.hidden "
+            f"FROM {own.sql} AS a JOIN {more.sql} AS b ON b.id = a.id"
+        )
+        database.index(table, ["c0"])
+        cell = database.exact(source.cell(name), source.column(name))
+        joins.append(f"LEFT JOIN {table.sql} AS h{i} ON h{i}.c0 = {cell}")
+    return " ".join(joins)

@@ -1,0 +1,142 @@
+"""Databases for tests: files, and a server that is started once and stopped again."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_postgresql.dbapi
+import adbc_driver_sqlite.dbapi
+import duckdb
+import pyarrow as pa
+
+PASSWORD = "CANARY-password"  # noqa: S105
+_BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database under test, looked at by other means than ours."""
+
+    kind: str
+    url: str
+
+    def load(self, name: str, table: pa.Table) -> None:
+        """Make a table of Arrow's."""
+        if self.kind == "duckdb":
+            with duckdb.connect(self.url) as connection:
+                connection.register("loaded", table)
+                quoted = name.replace('"', '""')
+                connection.execute(f'CREATE TABLE "{quoted}" AS SELECT * FROM loaded')
+            return
+        with self._adbc() as connection, connection.cursor() as cursor:
+            cursor.adbc_ingest(name, table, mode="create")
+            connection.commit()
+
+    def run(self, *statements: str) -> None:
+        if self.kind == "duckdb":
+            with duckdb.connect(self.url) as connection:
+                for statement in statements:
+                    connection.execute(statement)
+            return
+        with self._adbc() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            connection.commit()
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        if self.kind == "duckdb":
+            with duckdb.connect(self.url) as connection:
+                return connection.execute(query).fetchall()
+        with self._adbc() as connection, connection.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetchall()
+
+    def catalog(self) -> list[str]:
+        """Return the names of all tables, views and indexes."""
+        queries = {
+            "duckdb": "SELECT table_name FROM information_schema.tables "
+            "UNION ALL SELECT index_name FROM duckdb_indexes()",
+            "sqlite": "SELECT name FROM sqlite_master",
+            "postgresql": "SELECT relname::text FROM pg_class WHERE relnamespace IN "
+            "(SELECT oid FROM pg_namespace WHERE nspname !~ '^(pg_|information)') "
+            "AND relkind <> 't'",
+        }
+        return sorted(name for (name,) in self.fetch(queries[self.kind]))
+
+    def _adbc(self) -> Any:
+        if self.kind == "sqlite":
+            return adbc_driver_sqlite.dbapi.connect(self.url)
+        return adbc_driver_postgresql.dbapi.connect(self.url)
+
+
+def reason_without_postgres() -> str | None:
+    """Say why no PostgreSQL server can be started here, if so."""
+    if not _BINARIES:
+        return "no PostgreSQL server in /usr/lib/postgresql"
+    if os.getuid() != 0:
+        return None
+    with suppress(KeyError):
+        pwd.getpwnam("postgres")
+        return None if shutil.which("setpriv") else "setpriv is not there"
+    return "the server does not run as root, and there is no user postgres"
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """Start a server on loopback, and give the address of an empty database."""
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    as_user: list[str] = []
+    if os.getuid() == 0:
+        shutil.chown(folder, "postgres")
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    programs = _BINARIES[-1]
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    secret.chmod(0o644)
+    data = folder / "data"
+
+    def call(*command: object) -> None:
+        subprocess.run(  # noqa: S603
+            [*as_user, *map(str, command)],
+            check=True,
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    try:
+        call(
+            *(programs / "initdb", "-D", data, "-U", "tester", "--no-sync"),
+            *("--auth=scram-sha-256", f"--pwfile={secret}"),
+            *("--encoding=UTF8", "--locale=C.UTF-8"),
+        )
+        port = _free_port()
+        options = (
+            f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='' "
+            "-c fsync=off"
+        )
+        call(
+            *(programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log"),
+            *("-o", options, "start"),
+        )
+        try:
+            yield f"postgresql://tester:{PASSWORD}@127.0.0.1:{port}/postgres"
+        finally:
+            call(programs / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,521 @@
+"""Spark: a real cluster on loopback, and the same releases as in memory.
+
+A master, two workers and a Connect server are processes of their own, started by
+deploy/spark/cluster.py. CORE_MONDRIAN_SPARK_LARGE=1 adds Adult and a million rows.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import CANARY, Command, files_in
+
+from core_mondrian import (
+    BestPolicy,
+    DataError,
+    KAnonymity,
+    PaperPolicy,
+    PrivacyViolation,
+    Release,
+    Spec,
+    SpecError,
+    Suppression,
+    anonymize,
+)
+from core_mondrian.datasets import ADULT_SETS, CENSUS_QUASI_IDENTIFIERS, adult, census
+from core_mondrian.models.distinct import DistinctLDiversity
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: the extra 'spark'")
+
+pytestmark = [
+    pytest.mark.skipif(
+        shutil.which("java") is None and "JAVA_HOME" not in os.environ,
+        reason="Spark needs Java, and there is none here",
+    ),
+    pytest.mark.xdist_group("spark"),
+    # pyspark itself: of pandas 3, and of sockets that it leaves open.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy" / "spark"
+KEY = b"sixteen bytes at least"
+# Plans are run once on few rows: compiling them would take most of the time.
+QUICK = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    master: str
+    remote: str
+    workers: list[int]
+    session: Any
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    from pyspark.sql import SparkSession
+
+    path = os.pathsep.join([str(ROOT / "src"), *sys.path])
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, str(DEPLOY / "cluster.py"), "--connect"],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path},
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            told = json.loads(process.stdout.readline())
+            session = SparkSession.builder.remote(told["remote"]).create()
+            for key, value in QUICK.items():
+                session.conf.set(key, value)
+            yield Cluster(**told, session=session)
+            session.stop()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def multiset(table: pa.Table) -> Counter[str]:
+    return Counter(repr(row) for row in table.to_pylist())
+
+
+def on_cluster(cluster: Cluster, table: pa.Table, spec: Spec, **more: Any) -> Any:
+    from core_mondrian.spark.api import anonymize_spark
+
+    frame = cluster.session.createDataFrame(table)
+    return anonymize_spark(frame, spec, **more)
+
+
+def assert_same(found: Release[Any], wanted: Release[pa.Table]) -> None:
+    """Check row by row, and the evidence: nothing may tell where it was made."""
+    data = found.data.toArrow()
+    assert data.column_names == wanted.data.column_names
+    assert multiset(data) == multiset(wanted.data)
+    assert found.manifest() == wanted.manifest()
+    assert found.verification == wanted.verification
+    if wanted.suppressed is None:
+        assert found.suppressed is None
+    else:
+        assert multiset(found.suppressed.toArrow()) == multiset(wanted.suppressed)
+
+
+QIDS = ("age", "sex", "education", "race", "marital_status")
+POLICIES = [
+    pytest.param(PaperPolicy(), id="paper"),
+    pytest.param(BestPolicy(effort="fast"), id="best"),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_census_is_released_as_in_memory(cluster: Cluster, policy: Any) -> None:
+    table = census(20_000).drop_columns(["person_id"])
+    spec = Spec(QIDS, (KAnonymity(5),), policy=policy)
+
+    found = on_cluster(cluster, table, spec)
+
+    wanted = anonymize(table, spec)
+    assert found.digest == wanted.digest
+    assert_same(found, wanted)
+    assert found.measures() == wanted.measures()
+
+
+# A table on which Spark and Arrow could disagree
+
+
+def hostile(n: int = 600) -> pa.Table:
+    rng = np.random.default_rng(7)
+    number = rng.integers(0, 9, n) / 2.0
+    number[rng.random(n) < 0.1] = np.nan
+    number[(number == 0) & (rng.random(n) < 0.5)] = -0.0
+    gone = rng.random(n) < 0.1
+    days = rng.integers(0, 40, n)
+    texts = rng.choice(["a", "B", "b ", "ä", ""], n)
+    return pa.table(
+        {
+            "a.b": pa.array(number, mask=rng.random(n) < 0.1),
+            "x `y": pa.array(texts, mask=gone),
+            "when": pa.array(days, pa.int32()).cast(pa.date32()),
+            "moment": pa.array(days * 3_600_000_000, pa.timestamp("us", "UTC")),
+            "X `Y": pa.array(rng.integers(0, 1000, n)),
+            "sick": pa.array(rng.choice(["flu", "flu", "cold", "gout"], n), mask=gone),
+            "person": pa.array([f"{CANARY}-{i}" for i in rng.integers(0, n // 2, n)]),
+            "noted": pa.array(rng.choice([1.5, float("nan")], n)),
+            "list": pa.array([[int(i), None] for i in days]),
+            "weight": pa.array(rng.integers(1, 5, n).astype(np.float64)),
+        }
+    )
+
+
+FEW = ("a.b", "x `y")
+FORTY = Suppression(rows=40)
+DIVERSE = DistinctLDiversity(2, "sick")
+CASES = [
+    pytest.param(
+        Spec(
+            (*FEW, "when", "moment"),
+            (KAnonymity(6),),
+            policy=BestPolicy(effort="fast"),
+            numbers="struct",
+            class_id="class",
+            identifiers=("person",),
+            suppress=FORTY,
+            suppressed="apart",
+        ),
+        id="structs, class numbers, rows apart",
+    ),
+    pytest.param(
+        Spec(
+            FEW,
+            (KAnonymity(7), DIVERSE),
+            policy=BestPolicy(effort="fast"),
+            numbers="bounds",
+            identifiers=("person",),
+        ),
+        id="divided tuples, diversity, bounds",
+    ),
+    pytest.param(
+        Spec(
+            (*FEW, "when"),
+            (KAnonymity(4), DIVERSE),
+            policy=PaperPolicy(),
+            unit="person",
+            suppress=FORTY,
+            weight="weight",
+        ),
+        id="missing patterns, persons that are removed, weights",
+    ),
+    pytest.param(
+        Spec(
+            (*FEW, "when"),
+            (KAnonymity(4), DIVERSE),
+            policy=BestPolicy(effort="fast", equity="sick"),
+            unit="person",
+            pseudonyms=("person", "X `Y"),
+            suppress=FORTY,
+            suppressed="blank",
+            numbers="mean",
+        ),
+        id="pseudonyms, blank rows, equity",
+    ),
+]
+
+
+@pytest.mark.parametrize("spec", CASES)
+def test_hostile_table_is_released_as_in_memory(cluster: Cluster, spec: Spec) -> None:
+    table = hostile()
+    more: dict[str, Any] = {"by": ["a.b"]}
+    if spec.pseudonyms:
+        more["key"] = KEY
+
+    found = on_cluster(cluster, table, spec, **more)
+
+    wanted = anonymize(table, spec, **more)
+    assert_same(found, wanted)
+    assert found.by_group("a.b") == wanted.by_group("a.b")
+    assert found.measures() == wanted.measures()
+    assert CANARY not in repr(found)
+
+
+def test_cases_have_what_their_names_say() -> None:
+    from core_mondrian.counted import make_plan
+    from core_mondrian.counts import TupleCounts, counted_columns
+
+    table = hostile()
+    plans = []
+    for case in CASES:
+        spec = case.values[0]
+        values = table.select(list(counted_columns(spec)))
+        counts = TupleCounts(values, np.ones(table.num_rows, np.int64))
+        plans.append(make_plan(counts, spec).plan)
+
+    assert plans[0].n_suppressed > 0
+    assert plans[1].shares.n_rows > 0
+    assert plans[3].n_suppressed > 0
+
+
+def test_text_of_any_collation_is_told_apart(cluster: Cluster) -> None:
+    from core_mondrian.spark.api import anonymize_spark
+
+    table = pa.table({"word": ["A", "a"] * 10})
+    frame = cluster.session.createDataFrame(table)
+    frame = frame.selectExpr("collate(word, 'UTF8_LCASE') as word")
+    spec = Spec(("word",), (KAnonymity(5),), policy=PaperPolicy())
+
+    found = anonymize_spark(frame, spec)
+
+    assert found.digest == anonymize(table, spec).digest
+
+
+def test_recount_finds_a_class_that_is_too_small(cluster: Cluster) -> None:
+    from core_mondrian.spark.recount import verify_spark
+
+    spec = Spec(("a.b",), (KAnonymity(2),))
+    frame = cluster.session.createDataFrame(pa.table({"a.b": [1, 1, 2]}))
+
+    with pytest.raises(PrivacyViolation, match="1 of 2 classes"):
+        verify_spark(frame, spec)
+    assert verify_spark(frame.filter("`a.b` = 1"), spec).n_rows == 2
+
+
+def test_pseudonyms_that_are_none_are_found(cluster: Cluster) -> None:
+    from core_mondrian.spark.recount import verify_spark
+
+    spec = Spec(("a",), (KAnonymity(2),), pseudonyms=("id",))
+    frame = cluster.session.createDataFrame(pa.table({"a": [1, 1], "id": ["x", "y"]}))
+
+    with pytest.raises(PrivacyViolation, match="pseudonyms"):
+        verify_spark(frame, spec)
+
+
+REFUSED = [
+    pytest.param({"shuffle": 1}, SpecError, "shuffle", id="shuffle"),
+    pytest.param({"identifiers": ("nobody",)}, SpecError, "not in the data", id="gone"),
+    pytest.param({"class_id": "sick"}, SpecError, "of one name", id="name taken"),
+    pytest.param(
+        {"quasi_identifiers": ("list",)}, DataError, "neither an order", id="a list"
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "kind", "words"), REFUSED)
+def test_what_cannot_be_done_is_refused(
+    cluster: Cluster, changes: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    spec = replace(Spec(("a.b",), (KAnonymity(2),)), **changes)
+
+    with pytest.raises(kind, match=words):
+        on_cluster(cluster, hostile(20), spec)
+
+
+@pytest.mark.parametrize("driver_tuples", [400, 3_000])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_tree_that_is_cut_on_the_cluster_is_the_same(
+    cluster: Cluster, policy: Any, driver_tuples: int
+) -> None:
+    table = census(20_000).drop_columns(["person_id"])
+    models = (KAnonymity(5), DistinctLDiversity(2, "income"))
+    spec = Spec(QIDS, models, policy=policy)
+
+    found = on_cluster(cluster, table, spec, driver_tuples=driver_tuples)
+
+    wanted = anonymize(table, spec)
+    assert found.n_tuples > driver_tuples
+    assert found.tree.digest == wanted.tree.digest
+    assert_same(found, wanted)
+
+
+def test_error_of_an_executor_is_ours_and_shows_no_cell(cluster: Cluster) -> None:
+    table = pa.table({"a": [1, 1], "id": [2.0**60, 1.5]})
+    spec = Spec(("a",), (KAnonymity(2),), pseudonyms=("id",))
+
+    with pytest.raises(DataError, match="holds 1 floats of 2") as caught:
+        on_cluster(cluster, table, spec, key=KEY)
+
+    assert "1152921504606846976" not in str(caught.value)
+
+
+# The command line
+
+ASKED = ("--qid", "a.b", "--qid", "x `y", "--k", "5", "--identifier", "person")
+
+
+def made_locally(cli: Command, *arguments: object) -> dict[str, Any]:
+    done = cli("anonymize", *arguments)
+    assert done.code == 0, done.err
+    manifest: dict[str, Any] = json.loads(
+        Path(f"{arguments[1]}.manifest.json").read_text(encoding="utf-8")
+    )
+    return manifest
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_command_line_writes_what_it_writes_locally(
+    cluster: Cluster, cli: Command, suffix: str
+) -> None:
+    from core_mondrian.files.read import read_table
+    from core_mondrian.files.write import table_writer
+
+    table = hostile().drop_columns(["list"])
+    table_writer(table, Path(f"in.{suffix}"))(Path(f"in.{suffix}"))
+    wanted = made_locally(cli, f"in.{suffix}", f"local.{suffix}", *ASKED)
+
+    there = ("--engine", "spark", "--remote", cluster.remote)
+    found = made_locally(cli, f"in.{suffix}", f"out.{suffix}", *there, *ASKED)
+
+    assert found == wanted
+    parts = sorted(Path(f"out.{suffix}").glob(f"part-*.{suffix}"))
+    rows = sum((multiset(read_table(part)) for part in parts), Counter())
+    local = read_table(f"local.{suffix}")
+    if suffix == "csv":  # moments are written differently
+        assert rows.total() == local.num_rows
+    else:
+        assert rows == multiset(local)
+    again = cli("anonymize", f"in.{suffix}", f"out.{suffix}", *there, *ASKED)
+    assert again.code == 2
+    assert "exists" in again.err
+
+
+def test_command_line_takes_tables_and_replaces_them(
+    cluster: Cluster, cli: Command
+) -> None:
+    session = cluster.session
+    session.sql("DROP TABLE IF EXISTS released")
+    frame = session.createDataFrame(hostile(60).drop_columns(["X `Y"]))
+    frame.write.mode("overwrite").saveAsTable("original")
+    asked = ("original", "released", "--engine", "spark", "--remote", cluster.remote)
+
+    for more in ((), ("--overwrite",)):
+        done = cli("anonymize", *asked, *ASKED, *more)
+        assert done.code == 0, done.err
+
+    assert session.table("released").count() == 60
+    names = [table.name for table in session.catalog.listTables()]
+    assert [name for name in names if name.startswith("core_mondrian")] == []
+    session.sql("DROP TABLE released")
+    session.sql("DROP TABLE original")
+
+
+def test_bad_row_leaves_nothing_and_shows_no_cell(
+    cluster: Cluster, cli: Command, tmp_path: Path
+) -> None:
+    Path("in.csv").write_text(f"a,b\n1,2\n1,{CANARY},3\n", encoding="utf-8")
+
+    done = cli(
+        *("anonymize", "in.csv", "out.csv", "--qid", "a", "--k", "2"),
+        *("--engine", "spark", "--remote", cluster.remote),
+    )
+
+    assert done.code == 3
+    assert "Spark failed counting tuples" in done.err
+    assert files_in(tmp_path) == ["in.csv"]
+
+
+def test_options_of_a_cluster_need_the_engine(cli: Command) -> None:
+    done = cli(
+        "anonymize", "in.csv", "out.csv", "--qid", "a", "--k", "2", "--master", "local"
+    )
+
+    assert done.code == 2
+    assert "--engine spark" in done.err
+
+
+def test_scripts_submit_to_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    """The classic way: pack what executors need, and spark-submit."""
+    table = census(3_000)
+    pq.write_table(table, tmp_path / "in.parquet")
+    # Sessions of this process have left their own settings there.
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SPARK_")} | {
+        "PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT / "src"),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    packed = tmp_path / "packed.tar.gz"
+    subprocess.run(  # noqa: S603
+        [str(DEPLOY / "pack.sh"), str(packed), "--no-deps"], env=env, check=True
+    )
+    qids = [part for name in QIDS for part in ("--qid", name)]
+    done = subprocess.run(  # noqa: S603
+        [
+            *(str(DEPLOY / "submit.sh"), cluster.master, str(packed)),
+            *("anonymize", "in.parquet", "out.parquet", *qids, "--k", "5"),
+        ],
+        env=env | {"SPARK_SUBMIT_OPTIONS": "--executor-memory 1g --executor-cores 1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    spec = Spec(QIDS, (KAnonymity(5),))
+    assert found["digests"]["release"] == anonymize(table, spec).digest
+
+
+LARGE = [
+    pytest.param("adult", PaperPolicy(), id="adult-paper"),
+    pytest.param("adult", BestPolicy(effort="fast"), id="adult-best"),
+    pytest.param("census", PaperPolicy(), id="census-paper"),
+    pytest.param("census", BestPolicy(effort="fast"), id="census-best"),
+]
+
+
+@pytest.mark.skipif(
+    os.environ.get("CORE_MONDRIAN_SPARK_LARGE") != "1",
+    reason="minutes; CORE_MONDRIAN_SPARK_LARGE=1 runs it",
+)
+@pytest.mark.parametrize(("name", "policy"), LARGE)
+def test_large_tables_are_released_as_in_memory(
+    cluster: Cluster, tmp_path: Path, name: str, policy: Any
+) -> None:
+    from core_mondrian.spark.api import anonymize_spark
+
+    if name == "adult" and "CORE_MONDRIAN_ADULT" not in os.environ:
+        pytest.skip("CORE_MONDRIAN_ADULT does not say where UCI Adult is")
+    is_adult = name == "adult"
+    folder = os.environ.get("CORE_MONDRIAN_ADULT")
+    table = adult(folder) if is_adult else census(1_000_000)
+    pq.write_table(table, tmp_path / "in.parquet")
+    qids = list(ADULT_SETS.values())[1] if is_adult else CENSUS_QUASI_IDENTIFIERS
+    spec = Spec(qids, (KAnonymity(5),), policy=policy)
+    cluster.session.conf.set("spark.sql.codegen.wholeStage", "true")
+    cluster.session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+
+    found = anonymize_spark(
+        cluster.session.read.parquet(str(tmp_path / "in.parquet")), spec
+    )
+
+    assert found.manifest() == anonymize(table, spec).manifest()
+
+
+def test_worker_killed_in_the_middle_changes_nothing(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The last test: the cluster has one worker less afterwards."""
+    from core_mondrian.spark.api import anonymize_spark
+
+    table = census(60_000).drop_columns(["person_id"])
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=6_000)
+    frame = cluster.session.read.parquet(str(tmp_path / "in.parquet"))
+    frame = frame.repartition(12)
+    spec = Spec(QIDS, (KAnonymity(5),), policy=BestPolicy(effort="fast"))
+    killed: list[float] = []
+
+    def kill() -> None:
+        os.kill(cluster.workers[0], signal.SIGKILL)
+        killed.append(time.monotonic())
+
+    def progress(stage: str, done: float) -> None:
+        if (stage, done) == ("verify", 0.0):
+            threading.Timer(0.5, kill).start()
+
+    found = anonymize_spark(frame, spec, progress=progress)
+
+    ended = time.monotonic()
+    assert killed
+    assert killed[0] < ended
+    wanted = anonymize(table, spec)
+    assert found.manifest() == wanted.manifest()
+    assert multiset(found.data.toArrow()) == multiset(wanted.data)
