@@ -110,6 +110,8 @@ def test_options_of_streams_are_refused_where_they_cannot_hold(
         ("--stream", "--shuffle", "1"): 2,
         ("--stream", "--by", "zip_code"): 2,
         ("--add-counts", "none.arrow"): 3,
+        ("--memory", "2GB", "--engine", "spark"): 2,
+        ("--resume", "--database", "a.db"): 2,
     }
     for options, code in refused.items():
         done = cli("anonymize", "a.parquet", "out.parquet", *ASKED, *options)

@@ -270,8 +270,7 @@ def anonymize_file(
     the spec. No value of the table is ever printed, but for the groups of --by and
     --equity: those that more rows have than a class needs.
     """
-    check_streamed(locals())
-    if done_in_database(locals()):
+    if done_in_database(check_streamed(locals())):
         return
     source, target = Path(source_name), Path(target_name)
     started = time.perf_counter()
