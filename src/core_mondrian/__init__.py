@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from core_mondrian.errors import (
         DataError,
         InfeasibleError,
+        MemoryLimitError,
         MondrianError,
         OutputError,
         PrivacyViolation,
@@ -28,16 +29,20 @@ if TYPE_CHECKING:
     from core_mondrian.spec import Spec
     from core_mondrian.spec_file import load_spec
     from core_mondrian.sql.anonymize import anonymize_sql
+    from core_mondrian.streams.run import anonymize_files, count_files
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "anonymize": "api",
+    "anonymize_files": "streams.run",
+    "count_files": "streams.run",
     "anonymize_spark": "spark.api",
     "anonymize_sql": "sql.anonymize",
     "Suppression": "budget",
     "DataError": "errors",
     "InfeasibleError": "errors",
+    "MemoryLimitError": "errors",
     "MondrianError": "errors",
     "OutputError": "errors",
     "PrivacyViolation": "errors",
@@ -63,6 +68,7 @@ __all__ = [
     "InfeasibleError",
     "KAnonymity",
     "Limits",
+    "MemoryLimitError",
     "MondrianError",
     "OriginalPolicy",
     "OutputError",
@@ -74,8 +80,10 @@ __all__ = [
     "SpecError",
     "Suppression",
     "anonymize",
+    "anonymize_files",
     "anonymize_spark",
     "anonymize_sql",
+    "count_files",
     "load_spec",
     "p_sensitize",
     "verify",

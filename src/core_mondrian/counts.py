@@ -14,7 +14,7 @@ from core_mondrian.files.kinds import reason
 from core_mondrian.files.place import write_files
 from core_mondrian.spec import Spec
 
-_ROWS = "core_mondrian:rows"
+ROWS = "core_mondrian:rows"
 """The column of a file that says how often a tuple occurs."""
 
 
@@ -92,7 +92,7 @@ class TupleCounts:
             SpecError: the file exists.
             OutputError: it cannot be written.
         """
-        table = self.values.append_column(_ROWS, pa.array(self.rows))
+        table = self.values.append_column(ROWS, pa.array(self.rows))
 
         def write(file: Path) -> None:
             options = pa.ipc.IpcWriteOptions(unify_dictionaries=True)
@@ -119,15 +119,15 @@ class TupleCounts:
             raise DataError(f"{path}: cannot be read ({reason(error)})") from None
         except pa.ArrowException:
             raise DataError(f"{path}: no file of counts, or damaged") from None
-        if table.column_names[-1:] != [_ROWS] or table.num_columns < 2:
+        if table.column_names[-1:] != [ROWS] or table.num_columns < 2:
             raise DataError(f"{path}: no file of counts", hint="see --save-counts")
-        rows = table.column(_ROWS)
+        rows = table.column(ROWS)
         if rows.type != pa.int64() or rows.null_count:
             raise DataError(f"{path}: no file of counts, or damaged")
         counts = rows.to_numpy()
         if (counts < 0).any():
             raise DataError(f"{path}: no file of counts, or damaged")
-        return TupleCounts(table.drop_columns([_ROWS]), counts)
+        return TupleCounts(table.drop_columns([ROWS]), counts)
 
 
 def _plain(table: pa.Table) -> pa.Table:

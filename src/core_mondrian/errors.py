@@ -6,6 +6,7 @@ MondrianError
 ├── InfeasibleError    exit 4   no release satisfies the models within the limits
 ├── PrivacyViolation   exit 5   a finished release failed verification; none is given
 ├── OutputError        exit 6   the release is sound but could not be written
+├── MemoryLimitError   exit 7   the work does not fit into the memory it may use
 └── InternalError      exit 70  one of our own invariants broke: a bug, please report it
 
 A message says what was expected, what was found and where. It may hold column names,
@@ -102,6 +103,12 @@ class OutputError(MondrianError):
     """The release is sound but could not be written."""
 
     exit_code = 6
+
+
+class MemoryLimitError(MondrianError):
+    """The work does not fit into the memory it may use."""
+
+    exit_code = 7
 
 
 class InternalError(MondrianError):

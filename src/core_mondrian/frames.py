@@ -123,7 +123,7 @@ def blank_cells(
         for name in names:
             at = native.column_names.index(name)
             field = native.schema.field(at).with_nullable(True)  # noqa: FBT003
-            native = native.set_column(at, field, _take_arrow(native[name], places))
+            native = native.set_column(at, field, take_arrow(native[name], places))
     return open_frame(native)
 
 
@@ -132,12 +132,12 @@ def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401
     import pandas as pd
 
     if isinstance(column.dtype, pd.ArrowDtype):
-        kept = _take_arrow(column.array.__arrow_array__(), places)
+        kept = take_arrow(column.array.__arrow_array__(), places)
         return pd.Series(pd.arrays.ArrowExtensionArray(kept), index=column.index)
     return column.mask(places.is_null().to_numpy(zero_copy_only=False))
 
 
-def _take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
+def take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
     """Return cells of a column by place; a null place is a missing cell."""
     kind = column.type
     if pa.types.is_string_view(kind):  # which Arrow cannot take from
@@ -158,7 +158,7 @@ def row_keys(
     columns = []
     for name in names:
         with suppress(DataError):
-            columns.append(_take_arrow(arrow_column(frame, name), at))
+            columns.append(take_arrow(arrow_column(frame, name), at))
     return combine_keys(columns) if columns else np.zeros(rows.size, dtype=np.uint64)
 
 
@@ -191,7 +191,7 @@ def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
 
 def _take_rows_arrow(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
     places = pa.array(rows)
-    columns = [_take_arrow(column, places) for column in table.columns]
+    columns = [take_arrow(column, places) for column in table.columns]
     return pa.table(columns, schema=table.schema)
 
 

@@ -13,6 +13,22 @@ Progress: TypeAlias = Callable[[str, float], None]
 """``progress(stage, done)``: how much of a stage is done, from 0 to 1."""
 
 
+class Told(float):
+    """How much is done, with something to say about it."""
+
+    text: str
+
+    def __new__(cls, done: float, text: str) -> "Told":
+        told = super().__new__(cls, done)
+        told.text = text
+        return told
+
+
+def text_of(done: float) -> str:
+    """Return what is said about a share that is done."""
+    return done.text if isinstance(done, Told) else ""
+
+
 def watched(work: Callable[P, R]) -> Callable[P, R]:
     """Let ``progress=True`` of a function show bars, and False none."""
 
@@ -53,16 +69,20 @@ def _in_notebook() -> bool:
 @contextmanager
 def _terminal_bars() -> Iterator[Progress]:
     from rich.console import Console
+    from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
     from rich.progress import Progress as Bars
-    from rich.progress import TaskID
 
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()),
+        TextColumn("{task.fields[text]}"),
+    )
     tasks: dict[str, TaskID] = {}
-    with Bars(console=Console(stderr=True), transient=True) as bars:
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
 
         def show(stage: str, done: float) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=1.0)
-            bars.update(tasks[stage], completed=done)
+                tasks[stage] = bars.add_task(stage, total=1.0, text="")
+            bars.update(tasks[stage], completed=done, text=text_of(done))
 
         yield show
 
@@ -73,12 +93,13 @@ def _notebook_bars() -> Iterator[Progress]:
     from IPython.display import display  # type: ignore[import-not-found]
 
     handle = display(_bundle({}), raw=True, display_id=True)
-    percents: dict[str, int] = {}
+    percents: dict[str, tuple[int, str]] = {}
 
     def show(stage: str, done: float) -> None:
         percent = int(100 * done)
-        if percents.get(stage) != percent:  # each change is a message to the browser
-            percents[stage] = percent
+        shown, _ = percents.get(stage, (-1, ""))
+        if shown != percent:  # each change is a message to the browser
+            percents[stage] = percent, text_of(done)
             handle.update(_bundle(percents), raw=True)
 
     try:
@@ -87,12 +108,16 @@ def _notebook_bars() -> Iterator[Progress]:
         handle.update(_bundle({}), raw=True)
 
 
-def _bundle(percents: dict[str, int]) -> dict[str, Any]:
+def _bundle(percents: dict[str, tuple[int, str]]) -> dict[str, Any]:
     """Return the bars as HTML, and in a line for who cannot show it."""
     rows = "".join(
         f"<div>{escape(stage)} <progress value={percent} max=100></progress> "
-        f"{percent} %</div>"
-        for stage, percent in percents.items()
+        f"{percent} % {escape(text)}".rstrip()
+        + "</div>"
+        for stage, (percent, text) in percents.items()
     )
-    plain = ", ".join(f"{stage} {percent} %" for stage, percent in percents.items())
+    plain = ", ".join(
+        f"{stage} {percent} % {text}".rstrip()
+        for stage, (percent, text) in percents.items()
+    )
     return {"text/html": rows, "text/plain": plain}

@@ -69,6 +69,8 @@ class Release(Generic[FrameT]):
     _weights: NDArray[np.float64] | None = field(default=None, repr=False)
     """Of each tuple, what its rows weigh."""
     _groups: Mapping[str, GroupCounts] = field(default_factory=dict, repr=False)
+    n_bad: int = 0
+    """Rows of files that could not be read and were left out, as was allowed."""
 
     @property
     def n_tuples(self) -> int:
@@ -154,9 +156,10 @@ class Release(Generic[FrameT]):
             "format": 1,
             "spec": self.spec.to_json(),
             "rows": {
-                "in": self.n_rows,
+                "in": self.n_rows + self.n_bad,
                 "released": self.n_rows - self.n_suppressed,
                 "suppressed": self.n_suppressed,
+                **({"bad": self.n_bad} if self.n_bad else {}),
                 "budget": self.budget,
             },
             "cells_blanked": self.n_blanked,

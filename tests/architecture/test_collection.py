@@ -50,11 +50,12 @@ def test_libraries_do_not_print() -> None:
 
 
 def test_nothing_reads_the_clock_or_hashes_but_where_it_may() -> None:
-    # Determinism: seconds are reported by api.py alone; hash() is used nowhere.
+    # Determinism: seconds are reported by stages.py alone, and by pace.py to whoever
+    # waits; hash() is used nowhere.
     suspects = [
         (file.name, ast.unparse(node.func))
         for file in SOURCES
-        if "cli" not in file.parts
+        if "cli" not in file.parts and file.name != "pace.py"
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func)

@@ -31,6 +31,16 @@ from core_mondrian.cli.options import (
     runs_on_spark,
     spec_of,
 )
+from core_mondrian.cli.stream import (
+    AddCounts,
+    BadRowsOption,
+    Memory,
+    Resume,
+    SaveCounts,
+    Stream,
+    Streamed,
+    check_streamed,
+)
 from core_mondrian.cli.summary import (
     groups_of,
     tell_compiling,
@@ -51,7 +61,8 @@ def anonymize_file(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="CSV, Parquet or Arrow IPC; of a --database, a table or a query.",
+            help="CSV, Parquet or Arrow IPC; also .csv.gz, a folder or a glob; of a "
+            "--database, a table or a query.",
         ),
     ],
     target_name: Annotated[
@@ -235,6 +246,12 @@ def anonymize_file(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Default: all cores.")
     ] = None,
+    memory: Memory = None,
+    stream: Stream = False,
+    resume: Resume = False,
+    bad_rows: BadRowsOption = None,
+    save_counts: SaveCounts = None,
+    add_counts: AddCounts = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace TARGET if it exists.")
     ] = False,
@@ -253,9 +270,7 @@ def anonymize_file(
     the spec. No value of the table is ever printed, but for the groups of --by and
     --equity: those that more rows have than a class needs.
     """
-    from core_mondrian.report.plain import manifest_text
-
-    if done_in_database(locals()):
+    if done_in_database(check_streamed(locals())):
         return
     source, target = Path(source_name), Path(target_name)
     started = time.perf_counter()
@@ -267,18 +282,28 @@ def anonymize_file(
         return
     key = read_key(key_file, spec)
     manifest_file = manifest_of(target)
-    check_formats(spec, target, suppressed_file)
+    streamed = Streamed(memory, stream, resume, bad_rows, save_counts, add_counts)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
-    _check_targets(source, files, report, overwrite=overwrite)
-    release, schema = _anonymize(source, spec, key, threads, by or [])
+    schema = None
+    if streamed.is_asked(source, target, spec):
+        release: Release[Any] = streamed.anonymize(
+            *(source, target, spec),
+            key=key,
+            by=by or [],
+            threads=threads,
+            overwrite=overwrite,
+            suppressed_file=suppressed_file,
+            report=report,
+        )
+    else:
+        check_formats(spec, target, suppressed_file)
+        _check_targets(source, files, report, overwrite=overwrite)
+        release, schema = _anonymize(source, spec, key, threads, by or [])
     found = release.measures() if measures else None
     groups = groups_of(release, by or []) if measures else {}
     output = release_json(release, found, groups) if as_json else None
-    texts = {manifest_file: manifest_text(release.manifest())}
-    if report is not None:
-        texts[report] = release.report_html()
-    tables = dict(zip(files, (release.data, release.suppressed), strict=False))
-    _write(tables, texts, schema, overwrite=overwrite)
+    if schema is not None:  # else it is written already
+        _write(release, files, report, schema, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
@@ -340,7 +365,9 @@ def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> N
 
 def manifest_of(target: Path) -> Path:
     """Return where the manifest of a release stands."""
-    return target.with_name(target.name + ".manifest.json")
+    from core_mondrian.files import place
+
+    return place.manifest_of(target)
 
 
 def read_key(file: Path | None, spec: "Spec") -> bytes | None:
@@ -402,22 +429,22 @@ def _anonymize(
 
 
 def _write(
-    tables: Mapping[Path, Any],
-    texts: Mapping[Path, str],
+    release: "Release[Any]",
+    files: list[Path],
+    report: Path | None,
     schema: Any,  # noqa: ANN401
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files.place import write_files
+    from core_mondrian.files.place import Content, write_files
     from core_mondrian.files.write import table_writer
+    from core_mondrian.report.plain import manifest_text
 
-    write_files(
-        {
-            **{
-                file: table_writer(table, file, source=schema)
-                for file, table in tables.items()
-            },
-            **{file: text.encode() for file, text in texts.items()},
-        },
-        overwrite=overwrite,
-    )
+    tables = zip(files, (release.data, release.suppressed), strict=False)
+    contents: dict[Path, Content] = {
+        file: table_writer(table, file, source=schema) for file, table in tables
+    }
+    contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
+    if report is not None:
+        contents[report] = release.report_html().encode()
+    write_files(contents, overwrite=overwrite)

@@ -54,6 +54,8 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
         f"rows        {release.n_rows} in, {released} released, "
         f"{suppressed} suppressed (budget {budget})"
     )
+    if release.n_bad:
+        console.print(f"bad rows    {release.n_bad} left out")
     if release.n_blanked:
         console.print(f"blanked     {release.n_blanked} cells")
     console.print(f"policy      {policy_text(release)}")

@@ -32,6 +32,11 @@ class TuplePacker:
         append_codes(self._words[:, self._word_of[column]], codes, self._bits[column])
         self._n_packed += 1
 
+    @property
+    def words(self) -> NDArray[np.uint64]:
+        """The packed codes, a row of words for each row."""
+        return self._words
+
     def collapse(self, rows: NDArray[np.int64] | None = None) -> Collapsed:
         """Group equal rows; ``rows`` says how many each of them stands for."""
         group = np.empty(self._words.shape[0], dtype=np.int32)

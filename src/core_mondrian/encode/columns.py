@@ -122,7 +122,7 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
             f"column {name!r} has type {kind}, which has neither an order nor labels",
             hint="numbers, dates, times, booleans and text can be quasi-identifiers",
         )
-    indices, values = _distinct(comparable(array))
+    indices, values = distinct(comparable(array))
     values, first = _sorted_values(values, name)
     codes = first[indices] if indices.size else np.zeros(0, dtype=np.int32)
     return replace(_without_unused(codes, values), own=value_type)
@@ -146,17 +146,16 @@ def _sortable(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
-def _distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+def distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
     """Return each row's index into a list of values; -1: missing."""
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    else:
-        array = array.unify_dictionaries()
-    whole = array.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # an empty table has no chunk to combine
-        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else None
-    if whole is None:
-        return np.zeros(0, dtype=np.int32), pa.array([], array.type.value_type)
+    is_dictionary = pa.types.is_dictionary(array.type)
+    if not len(array):  # Arrow has no empty dictionaries of some types
+        kind = array.type.value_type if is_dictionary else array.type
+        return np.zeros(0, dtype=np.int32), pa.array([], kind)
+    coded = array.unify_dictionaries() if is_dictionary else array.dictionary_encode()
+    whole = coded.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = pa.concat_arrays(whole.chunks)
     indices = whole.indices
     if indices.null_count:
         # Signed first: polars and Arrow also index by unsigned numbers.

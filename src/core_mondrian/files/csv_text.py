@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
@@ -23,7 +23,7 @@ from core_mondrian.files.kinds import (
     remember,
 )
 
-_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
+CODED_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 _WRITTEN_ROWS: Final = 1 << 16
 _CODE_LIKE: Final = r"^[+-]?(0[0-9]+|0[xX].*|[0-9]{19,})$"
 """Digits that are a code, not a quantity: 01234, 0x1F, more than 64 bits hold."""
@@ -38,9 +38,8 @@ def read_csv(
 ) -> pa.Table:
     """Read a CSV file; see `read_table` for what becomes of its columns."""
     names, has_rows = _read_header(path)
-    check_names(path, names)
     wanted = [name for name in names if typed is None or name in typed]
-    types = {name: _TEXT if name in wanted else pa.string() for name in names}
+    types = {name: CODED_TEXT if name in wanted else pa.string() for name in names}
     if has_rows:
         table = _parse_csv(path, types)
     else:
@@ -49,14 +48,15 @@ def read_csv(
     columns = {
         name: _to_typed(column, null_values, infer=infer)
         if name in wanted
-        else _empty_as_missing(column)
+        else empty_as_missing(column)
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
     table = pa.table(columns)
     return remember(table, pa.schema([_decoded(field) for field in table.schema]))
 
 
-def _empty_as_missing(column: Array) -> Array:
+def empty_as_missing(column: Array) -> Array:
+    """Return a column of text in which nothing is a missing value."""
     is_empty = pc.equal(column, pa.scalar(""))
     return pc.if_else(is_empty, None, column) if pc.any(is_empty).as_py() else column
 
@@ -69,15 +69,37 @@ def _decoded(field: Field) -> Field:
 def _read_header(path: Path) -> tuple[list[str], bool]:
     """Return the column names and whether any row follows."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            names = next((row for row in csv.reader(file) if row), [])
-        except csv.Error:
-            raise DataError(f"{path}: the header cannot be read") from None
+        names = header_names(path, file)
         rest = (line for line in file if line.strip("\r\n") or len(names) == 1)
         has_rows = next(rest, None) is not None
+    return names, has_rows
+
+
+def header_names(path: Path, lines: Iterable[str]) -> list[str]:
+    """Return the values of the first row.
+
+    Raises:
+        DataError: there is none, or it cannot be read.
+    """
+    try:
+        names = next((row for row in csv.reader(lines) if row), [])
+    except csv.Error:
+        raise DataError(f"{path}: the header cannot be read") from None
     if not names:
         raise DataError(f"{path}: the file is empty", hint="write it again")
-    return names, has_rows
+    check_names(path, names)
+    return names
+
+
+def parse_options(
+    n_columns: int, refuse: Callable[[pa_csv.InvalidRow], str] | None = None
+) -> pa_csv.ParseOptions:
+    """Return how CSV of so many columns is taken apart."""
+    return pa_csv.ParseOptions(
+        newlines_in_values=True,
+        ignore_empty_lines=n_columns > 1,  # else a missing value
+        invalid_row_handler=refuse,
+    )
 
 
 def _parse_csv(path: Path, types: dict[str, Type]) -> pa.Table:
@@ -91,11 +113,7 @@ def _parse_csv(path: Path, types: dict[str, Type]) -> pa.Table:
         return pa_csv.read_csv(
             path,
             pa_csv.ReadOptions(use_threads=use_threads, block_size=BLOCK),
-            pa_csv.ParseOptions(
-                newlines_in_values=True,
-                ignore_empty_lines=len(types) > 1,  # else a missing value
-                invalid_row_handler=refuse,
-            ),
+            parse_options(len(types), refuse),
             pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )
 
@@ -136,15 +154,8 @@ def _check_quotes(path: Path) -> None:
 def _to_typed(column: Array, null_values: Sequence[str], *, infer: bool) -> Array:
     """Give a dictionary of texts missing values and the type its values have."""
     chunk: Array = column.unify_dictionaries().combine_chunks()
-    texts = chunk.dictionary
-    is_null = pc.is_in(texts, value_set=pa.array(null_values, pa.string()))
-    present = texts.filter(pc.invert(is_null))
-    values = _infer(present) if infer and len(present) else present
+    codes, values = type_texts(chunk.dictionary, null_values, infer=infer)
     # A null code takes a null value.
-    places = np.cumsum(~is_null.to_numpy(zero_copy_only=False)) - 1
-    codes = pa.array(
-        places.astype(np.int32), mask=is_null.to_numpy(zero_copy_only=False)
-    )
     moved: Array = codes.take(chunk.indices)
     if pa.types.is_string(values.type):
         coded: Array = pa.DictionaryArray.from_arrays(moved, values)
@@ -152,7 +163,24 @@ def _to_typed(column: Array, null_values: Sequence[str], *, infer: bool) -> Arra
     return pa.chunked_array([values.take(moved)])
 
 
-def _infer(texts: Array) -> Array:
+def type_texts(
+    texts: Array, null_values: Sequence[str], *, infer: bool
+) -> tuple[Array, Array]:
+    """Return the values that distinct texts stand for, and which is whose.
+
+    The first array has the place of each text among the values; null: it is missing.
+    """
+    is_null = pc.is_in(texts, value_set=pa.array(null_values, pa.string()))
+    present = texts.filter(pc.invert(is_null))
+    values = infer_type(present) if infer and len(present) else present
+    places = np.cumsum(~is_null.to_numpy(zero_copy_only=False)) - 1
+    codes = pa.array(
+        places.astype(np.int32), mask=is_null.to_numpy(zero_copy_only=False)
+    )
+    return codes, values
+
+
+def infer_type(texts: Array) -> Array:
     """Let Arrow infer a type from distinct texts; codes such as 01234 stay text."""
     if pc.any(pc.match_substring_regex(texts, _CODE_LIKE)).as_py():
         return texts
@@ -167,10 +195,11 @@ def _infer(texts: Array) -> Array:
     return texts if is_text(values.type) or values.null_count else values
 
 
-def csv_blocks(table: pa.Table) -> Iterator[bytes]:
+def csv_blocks(table: pa.Table, *, header: bool = True) -> Iterator[bytes]:
     """Yield a table as CSV, header first, in blocks of bytes."""
-    header = [pa.array([name]) for name in table.column_names]
-    yield _csv_lines([_quoted(cell, alone=False) for cell in header])
+    if header:
+        names = [pa.array([name]) for name in table.column_names]
+        yield _csv_lines([_quoted(cell, alone=False) for cell in names])
     alone = table.num_columns == 1
     for batch in table.to_batches(_WRITTEN_ROWS):
         yield _csv_lines([csv_column(column, alone=alone) for column in batch.columns])
@@ -213,4 +242,4 @@ def typed_texts(column: Array, null_values: Sequence[str]) -> Array:
     """Return texts as the type that all of them have; see `read_table`."""
     if not len(column):
         return column
-    return _to_typed(column.cast(_TEXT), null_values, infer=True)
+    return _to_typed(column.cast(CODED_TEXT), null_values, infer=True)

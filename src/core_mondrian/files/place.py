@@ -17,6 +17,9 @@ from core_mondrian.files.kinds import FORMATS, SUFFIXES
 
 Writer: TypeAlias = Callable[[Path], None]
 """Writes one whole file to the path it is given."""
+Content: TypeAlias = Writer | bytes | Path
+"""What a file shall hold, or where it lies already, with a temporary name."""
+_PART: Final = re.compile(r"part-\d{5,}\.(csv|parquet)")
 _HINTS: Final = {
     errno.ENOSPC: "the disk is full: make room, or write elsewhere",
     errno.EDQUOT: "the disk quota is used up: make room, or write elsewhere",
@@ -66,30 +69,61 @@ def check_place(path: Path, *, overwrite: bool) -> None:
         )
 
 
-def write_files(
-    files: Mapping[Path, Writer | bytes], *, overwrite: bool = False
-) -> None:
+def manifest_of(target: Path) -> Path:
+    """Return where the manifest of a release stands."""
+    return target.with_name(target.name + ".manifest.json")
+
+
+def check_folder(path: Path, *, overwrite: bool) -> None:
+    """Refuse a place where no folder of parts can be put; see `check_target`.
+
+    Only a folder that holds nothing but parts is ever replaced.
+    """
+    if path.exists() and not path.is_dir():
+        raise SpecError(f"{path}: not a folder", hint="name a new folder")
+    if not path.exists():
+        check_place(path, overwrite=overwrite)
+        return
+    names = [file.name for file in path.iterdir()]
+    if names and not overwrite:
+        raise SpecError(
+            f"{path}: the folder is not empty", hint="take another, or --overwrite"
+        )
+    if not all(_PART.fullmatch(name) for name in names):
+        raise SpecError(
+            f"{path}: holds other things than parts of a release",
+            hint="take another folder",
+        )
+
+
+def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> None:
     """Write all files or none, whatever happens in between.
 
     Each is written next to its target under another name, flushed to the disk, and
-    only when all are complete are they renamed. A failure or an interrupt takes back
-    what was done.
+    only when all are complete are they renamed. What is written already, a file or a
+    folder, is only renamed, or copied from another disk. A failure or an interrupt
+    takes back what was done.
 
     Raises:
         SpecError: a target exists and is not to be overwritten.
         OutputError: the system refuses; the hint says what to do.
     """
     drafts = {_real(path): content for path, content in files.items()}
-    temporary = {path: _temporary(path) for path in drafts}
+    temporary = {
+        path: content
+        if isinstance(content, Path) and _is_near(content, path)
+        else _temporary(path)
+        for path, content in drafts.items()
+    }
     backups = {path: _temporary(path) for path in drafts}
     done: list[Path] = []
     current = next(iter(drafts), Path())
     try:
         for current, content in drafts.items():
-            check_place(current, overwrite=overwrite)
+            _check_free(current, content, overwrite=overwrite)
             _write_one(temporary[current], content)
-        for current in drafts:
-            check_place(current, overwrite=overwrite)
+        for current, content in drafts.items():
+            _check_free(current, content, overwrite=overwrite)
             _back_up(current, backups[current])
             done.append(current)
             temporary[current].replace(current)
@@ -99,32 +133,60 @@ def write_files(
     except BaseException as error:
         _take_back(done, backups)
         if isinstance(error, OSError | pa.ArrowException):
-            raise _output_error(current, error) from None
+            raise output_error(current, error) from None
         raise
     finally:
         for leftover in (*temporary.values(), *backups.values()):
-            with suppress(OSError):
-                leftover.unlink(missing_ok=True)
+            remove(leftover)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _check_free(path: Path, content: Content, *, overwrite: bool) -> None:
+    if isinstance(content, Path) and content.is_dir():
+        check_folder(path, overwrite=overwrite)
+    else:
+        check_place(path, overwrite=overwrite)
 
 
 def _real(path: Path) -> Path:
     return Path(path).resolve()
 
 
+def _is_near(draft: Path, path: Path) -> bool:
+    """Tell whether a draft can be renamed to its place."""
+    return path.parent.is_dir() and draft.stat().st_dev == path.parent.stat().st_dev
+
+
 def _temporary(path: Path) -> Path:
     return path.with_name(f".core-mondrian-{secrets.token_hex(8)}{path.suffix}.tmp")
 
 
-def _write_one(path: Path, content: Writer | bytes) -> None:
+def _write_one(path: Path, content: Content) -> None:
     if isinstance(content, bytes):
         path.write_bytes(content)
-    else:
+    elif not isinstance(content, Path):
         content(path)
-    _flush(path)
+    elif content.is_dir() and content != path:
+        shutil.copytree(content, path)
+    elif content != path:
+        shutil.copy2(content, path)
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        _flush(file)
 
 
 def _back_up(path: Path, backup: Path) -> None:
     if not path.exists():
+        return
+    if path.is_dir():
+        path.replace(backup)
         return
     try:
         os.link(path, backup)
@@ -143,13 +205,17 @@ def _flush(path: Path) -> None:
 def _take_back(done: Sequence[Path], backups: Mapping[Path, Path]) -> None:
     for path in done:
         with suppress(OSError):
+            is_folder = path.is_dir()
+            if is_folder:
+                remove(path)
             if backups[path].exists():
                 backups[path].replace(path)
-            else:
+            elif not is_folder:
                 path.unlink(missing_ok=True)
 
 
-def _output_error(path: Path, error: BaseException) -> OutputError:
+def output_error(path: Path, error: BaseException) -> OutputError:
+    """Return what to say of a file that the system does not let us write."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None:  # Arrow names some system errors in its message only
         found = re.search(r"errno (\d+)", str(error))

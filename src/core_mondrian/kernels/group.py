@@ -98,3 +98,39 @@ def renumber(group: Codes, number: Codes, counts: Counts) -> None:
     for row in range(group.size):
         group[row] = number[group[row]]
         counts[group[row]] += 1
+
+
+@entry_kernel
+def index_rows(words: Words) -> Codes:
+    """Return a hash table of different rows, for `find_rows`."""
+    n_slots = 1 << 4
+    while n_slots < 2 * words.shape[0]:
+        n_slots *= 2
+    mask = np.uint64(n_slots - 1)
+    slots = empty_slots(n_slots)
+    for row in range(words.shape[0]):
+        slot = mixed(words, row) & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = row
+    return slots
+
+
+@entry_kernel
+def find_rows(slots: Codes, words: Words, wanted: Words, found: Codes) -> None:
+    """Look rows of words up in those of a hash table; -1: it has none such."""
+    mask = np.uint64(slots.size - 1)
+    for row in range(wanted.shape[0]):
+        slot = mixed(wanted, row) & mask
+        while slots[slot] >= 0 and not is_equal(words, slots[slot], wanted, row):
+            slot = (slot + np.uint64(1)) & mask
+        found[row] = slots[slot]
+
+
+@kernel
+def is_equal(words: Words, left: int, others: Words, right: int) -> bool:
+    """Tell whether a row of words and one of others are the same."""
+    for i in range(words.shape[1]):
+        if words[left, i] != others[right, i]:
+            return False
+    return True

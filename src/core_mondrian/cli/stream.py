@@ -1,0 +1,140 @@
+"""anonymize for files that do not fit into memory: its options, and when it runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core_mondrian.cli.summary import tell_compiling
+from core_mondrian.errors import SpecError
+from core_mondrian.progress import show_progress
+
+if TYPE_CHECKING:
+    from core_mondrian.release import Release
+    from core_mondrian.spec import Spec
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Never take more than that, such as 2GB: rows are streamed.",
+    ),
+]
+Stream = Annotated[
+    bool,
+    typer.Option("--stream", help="Read SOURCE in batches, even if it would fit."),
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the counts of an interrupted run."),
+]
+BadRowsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bad-rows",
+        metavar="error|ROWS",
+        help="Rows of CSV that cannot be read: an error, or so many are left out.",
+    ),
+]
+SaveCounts = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-counts",
+        metavar="FILE",
+        help="Keep the counts of tuples. They hold values of SOURCE: keep them safe.",
+    ),
+]
+AddCounts = Annotated[
+    Path | None,
+    typer.Option(
+        "--add-counts",
+        metavar="FILE",
+        help="Counts kept before: their parts of SOURCE are not counted again.",
+    ),
+]
+_FITS = 4
+"""Files of more than this part of the memory are streamed without being asked."""
+
+
+_OPTIONS = ("memory", "stream", "resume", "bad_rows", "save_counts", "add_counts")
+
+
+def check_streamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse options of streams where rows are not in files read here; return all."""
+    given = [name for name in _OPTIONS if options[name] not in (None, False)]
+    if given and (options["database"] is not None or options["engine"] != "local"):
+        raise SpecError(
+            f"--{given[0].replace('_', '-')} is for files that are read here",
+            hint="leave it out, or --database and --engine",
+        )
+    return options
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What the command line says about streaming."""
+
+    memory: str | None
+    stream: bool
+    resume: bool
+    bad_rows: str | None
+    save_counts: Path | None
+    add_counts: Path | None
+
+    def is_asked(self, source: Path, target: Path, spec: "Spec") -> bool:
+        """Tell whether rows are streamed: as asked, or since they have to be."""
+        from core_mondrian.streams.memory import machine_memory
+        from core_mondrian.streams.source import is_compressed, kind_of
+
+        asked = (self.memory, self.bad_rows, self.save_counts, self.add_counts)
+        if any(option is not None for option in asked) or self.stream or self.resume:
+            return True
+        if not source.is_file() or is_compressed(source) or target.is_dir():
+            # What is not there is said the same way as ever, unless it is a glob.
+            return source.exists() or any(letter in str(source) for letter in "*?[")
+        is_large = source.stat().st_size > machine_memory() // _FITS
+        can = kind_of(source) in ("csv", "parquet") and spec.shuffle is None
+        return is_large and can
+
+    def anonymize(
+        self,
+        source: Path,
+        target: Path,
+        spec: "Spec",
+        **options: Any,  # noqa: ANN401
+    ) -> "Release[Path]":
+        """Make the release, and say how to go on after an interrupt."""
+        from core_mondrian.streams.run import anonymize_files
+        from core_mondrian.streams.workspace import workspace_of
+
+        n_bad = self._n_bad()
+        tell_compiling(spec)
+        try:
+            with show_progress() as progress:
+                return anonymize_files(
+                    *(source, target, spec),
+                    memory=self.memory,
+                    resume=self.resume,
+                    bad_rows=n_bad,
+                    save_counts=self.save_counts,
+                    add_counts=self.add_counts,
+                    progress=progress,
+                    **options,
+                )
+        except Exception:
+            raise
+        except BaseException:
+            if workspace_of(target).exists():
+                typer.echo("what was counted is kept: --resume goes on", err=True)
+            raise
+
+    def _n_bad(self) -> int:
+        text = self.bad_rows
+        if text is None or text == "error":
+            return 0
+        if not text.isdecimal():
+            raise SpecError("--bad-rows takes 'error' or a number of rows")
+        return int(text)

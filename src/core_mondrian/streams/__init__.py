@@ -1,0 +1,1 @@
+"""Files larger than memory: counted in one pass, recoded in another."""

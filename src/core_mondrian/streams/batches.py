@@ -1,0 +1,271 @@
+"""A source's rows, batch by batch, in an order that never changes."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core_mondrian.files.csv_text import CODED_TEXT
+from core_mondrian.files.kinds import BLOCK, is_text
+from core_mondrian.files.read import reading
+from core_mondrian.streams.csv_blocks import (
+    BadRows,
+    Block,
+    parse_block,
+    read_blocks,
+    read_names,
+)
+from core_mondrian.streams.source import Part, Source
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+NO_LIMIT: Final = 1 << 62
+
+
+class Place(NamedTuple):
+    """Where in a source a batch ends, and the next one starts."""
+
+    part: int = 0
+    at: int = 0
+    """CSV: bytes of plain text; Parquet: row groups."""
+    more: int = 0
+    """CSV: the line; Parquet: rows of that row group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is held at a time."""
+
+    rows: int = 1 << 19
+    """Rows of a batch of Parquet."""
+    text: int = BLOCK
+    """Bytes of a batch of CSV."""
+    in_flight: int = 4
+    """Batches that are there at once."""
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows, and how to get them."""
+
+    load: Callable[[], pa.Table]
+    n_rows: int
+    stop: Place
+    done: float
+    """How much of its part has been read then, from 0 to 1."""
+    n_bad: int = 0
+    """Rows left out so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which columns are read, and which of them as codes of distinct values."""
+
+    columns: tuple[str, ...]
+    coded: tuple[str, ...] = ()
+    tells_empty: bool = False
+    """CSV: a cell that is not there is missing, one that is quoted is not."""
+
+
+def read_batches(
+    source: Source,
+    wanted: Wanted,
+    sizes: Sizes,
+    *,
+    bad: BadRows | None = None,
+    start: Place = Place(),  # noqa: B008  # it cannot change
+) -> Iterator[Batch]:
+    """Yield a source's batches from a place on; loading them is left to workers.
+
+    Bad rows are counted in ``bad``; None: left out without a word.
+    """
+    bad = BadRows(NO_LIMIT) if bad is None else bad
+    for number in range(start.part, len(source.parts)):
+        part = source.parts[number]
+        begin = start if number == start.part else Place(number)
+        if source.kind == "csv":
+            yield from _csv_batches(source, part, wanted, sizes.text, bad, begin)
+        else:
+            yield from _parquet_batches(source, part, wanted, sizes.rows, begin)
+
+
+def _csv_batches(
+    source: Source, part: Part, wanted: Wanted, size: int, bad: BadRows, begin: Place
+) -> Iterator[Batch]:
+    with reading(part.path, "csv"):
+        # Each part may have its columns in an order of its own.
+        names = read_names(part.path, part.compression)
+        types: dict[str, Any] = {
+            name: CODED_TEXT if name in wanted.coded else pa.string()
+            for name in wanted.columns
+            if name in names
+        }
+        blocks = read_blocks(
+            part.path, part.compression, bad, start=(begin.at, begin.more), size=size
+        )
+        opened = _Csv(source, part, wanted, names, types)
+        for block in blocks:
+            yield Batch(
+                partial(opened.load, block),
+                block.n_rows,
+                Place(begin.part, block.stop, block.line),
+                *(block.done, bad.n),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Csv:
+    """One CSV file, and what is read of it."""
+
+    source: Source
+    part: Part
+    wanted: Wanted
+    names: list[str]
+    types: dict[str, Any]
+
+    def load(self, block: Block) -> pa.Table:
+        """Parse a block."""
+        tells_empty = self.wanted.tells_empty
+        with reading(self.part.path, "csv"):
+            table = parse_block(
+                block.text, self.names, self.types, tells_empty=tells_empty
+            )
+        return _with_keys(self.source, self.part, self.wanted, table, block.n_rows)
+
+
+def _parquet_batches(
+    source: Source, part: Part, wanted: Wanted, most: int, begin: Place
+) -> Iterator[Batch]:
+    with reading(part.path, "parquet"):
+        with pq.ParquetFile(part.path) as file:
+            metadata, schema = file.metadata, file.schema_arrow
+        names = [name for name in wanted.columns if name in schema.names]
+        coded = [
+            name for name in names if name in wanted.coded or name in source.repetitive
+        ]
+        coded = [name for name in coded if is_text(source.schema.field(name).type)]
+        opened = _Parquet(source, part, wanted, names, coded, metadata)
+        for group in range(begin.at, metadata.num_row_groups):
+            done = begin.more if group == begin.at else 0
+            n_rows = metadata.row_group(group).num_rows
+            if n_rows <= most and not done:
+                yield Batch(
+                    partial(opened.load, group),
+                    n_rows,
+                    Place(begin.part, group + 1),
+                    (group + 1) / metadata.num_row_groups,
+                )
+            else:
+                yield from _large_group(opened, group, most, done, begin.part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parquet:
+    """One Parquet file, and what is read of it."""
+
+    source: Source
+    part: Part
+    wanted: Wanted
+    names: list[str]
+    coded: list[str]
+    metadata: Any
+
+    def open(self) -> Any:  # noqa: ANN401
+        return pq.ParquetFile(
+            self.part.path,
+            metadata=self.metadata,
+            read_dictionary=self.coded,
+            buffer_size=1 << 20,
+        )
+
+    def load(self, group: int) -> pa.Table:
+        """Read a row group."""
+        with reading(self.part.path, "parquet"), self.open() as file:
+            table = file.read_row_group(group, columns=self.names, use_threads=False)
+            return self.finish(table, self.metadata.row_group(group).num_rows)
+
+    def finish(self, table: pa.Table, n_rows: int) -> pa.Table:
+        table.validate(full=True)  # Arrow trusts offsets and text in these files
+        return _with_keys(self.source, self.part, self.wanted, table, n_rows)
+
+
+def _large_group(
+    opened: _Parquet, group: int, most: int, done: int, number: int
+) -> Iterator[Batch]:
+    """Yield a row group that is too large to be held in pieces."""
+    n_rows = opened.metadata.row_group(group).num_rows
+    at = 0
+    with reading(opened.part.path, "parquet"), opened.open() as file:
+        for batch in file.iter_batches(
+            most, row_groups=[group], columns=opened.names, use_threads=False
+        ):
+            at += batch.num_rows
+            if at <= done:
+                continue
+            stop = Place(number, group, at) if at < n_rows else Place(number, group + 1)
+            yield Batch(
+                partial(opened.finish, pa.Table.from_batches([batch]), batch.num_rows),
+                batch.num_rows,
+                stop,
+                (group + at / n_rows) / opened.metadata.num_row_groups,
+            )
+
+
+def _with_keys(
+    source: Source, part: Part, wanted: Wanted, table: pa.Table, n_rows: int
+) -> pa.Table:
+    """Put the columns in order, those of the folders among them, with their types."""
+    keys = dict(part.keys)
+    columns = []
+    for name in wanted.columns:
+        kind = source.schema.field(name).type
+        if name in keys:
+            columns.append(_constant(keys[name], kind, n_rows))
+            continue
+        column = table.column(name)
+        if pa.types.is_null(column.type):
+            column = column.cast(kind)
+        is_coded = name in source.repetitive
+        if is_coded and not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        columns.append(column)
+    return pa.table(columns, names=list(wanted.columns))
+
+
+def _constant(text: str | None, kind: Any, n_rows: int) -> Any:  # noqa: ANN401
+    """Return a column that says one thing; text as codes."""
+    if not is_text(kind):
+        value = pa.array([text], pa.string()).cast(kind)
+        return pa.chunked_array([value.take(pa.array(np.zeros(n_rows, np.int64)))])
+    mask = np.full(n_rows, text is None)
+    codes = pa.array(np.zeros(n_rows, dtype=np.int32), mask=mask)
+    values = pa.array([] if text is None else [text], pa.string())
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, values)])
+
+
+def in_order(
+    work: Callable[[ItemT], ResultT], items: Iterable[ItemT], sizes: Sizes
+) -> Iterator[ResultT]:
+    """Yield ``work(item)`` of each item, in order, some of them done at once."""
+    if sizes.threads < 2:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[ResultT]] = deque()
+    with ThreadPoolExecutor(sizes.threads) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) >= sizes.in_flight:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

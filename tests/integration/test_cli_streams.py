@@ -1,0 +1,232 @@
+"""The command line on folders, compressed files and little memory; and when killed."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core_mondrian.datasets import census
+from core_mondrian.files.write import write_table
+from core_mondrian.streams.workspace import workspace_of
+from tests.conftest import CANARY, Command, files_in
+
+ASKED = ("--qid", "age", "--qid", "sex", "--qid", "education", "--k", "5")
+CHILD = """
+import sys
+from core_mondrian.streams import first_pass, memory
+first_pass._PAUSE, first_pass._SHARE = 0.0, 1e9
+if sys.argv[1] != "all":
+    from core_mondrian.streams.batches import Sizes
+    memory.Limit.sizes = lambda *_: Sizes(rows=int(sys.argv[1]), in_flight=3, threads=2)
+from core_mondrian.cli.main import app
+import core_mondrian.streams.run
+print("ready", flush=True)
+try:
+    app(sys.argv[2:], standalone_mode=False)
+finally:
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM"):
+            print(line.split()[1], flush=True)
+"""
+
+
+def start(size: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start a command in a process of its own, and wait until it is about to work."""
+    command = [sys.executable, "-c", CHILD, size, *map(str, arguments)]
+    child = subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def test_folder_glob_and_archive_are_released_alike(
+    cli: Command, tmp_path: Path
+) -> None:
+    table = census(3000).drop_columns(["person_id"])
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number in range(3):
+        write_table(table.slice(1000 * number, 1000), folder / f"{number}.csv")
+    write_table(table, tmp_path / "whole.csv")
+    with pa.output_stream(tmp_path / "whole.csv.gz") as stream:
+        stream.write((tmp_path / "whole.csv").read_bytes())
+
+    digests = {}
+    for source in ("parts", "parts/?.csv", "whole.csv", "whole.csv.gz"):
+        done = cli("anonymize", source, "out.csv", *ASKED, "--json", "--overwrite")
+        assert done.code == 0, done.err
+        digests[source] = json.loads(done.out)["digests"], Path("out.csv").read_text()
+
+    assert len({str(found) for found in digests.values()}) == 1
+
+
+def test_folder_as_target_gets_parts(cli: Command, tmp_path: Path) -> None:
+    write_table(census(500), tmp_path / "a.parquet")
+
+    done = cli("anonymize", "a.parquet", "out", *ASKED, "--stream")
+
+    assert done.code == 0, done.err
+    assert files_in(tmp_path) == ["a.parquet", "out", "out.manifest.json"]
+    assert files_in(tmp_path / "out") == ["part-00000.parquet"]
+
+
+def test_bad_rows_are_told_by_line_and_may_be_left_out(
+    cli: Command, tmp_path: Path
+) -> None:
+    lines = ["age,sex,education", *(f"{i % 50},f,{i % 3}" for i in range(900))]
+    lines[500] = f"{CANARY},f"
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+
+    done = cli("anonymize", "a.csv", "out.csv", *ASKED, "--bad-rows", "error")
+    assert done.code == 3
+    assert "a.csv, line 501: expected 3 values, found 2" in done.err
+    assert files_in(tmp_path) == ["a.csv"]
+
+    done = cli("anonymize", "a.csv", "out.csv", *ASKED, "--bad-rows", "1")
+    assert done.code == 0
+    assert "bad rows    1 left out" in done.err
+    manifest = json.loads((tmp_path / "out.csv.manifest.json").read_text())
+    assert manifest["rows"]["bad"] == 1
+
+    done = cli("anonymize", "a.csv", "b.csv", *ASKED, "--bad-rows", "few")
+    assert done.code == 2
+
+
+def test_options_of_streams_are_refused_where_they_cannot_hold(
+    cli: Command, tmp_path: Path
+) -> None:
+    write_table(census(500), tmp_path / "a.parquet")
+    refused = {
+        ("--memory", "1MB"): 2,
+        ("--stream", "--shuffle", "1"): 2,
+        ("--stream", "--by", "zip_code"): 2,
+        ("--add-counts", "none.arrow"): 3,
+        ("--memory", "2GB", "--engine", "spark"): 2,
+        ("--resume", "--database", "a.db"): 2,
+    }
+    for options, code in refused.items():
+        done = cli("anonymize", "a.parquet", "out.parquet", *ASKED, *options)
+        assert done.code == code, done.err
+        assert "hint:" in done.err or code == 2
+    assert files_in(tmp_path) == ["a.parquet"]
+
+
+def test_too_many_tuples_for_the_memory_exit_with_seven(
+    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_table(census(500), tmp_path / "a.parquet")
+    monkeypatch.setattr("core_mondrian.streams.memory._ENGINE_COLUMN", 1 << 30)
+
+    done = cli("anonymize", "a.parquet", "out.parquet", *ASKED, "--memory", "1GB")
+
+    assert done.code == 7
+    assert "hint: allow more: --memory" in done.err
+    assert files_in(tmp_path) == ["a.parquet"]
+
+
+def test_counts_are_kept_and_added_to(cli: Command, tmp_path: Path) -> None:
+    table = census(1000).drop_columns(["person_id"])
+    folder = tmp_path / "days"
+    folder.mkdir()
+    write_table(table.slice(0, 600), folder / "1.parquet")
+    assert (
+        cli(
+            *("anonymize", "days", "1.parquet", *ASKED, "--save-counts", "kept.arrow")
+        ).code
+        == 0
+    )
+    write_table(table.slice(600), folder / "2.parquet")
+
+    added = cli(
+        *("anonymize", "days", "2.parquet", *ASKED, "--json"),
+        *("--add-counts", "kept.arrow"),
+    )
+    fresh = cli("anonymize", "days", "3.parquet", *ASKED, "--json")
+
+    assert added.code == 0, added.err
+    assert json.loads(added.out)["digests"] == json.loads(fresh.out)["digests"]
+
+
+def test_memory_limit_is_kept(tmp_path: Path) -> None:
+    source = tmp_path / "a.parquet"
+    pq.write_table(census(600_000), source)
+    limit = 640 << 20
+    child = start(
+        *("all", "anonymize", source, tmp_path / "out.parquet", *ASKED),
+        *("--memory", "640MB", "--policy", "paper", "--no-measures"),
+    )
+
+    out, err = child.communicate()
+
+    assert child.returncode == 0, err
+    assert int(out.split()[-1]) << 10 < limit
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_run_leaves_a_first_pass_and_nothing_else(
+    kind: signal.Signals, tmp_path: Path
+) -> None:
+    folder, target = tmp_path / "parts", tmp_path / "out.parquet"
+    folder.mkdir()
+    for number in range(4):
+        pq.write_table(census(20_000, seed=number), folder / f"{number}.parquet")
+    child = start(*("2000", "anonymize", folder, target, *ASKED, "--policy", "paper"))
+    counts = workspace_of(target) / "counts.arrow"
+    while not counts.exists() and child.poll() is None:
+        time.sleep(0.005)
+
+    child.send_signal(kind)
+    _, err = child.communicate()
+
+    if child.returncode:  # else it was faster
+        assert "--resume goes on" in err
+        assert files_in(workspace_of(target)) == ["counts.arrow", "lock"]
+        assert not target.exists()
+
+
+def test_killed_runs_never_leave_a_wrong_target_and_can_go_on(tmp_path: Path) -> None:
+    """Twenty runs are killed at random moments, each going on where the last ended."""
+    folder, target = tmp_path / "parts", tmp_path / "out.parquet"
+    folder.mkdir()
+    for number in range(5):
+        pq.write_table(census(20_000, seed=number), folder / f"{number}.parquet")
+    asked = (*ASKED, "--policy", "paper", "--no-measures", "--overwrite")
+    child = start("4000", "anonymize", folder, tmp_path / "expected.parquet", *asked)
+    begun = time.perf_counter()
+    child.communicate()
+    assert child.returncode == 0
+    seconds = time.perf_counter() - begun
+    expected = (tmp_path / "expected.parquet").read_bytes()
+    moments = random.Random(0)  # noqa: S311
+    n_killed = n_begun = 0
+
+    for _ in range(20):
+        child = start("4000", "anonymize", folder, target, *asked, "--resume")
+        time.sleep(moments.uniform(0, seconds))
+        child.kill()
+        child.communicate()
+        n_killed += child.returncode == -signal.SIGKILL
+        n_begun += (workspace_of(target) / "counts.arrow").exists()
+        assert not target.exists() or target.read_bytes() == expected
+
+    child = start("4000", "anonymize", folder, target, *asked, "--resume")
+    _, err = child.communicate()
+    assert child.returncode == 0, err
+    assert target.read_bytes() == expected
+    assert n_killed >= 10
+    assert n_begun
+    assert not workspace_of(target).exists()
+    digests = [
+        json.loads((tmp_path / f"{name}.parquet.manifest.json").read_text())["digests"]
+        for name in ("out", "expected")
+    ]
+    assert digests[0] == digests[1]
