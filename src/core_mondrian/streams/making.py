@@ -119,6 +119,9 @@ class Run:
             by=self.by,
             threads=self.sizes.threads,
             stages=self.stages,
+            crew=self.limit.crew(
+                *(values.counts.rows.size, len(self.columns), self.spec.policy.name)
+            ),
         )
         names = Counter(x.name for x in planned.plan.places(self.source.schema.names))
         if twice := sorted(name for name, n in names.items() if n > 1):

@@ -27,6 +27,7 @@ from core_mondrian.counts import TupleCounts
 from core_mondrian.datasets import census
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
+from core_mondrian.partition.crew import LocalCrew
 from core_mondrian.streams import first_pass, making
 from core_mondrian.streams.batches import Sizes
 from core_mondrian.streams.memory import Limit, parse_size
@@ -556,6 +557,28 @@ def test_tuples_that_do_not_fit_are_refused_with_a_hint(
 
     assert MemoryLimitError.exit_code == 7
     assert left_in(tmp_path) == {"a.csv"}
+
+
+def test_engine_that_would_not_fit_works_part_by_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_csv(tmp_path / "a.csv", people())
+    expected = anonymize_files(source, tmp_path / "whole.csv", SPEC)
+    crews = []
+
+    class Crew(LocalCrew):
+        def __init__(self, _: int) -> None:
+            super().__init__(unit_tuples=3)
+            crews.append(self)
+
+    engine = dict.fromkeys(("best", "paper", "original"), 1 << 40)
+    monkeypatch.setattr("core_mondrian.streams.memory._ENGINE", engine)
+    monkeypatch.setattr("core_mondrian.streams.memory.LocalCrew", Crew)
+
+    found = anonymize_files(source, tmp_path / "parts.csv", SPEC, memory="1GB")
+
+    assert len(crews) == 1
+    assert found.manifest() == expected.manifest()
 
 
 def test_run_that_takes_more_than_allowed_stops(
