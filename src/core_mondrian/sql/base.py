@@ -120,6 +120,34 @@ class Database(Protocol):
         """Leave; what was not committed never was."""
 
 
+class StrictlyTyped:
+    """What databases share whose columns have one type each."""
+
+    def run(self, sql: str) -> None:
+        """Execute a statement."""
+        raise NotImplementedError
+
+    def as_sql(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return values in a type that the database has: it has all of them."""
+        return cells
+
+    def cast(self, cell: str, column: Column) -> str:
+        """Return an uploaded cell in the type of a column."""
+        return f"CAST({cell} AS {column.kind})"
+
+    def kind_of(self, kind: pa.DataType) -> str:  # noqa: ARG002
+        """Return nothing: what is uploaded has its type."""
+        return ""
+
+    def create(self, name: Name, columns: Sequence[Column], query: str) -> None:  # noqa: ARG002
+        """Make a table of a query's rows, with their types."""
+        self.run(f"CREATE {name.new_table} AS {query}")
+
+    def commit(self) -> None:
+        """Keep what was done."""
+        self.run("COMMIT")
+
+
 @contextmanager
 def telling(
     database: Database, what: str, kind: type[MondrianError] = DataError

@@ -6,7 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from core_mondrian.sql.base import TEMPORARY, Column, Kind, check_times
+from core_mondrian.sql.base import (
+    TEMPORARY,
+    Column,
+    Kind,
+    StrictlyTyped,
+    check_times,
+)
 from core_mondrian.sql.names import Name, literal
 
 # Nothing is downloaded, and names of tables are never those of our own variables.
@@ -17,7 +23,7 @@ _CONFIG = {
 }
 
 
-class DuckDBFile:
+class DuckDBFile(StrictlyTyped):
     """See `Database`."""
 
     title = "DuckDB"
@@ -102,21 +108,6 @@ class DuckDBFile:
 
     def as_arrow(self, cells: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         return check_times(cells, column)
-
-    def as_sql(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-        return cells
-
-    def cast(self, cell: str, column: Column) -> str:
-        return f"CAST({cell} AS {column.kind})"
-
-    def kind_of(self, kind: pa.DataType) -> str:  # noqa: ARG002
-        return ""  # what is uploaded has it
-
-    def create(self, name: Name, columns: Sequence[Column], query: str) -> None:  # noqa: ARG002
-        self.run(f"CREATE {name.new_table} AS {query}")
-
-    def commit(self) -> None:
-        self.run("COMMIT")
 
     def close(self) -> None:
         if self._connection is not None:

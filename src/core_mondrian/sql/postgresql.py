@@ -9,7 +9,13 @@ import pyarrow.compute as pc
 
 from core_mondrian.errors import DataError
 from core_mondrian.sql.adbc import ArrowConnection
-from core_mondrian.sql.base import TEMPORARY, Column, Kind, check_times
+from core_mondrian.sql.base import (
+    TEMPORARY,
+    Column,
+    Kind,
+    StrictlyTyped,
+    check_times,
+)
 from core_mondrian.sql.names import Name, literal
 
 _SIZE: Final = re.compile(r"\((\d+)(?:,(-?\d+))?\)")
@@ -25,7 +31,7 @@ _DIGITS: Final = 76
 """Digits of Arrow's decimals of 128 bits, and of its largest."""
 
 
-class PostgreSQL:
+class PostgreSQL(StrictlyTyped):
     """See `Database`."""
 
     title = "PostgreSQL"
@@ -110,21 +116,6 @@ class PostgreSQL:
         if isinstance(cells.type, pa.BaseExtensionType):
             return _as_decimals(cells, column)
         return check_times(cells, column)
-
-    def as_sql(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-        return cells
-
-    def cast(self, cell: str, column: Column) -> str:
-        return f"CAST({cell} AS {column.kind})"
-
-    def kind_of(self, kind: pa.DataType) -> str:  # noqa: ARG002
-        return ""  # what is uploaded has it
-
-    def create(self, name: Name, columns: Sequence[Column], query: str) -> None:  # noqa: ARG002
-        self.run(f"CREATE {name.new_table} AS {query}")
-
-    def commit(self) -> None:
-        self.run("COMMIT")
 
     def close(self) -> None:
         self._arrow.close()
