@@ -1,7 +1,8 @@
 """Spark: a real cluster on loopback, and the same releases as in memory.
 
 A master, two workers and a Connect server are processes of their own, started by
-deploy/spark/cluster.py. CORE_MONDRIAN_SPARK_LARGE=1 adds Adult and a million rows.
+deploy/spark/cluster.py. The shortest tests of each kind always run;
+CORE_MONDRIAN_SPARK=all adds the others, with Adult and a million rows.
 """
 
 import json
@@ -53,6 +54,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
+MINUTES = pytest.mark.skipif(
+    os.environ.get("CORE_MONDRIAN_SPARK") != "all",
+    reason="takes minutes; CORE_MONDRIAN_SPARK=all runs it",
+)
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "spark"
 KEY = b"sixteen bytes at least"
@@ -221,8 +226,21 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("spec", CASES)
+@MINUTES
+@pytest.mark.parametrize("spec", CASES[:-1])
+def test_other_hostile_tables_are_released_as_in_memory(
+    cluster: Cluster, spec: Spec
+) -> None:
+    release_hostile(cluster, spec)
+
+
+@pytest.mark.parametrize("spec", CASES[-1:])
 def test_hostile_table_is_released_as_in_memory(cluster: Cluster, spec: Spec) -> None:
+    release_hostile(cluster, spec)
+
+
+def release_hostile(cluster: Cluster, spec: Spec) -> None:
+    """Check a release of the hostile table against the one in memory."""
     table = hostile()
     more: dict[str, Any] = {"by": ["a.b"]}
     if spec.pseudonyms:
@@ -254,6 +272,7 @@ def test_cases_have_what_their_names_say() -> None:
     assert plans[3].n_suppressed > 0
 
 
+@MINUTES
 def test_text_of_any_collation_is_told_apart(cluster: Cluster) -> None:
     from core_mondrian.spark.api import anonymize_spark
 
@@ -350,7 +369,7 @@ def made_locally(cli: Command, *arguments: object) -> dict[str, Any]:
     return manifest
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("suffix", ["parquet", pytest.param("csv", marks=MINUTES)])
 def test_command_line_writes_what_it_writes_locally(
     cluster: Cluster, cli: Command, suffix: str
 ) -> None:
@@ -377,6 +396,7 @@ def test_command_line_writes_what_it_writes_locally(
     assert "exists" in again.err
 
 
+@MINUTES
 def test_command_line_takes_tables_and_replaces_them(
     cluster: Cluster, cli: Command
 ) -> None:
@@ -421,6 +441,7 @@ def test_options_of_a_cluster_need_the_engine(cli: Command) -> None:
     assert "--engine spark" in done.err
 
 
+@MINUTES
 def test_scripts_submit_to_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
     """The classic way: pack what executors need, and spark-submit."""
     table = census(3_000)
@@ -463,10 +484,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.skipif(
-    os.environ.get("CORE_MONDRIAN_SPARK_LARGE") != "1",
-    reason="minutes; CORE_MONDRIAN_SPARK_LARGE=1 runs it",
-)
+@MINUTES
 @pytest.mark.parametrize("driver_tuples", [5_000_000, 10_000])
 @pytest.mark.parametrize(("name", "policy"), LARGE)
 def test_large_tables_are_released_as_in_memory(
