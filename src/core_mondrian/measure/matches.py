@@ -36,7 +36,7 @@ def read_cells(
     columns = [arrow_column(frame, name).take(pa.array(rows)) for name in names]
     if pa.types.is_struct(columns[0].type):
         columns = columns[0].flatten()
-    texts = [_plain(column).cast(pa.string()).to_pylist() for column in columns]
+    texts = [plain_column(column).cast(pa.string()).to_pylist() for column in columns]
     if len(texts) == 1:
         return list(texts[0])
     pairs = zip(*texts, strict=True)
@@ -57,10 +57,10 @@ def count_presence(
         distinct = [*sorted({text for text in texts if text is not None}), None]
         number = {text: i for i, text in enumerate(distinct)}
         cells.append(np.array([number[text] for text in texts], dtype=np.int64))
-        column = _plain(arrow_column(others, name))
+        column = plain_column(arrow_column(others, name))
         coded = code_column(column, ordered=True)
         known = pa.array(coded.labels, column.type)
-        fits.append(fitting(distinct, known, _tree(name, known, spec)))
+        fits.append(fitting(distinct, known, column_tree(name, known, spec)))
         people.append(coded)
     keys = combine(people)
     one = first_rows(keys)
@@ -70,7 +70,8 @@ def count_presence(
     return np.stack([found - rows, rows, np.zeros_like(rows)], axis=1)
 
 
-def _tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
+def column_tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
+    """Return the hierarchy of a column with these values, if it has one."""
     entry = spec.hierarchies.get(name)
     if entry is None:
         return None
@@ -79,7 +80,8 @@ def _tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
     )
 
 
-def _plain(column: Array) -> Array:
+def plain_column(column: Array) -> Array:
+    """Return a column without a dictionary."""
     kind = column.type
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
