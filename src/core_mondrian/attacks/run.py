@@ -67,10 +67,11 @@ def attack(
         columns = [one.name for one in everything.columns if one.name != name]
         values = code_series(after[name])
         findings += attack_values(everything.knowing(columns), name, values)
-    found = [tell_members(everything.knowing(spec.quasi_identifiers))]
+    public = everything.knowing(spec.quasi_identifiers)
+    found = [tell_members(public)]
     if also is not None:
-        found.append(_intersect(everything, (after, before), also, spec, aims))
-    found.append(reconstruct(everything.knowing(spec.quasi_identifiers)))
+        found.append(_intersect(public, (after, before), also, spec, aims))
+    found.append(reconstruct(public))
     found.append(compare_order(_ways(everything, (after, before), spec, aims)))
     findings += [one for one in found if one is not None]
     notes = tuple(_notes(before, spec, aims, is_alone=also is None))

@@ -1,13 +1,14 @@
 """Sensitive values: what is learnt of a person without finding their row."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.attacks.candidates import Candidates
 from core_mondrian.attacks.findings import Finding, counted, percent, share_of
+from core_mondrian.errors import list_names
 from core_mondrian.measure.counting import Coded, Codes
 
 RULED_OUT = 1
@@ -58,7 +59,7 @@ def candidate_values(
 
 def attack_values(
     candidates: Candidates, name: str, values: Coded
-) -> tuple[Finding, Finding, Finding]:
+) -> tuple[Finding, ...]:
     """Try homogeneity, background knowledge and skewness on a sensitive column."""
     kept = candidates.class_of >= 0
     shares = np.bincount(values.codes[kept], minlength=values.n_codes) / max(
@@ -71,11 +72,17 @@ def attack_values(
         kinds[part] = np.count_nonzero(by_value, axis=1)
         rises[part] = _rises(by_value, shares)
     people = candidates.people
-    return (
+    found = (
         _certain(people, kinds, name),
         _after_ruling_out(people, kinds, name),
         _skewed(people, rises, name),
     )
+    others = [one.name for one in candidates.columns if one.fits is None]
+    if not others:
+        return found
+    # No model looks at classes by columns that pass through.
+    first = f"make {list_names(others)} quasi-identifiers"
+    return tuple(replace(one, remedy=f"{first}; {one.remedy}") for one in found)
 
 
 def _rises(by_value: Codes, shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """core-mondrian attack: what an attacker gets out of a release."""
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from core_mondrian.attacks import Attacks, Finding
     from core_mondrian.spec import Spec
 
-_WIDTH: Final = 16
+_WIDTH: Final = 88
+_INDENT: Final = 21
 
 
 def attack_file(
@@ -47,7 +49,7 @@ def attack_file(
         typer.Option(
             "--also",
             metavar="FILE",
-            help="Another release of the same people: what do both tell together?",
+            help="Another release of the same people, by its manifest or this spec.",
         ),
     ] = None,
     spec_file: SpecFile = None,
@@ -127,9 +129,9 @@ def _show(found: "Attacks") -> None:
     )
     linkage = found.named("linkage")
     others = [one for one in found.findings if one.name != "linkage"]
-    # All quasi-identifiers, and of the others the one that finds most.
-    worst = max(linkage[1:], key=lambda one: one.numbers["above"], default=None)
-    for one in (*linkage[:1], *([] if worst is None else [worst]), *others):
+    # All quasi-identifiers, and of the others those that find most.
+    worst = sorted(linkage[1:], key=_danger)[-1:]
+    for one in (*linkage[:1], *worst, *others):
         _show_finding(one)
     if len(linkage) > 2:
         typer.echo(
@@ -137,12 +139,29 @@ def _show(found: "Attacks") -> None:
         )
     for note in found.notes:
         typer.echo(spelled(f"note: {note}"))
-    n = len(found.succeeded)
-    typer.echo(f"{n} of {len(found.findings)} attacks succeeded")
+    names = {one.name for one in found.findings}
+    n = len({one.name for one in found.succeeded})
+    typer.echo(f"{n} of {len(names)} attacks succeeded")
+
+
+def _danger(one: "Finding") -> tuple[float, float]:
+    return one.numbers["above"], one.numbers["mean_confidence"]
 
 
 def _show_finding(one: "Finding") -> None:
-    mark = "yes" if one.succeeded else "no"
-    typer.echo(spelled(f"{one.name:{_WIDTH}}{mark:5}{one.sentence}"))
+    first = f"{one.name:{_INDENT - 5}}{'yes' if one.succeeded else 'no':5}"
+    _show_text(first, one.sentence)
     if one.succeeded:
-        typer.echo(spelled(f"{'':{_WIDTH}}     lower it: {one.remedy}"))
+        _show_text(" " * _INDENT, f"lower it: {one.remedy}")
+
+
+def _show_text(first: str, text: str) -> None:
+    lines = textwrap.wrap(
+        spelled(text),
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * _INDENT,
+        break_on_hyphens=False,
+    )
+    for line in lines:
+        typer.echo(line)
