@@ -71,6 +71,19 @@ def test_files_may_be_of_other_kinds(attack: Command) -> None:
     assert same[0] == same[1]
 
 
+def test_labels_of_a_hierarchy_fit_what_is_below_them(attack: Command) -> None:
+    known = ("--qid", "zip_code", "--hierarchy", "zip_code=prefix", "--k", "5")
+    done = attack("people.csv", "zips.csv", *known, name="anonymize")
+    assert done.code == 0, done.err
+
+    found = json.loads(attack("zips.csv", "--with", "people.csv", "--json").out)
+
+    (linkage,) = [one for one in found["attacks"] if one["name"] == "linkage"]
+    assert linkage["numbers"]["fitting"] == 500
+    assert linkage["numbers"]["fewest_rows"] >= 5
+    assert linkage["numbers"]["mean_confidence"] > 1 / 500  # not all are one class
+
+
 def test_exit_code_tells_if_too_many_are_linked(attack: Command) -> None:
     by_id = ("--with", "people.csv", "--known", "person_id", "--fail-above", "0.1")
     sound = ("--with", "people.csv", "--fail-above", "0")

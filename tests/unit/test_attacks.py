@@ -5,11 +5,15 @@ Counts are compared with loops over all people and rows, written from the defini
 
 import json
 from dataclasses import replace
+from datetime import datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from conftest import Frame
 
 from core_mondrian import KAnonymity, Spec, SpecError, anonymize, attack
 from core_mondrian.attacks import Attacks, Finding
@@ -245,6 +249,7 @@ def test_nobody_can_be_made_of_one_column() -> None:
     found = attack(toy(["[1, 2]"] * 2, ["a", "b"]), original, AGES)
 
     assert found.named("membership") == ()
+    assert any("membership was not tried" in note for note in found.notes)
 
 
 def test_two_releases_of_the_same_rows_are_less_than_k_together() -> None:
@@ -393,6 +398,40 @@ def test_missing_values_sets_and_truth_values_are_matched() -> None:
     assert not linkage.succeeded
     assert linkage.numbers["fewest_rows"] >= 4  # and so everybody fits something
     assert only(found, "membership").numbers["inside"] == 1.0
+
+
+VALUES = np.random.default_rng(0).integers(0, 40, 60)
+START = datetime(2020, 1, 1)
+KINDS = {
+    "integer": pa.array(VALUES),
+    "float": pa.array(VALUES / 3),
+    "decimal": pa.array([Decimal(int(x)) / 4 for x in VALUES], pa.decimal128(6, 2)),
+    "date": pa.array([(START + timedelta(int(x))).date() for x in VALUES]),
+    "moment": pa.array([START + timedelta(int(x) / 7) for x in VALUES]),
+    "zoned": pa.array(
+        [START + timedelta(int(x) / 7) for x in VALUES], pa.timestamp("us", "UTC")
+    ),
+    "time": pa.array([time(int(x) % 24, 5) for x in VALUES]),
+    "duration": pa.array([timedelta(int(x) / 7) for x in VALUES]),
+    "truth": pa.array(VALUES > 20),
+    "text": pa.array([f"t{x % 7}" for x in VALUES]),
+    "dictionary": pa.array([f"t{x % 7}" for x in VALUES]).dictionary_encode(),
+    "braces": pa.array([f"{{a, {x % 3}}}" for x in VALUES]),
+    "missing": pa.array([None if x % 5 == 0 else int(x) for x in VALUES]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everybody_fits_k_rows_in_every_type(kind: str, frame_kind: Frame) -> None:
+    table = frame_kind(pa.table({"a": KINDS[kind], "b": pa.array(VALUES % 3)}))
+    spec = Spec(("a", "b"), models=(KAnonymity(4),))
+
+    found = attack(anonymize(table, spec).data, table, spec)
+
+    numbers = found.named("linkage")[0].numbers
+    assert numbers["fitting"] == numbers["people"] == 60
+    assert numbers["fewest_rows"] >= 4
+    assert found.linked == 0.0
 
 
 def test_no_row_and_no_person_are_no_trouble() -> None:

@@ -17,6 +17,7 @@ from core_mondrian.measure.matches import (
     fitting,
     plain_column,
     read_cells,
+    read_ends,
     split_interval,
 )
 from core_mondrian.spec import Spec
@@ -83,7 +84,8 @@ def read_quasi_identifier(
     if is_number and spec.format_of(name) not in _RANGES:
         fits = np.ones((len(distinct), coded.n_codes), dtype=np.bool_)
         return Column(name, cells, coded.codes, fits)
-    fits = fitting(distinct, known, tree)
+    has_sets = spec.categories_of(name) == "set"
+    fits = fitting(distinct, known, tree, has_sets=has_sets)
     ends = _ends(distinct, known) if is_number else None
     return Column(name, cells, coded.codes, fits, ends)
 
@@ -115,9 +117,7 @@ def _ends(cells: Sequence[str | None], values: Array) -> Codes:
             continue
         low, high = split_interval(cell)
         if low != high:
-            found = pc.index_in(
-                pa.array([low, high], pa.string()).cast(values.type), values
-            )
+            found = pc.index_in(read_ends(cell, values.type), values)
             ends[i] = found.fill_null(-1).to_numpy(zero_copy_only=False)
             ends[i, ends[i] < 0] = -2  # a bound, but nobody's value
     return ends

@@ -30,6 +30,7 @@ def link(candidates: Candidates, names: Sequence[str], k: int) -> Finding:
         succeeded=n_above > 0,
         numbers={
             "people": n,
+            "fitting": int(people[found].sum()),
             "unique": n_unique,
             "above": n_above,
             "share": share_of(n_above, n),

@@ -1,6 +1,6 @@
 """attack(): every attack on a release, with the people who are in it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -74,7 +74,8 @@ def attack(
     found.append(reconstruct(public))
     found.append(compare_order(_ways(everything, (after, before), spec, aims)))
     findings += [one for one in found if one is not None]
-    notes = tuple(_notes(before, spec, aims, is_alone=also is None))
+    tried = {one.name for one in findings}
+    notes = tuple(_notes(before, spec, aims, tried))
     return Attacks(spec.min_rows, len(before), len(after), tuple(findings), notes)
 
 
@@ -153,15 +154,19 @@ def _shared_values(
 
 
 def _notes(
-    before: Frame, spec: Spec, aims: Sequence[str], *, is_alone: bool
+    before: Frame, spec: Spec, aims: Sequence[str], tried: Collection[str]
 ) -> Iterator[str]:
     if not aims:
         yield (
             "no sensitive column is named: homogeneity, background knowledge and "
             "skewness were not tried"
         )
-    if is_alone:
+    if "intersection" not in tried:
         yield "one release is given: intersection was not tried"
+    if "membership" not in tried:
+        yield "everybody is like somebody in the table: membership was not tried"
+    if "reconstruction" not in tried:
+        yield "no number is released as a range: reconstruction was not tried"
     vague = [
         name for name in spec.quasi_identifiers if not is_matched(before, name, spec)
     ]

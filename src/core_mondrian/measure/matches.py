@@ -87,12 +87,16 @@ def plain_column(column: Array) -> Array:
 
 
 def fitting(
-    cells: Sequence[str | None], values: Array, hierarchy: Hierarchy | None
+    cells: Sequence[str | None],
+    values: Array,
+    hierarchy: Hierarchy | None,
+    *,
+    has_sets: bool = True,
 ) -> Flags:
     """Tell which value (axis 1; missing as the last) each cell (axis 0) fits.
 
     A blank says nothing, so everybody fits it. ``values`` are the distinct values of
-    the population in the column's own type.
+    the population in the column's own type. Without sets, braces belong to a label.
 
     Raises:
         SpecError: a cell is no interval, label or set of such values.
@@ -103,7 +107,7 @@ def fitting(
     for i, cell in enumerate(cells):
         if cell is None:
             fits[i] = True
-        elif cell.startswith("{") and cell.endswith("}"):
+        elif has_sets and cell.startswith("{") and cell.endswith("}"):
             _fit_set(fits[i], cell, labels)
         elif is_text or hierarchy is not None:
             fits[i, :-1] = _fit_label(cell, labels, hierarchy)
@@ -120,14 +124,29 @@ def split_interval(cell: str) -> tuple[str, str]:
     return cell, cell
 
 
-def _fit_interval(cell: str, values: Array) -> Flags:
+def read_ends(cell: str, kind: Any) -> Array:  # noqa: ANN401  # an Arrow type
+    """Return both bounds of a released number in the type it had.
+
+    Raises:
+        SpecError: it is no interval of such numbers.
+    """
+    ends = pa.array(split_interval(cell), pa.string())
     try:
-        ends = pa.array(split_interval(cell), pa.string()).cast(values.type)
+        if pa.types.is_time(kind):  # which Arrow reads with a date only
+            moments = pc.binary_join_element_wise("1970-01-01", ends, " ")
+            return moments.cast(pa.timestamp(kind.unit)).cast(kind)
+        if pa.types.is_duration(kind):
+            return ends.cast(pa.int64()).cast(kind)
+        return ends.cast(kind)
     except pa.ArrowException:
         raise SpecError(
-            "a released number is no interval of the population's numbers",
-            hint="a population needs numbers released as intervals",
+            "a released number is no interval of the original's or population's",
+            hint="numbers need to be released as intervals, and by this spec",
         ) from None
+
+
+def _fit_interval(cell: str, values: Array) -> Flags:
+    ends = read_ends(cell, values.type)
     return np.asarray(
         pc.and_(
             pc.greater_equal(values, ends[0]), pc.less_equal(values, ends[1])
