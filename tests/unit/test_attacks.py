@@ -126,6 +126,16 @@ def test_column_that_passes_through_links_whoever_is_known_by_it(
     assert numbers["unique"] == numbers["people"] == 600
 
 
+def test_who_is_alone_is_found_whatever_the_models_ask_for() -> None:
+    original = pd.DataFrame({"age": [1, 2, 2], "ill": list("aab")})
+    spec = Spec(("age",), models=(TCloseness(0.9, "ill"),))
+
+    found = attack(toy(["1", "2", "2"], list("aab")), original, spec)
+
+    assert found.k == 2
+    assert found.named("linkage")[0].numbers["above"] == 1
+
+
 def test_known_column_has_to_be_released(people: pd.DataFrame) -> None:
     spec = replace(PLAIN, identifiers=("person_id",))
     released = anonymize(people, spec).data
@@ -221,6 +231,8 @@ def test_suppressed_rows_that_are_blank_protect_nobody() -> None:
     found = attack(released, original, replace(ILLS, suppressed="blank"))
 
     assert only(found, "homogeneity").numbers["certain"] == 2
+    both = attack(released, original, replace(ILLS, suppressed="blank"), also=released)
+    assert only(both, "intersection").numbers["same_order"] == 1
 
 
 def test_members_are_told_by_exact_cells_and_not_by_coarse_ones(

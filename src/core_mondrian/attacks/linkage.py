@@ -21,6 +21,7 @@ def link(candidates: Candidates, names: Sequence[str], k: int) -> Finding:
     found = sizes > 0
     n_above = int(people[found & (sizes < k)].sum())
     expected = float((people[found] / sizes[found]).sum())
+    others = [one.name for one in known.columns if one.fits is None]
     sentence = (
         f"Who knows {list_names(names)} links {counted(n_above)} of {n} with a "
         f"confidence above 1/{k}, {n_unique} of them to one row alone."
@@ -38,7 +39,7 @@ def link(candidates: Candidates, names: Sequence[str], k: int) -> Finding:
             "mean_confidence": share_of(expected, n),
         },
         sentence=sentence,
-        remedy="make these columns quasi-identifiers, or raise k",
+        remedy=f"make {list_names(others)} quasi-identifiers" if others else "raise k",
         columns=tuple(names),
     )
 

@@ -70,7 +70,7 @@ def is_row_by_row(candidates: Candidates) -> bool:
     """Tell whether the first row may be the first person, and so on to the last."""
     n = candidates.class_of.size
     return n == candidates.person.size and all(
-        candidates.fits_row(i, i) for i in range(n)
+        candidates.class_of[i] < 0 or candidates.fits_row(i, i) for i in range(n)
     )
 
 

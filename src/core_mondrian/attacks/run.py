@@ -60,9 +60,8 @@ def attack(
     carried = _carried(names, before, after, spec)
     check_columns(before, spec.quasi_identifiers)
     everything = find_candidates(after, before, spec, carried)
-    findings = [
-        link(everything, columns, spec.min_rows) for columns in _knowledge(names, spec)
-    ]
+    k = _fewest(spec)
+    findings = [link(everything, columns, k) for columns in _knowledge(names, spec)]
     for name in aims:
         columns = [one.name for one in everything.columns if one.name != name]
         values = code_series(after[name])
@@ -76,7 +75,12 @@ def attack(
     findings += [one for one in found if one is not None]
     tried = {one.name for one in findings}
     notes = tuple(_notes(before, spec, aims, tried))
-    return Attacks(spec.min_rows, len(before), len(after), tuple(findings), notes)
+    return Attacks(k, len(before), len(after), tuple(findings), notes)
+
+
+def _fewest(spec: Spec) -> int:
+    """Return how many rows a person should fit, whatever the models ask for."""
+    return max(spec.min_rows, 2)  # who fits one row alone is found
 
 
 def _carried(
@@ -130,7 +134,7 @@ def _intersect(
     check_columns(frame, aims)
     check_columns(before, others_spec.quasi_identifiers)
     second = find_candidates(frame, before, others_spec, ())
-    k = min(spec.min_rows, others_spec.min_rows)
+    k = min(_fewest(spec), _fewest(others_spec))
     return intersect(first, second, _shared_values(after, frame, aims), k)
 
 
