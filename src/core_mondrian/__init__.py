@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core_mondrian.api import anonymize
+    from core_mondrian.attacks.run import attack
     from core_mondrian.budget import Suppression
     from core_mondrian.errors import (
         DataError,
@@ -39,6 +40,7 @@ _HOMES = {
     "count_files": "streams.run",
     "anonymize_spark": "spark.api",
     "anonymize_sql": "sql.anonymize",
+    "attack": "attacks.run",
     "Suppression": "budget",
     "DataError": "errors",
     "InfeasibleError": "errors",
@@ -83,6 +85,7 @@ __all__ = [
     "anonymize_files",
     "anonymize_spark",
     "anonymize_sql",
+    "attack",
     "count_files",
     "load_spec",
     "p_sensitize",

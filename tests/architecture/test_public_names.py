@@ -24,6 +24,7 @@ NAMES = [
     "anonymize_files",
     "anonymize_spark",
     "anonymize_sql",
+    "attack",
     "count_files",
     "load_spec",
     "p_sensitize",

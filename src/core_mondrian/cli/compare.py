@@ -133,9 +133,23 @@ def _find_spec(options: Mapping[str, Any], release: Path | None) -> "Spec":
     is_told = options["spec_file"] is not None or options["quasi_identifiers"]
     if is_told or release is None or not manifest_of(release).is_file():
         return spec_of(options)
+    return manifest_spec(release)
+
+
+def manifest_spec(release: Path) -> "Spec":
+    """Return the spec in the manifest beside a release.
+
+    Raises:
+        SpecError: there is none, or it does not tell all of the spec.
+    """
     from core_mondrian.manifests import read_manifest
 
     file = manifest_of(release)
+    if not file.is_file():
+        raise SpecError(
+            f"{release}: no manifest stands beside it",
+            hint="give the spec: --spec FILE",
+        )
     manifest = read_manifest(file)
     if manifest.unknown or manifest.untold:
         raise SpecError(

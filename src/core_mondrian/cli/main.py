@@ -17,6 +17,7 @@ import typer
 from core_mondrian import __version__
 from core_mondrian.cli.advise import advise_file
 from core_mondrian.cli.anonymize import anonymize_file
+from core_mondrian.cli.attack import attack_file
 from core_mondrian.cli.compare import compare_file
 from core_mondrian.cli.demo import show_demo
 from core_mondrian.cli.experiments import run_experiments
@@ -145,6 +146,7 @@ def main(
 
 app.command("anonymize")(_guarded(anonymize_file))
 app.command("verify")(_guarded(verify_file))
+app.command("attack")(_guarded(attack_file))
 app.command("explain")(_guarded(explain_file))
 app.command("p-sensitize")(_guarded(p_sensitize_file))
 app.command("advise")(_guarded(advise_file))

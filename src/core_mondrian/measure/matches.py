@@ -36,7 +36,7 @@ def read_cells(
     columns = [arrow_column(frame, name).take(pa.array(rows)) for name in names]
     if pa.types.is_struct(columns[0].type):
         columns = columns[0].flatten()
-    texts = [_plain(column).cast(pa.string()).to_pylist() for column in columns]
+    texts = [plain_column(column).cast(pa.string()).to_pylist() for column in columns]
     if len(texts) == 1:
         return list(texts[0])
     pairs = zip(*texts, strict=True)
@@ -57,10 +57,10 @@ def count_presence(
         distinct = [*sorted({text for text in texts if text is not None}), None]
         number = {text: i for i, text in enumerate(distinct)}
         cells.append(np.array([number[text] for text in texts], dtype=np.int64))
-        column = _plain(arrow_column(others, name))
+        column = plain_column(arrow_column(others, name))
         coded = code_column(column, ordered=True)
         known = pa.array(coded.labels, column.type)
-        fits.append(fitting(distinct, known, _tree(name, known, spec)))
+        fits.append(fitting(distinct, known, column_tree(name, known, spec)))
         people.append(coded)
     keys = combine(people)
     one = first_rows(keys)
@@ -70,7 +70,8 @@ def count_presence(
     return np.stack([found - rows, rows, np.zeros_like(rows)], axis=1)
 
 
-def _tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
+def column_tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
+    """Return the hierarchy of a column with these values, if it has one."""
     entry = spec.hierarchies.get(name)
     if entry is None:
         return None
@@ -79,18 +80,23 @@ def _tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
     )
 
 
-def _plain(column: Array) -> Array:
+def plain_column(column: Array) -> Array:
+    """Return a column without a dictionary."""
     kind = column.type
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def fitting(
-    cells: Sequence[str | None], values: Array, hierarchy: Hierarchy | None
+    cells: Sequence[str | None],
+    values: Array,
+    hierarchy: Hierarchy | None,
+    *,
+    has_sets: bool = True,
 ) -> Flags:
     """Tell which value (axis 1; missing as the last) each cell (axis 0) fits.
 
     A blank says nothing, so everybody fits it. ``values`` are the distinct values of
-    the population in the column's own type.
+    the population in the column's own type. Without sets, braces belong to a label.
 
     Raises:
         SpecError: a cell is no interval, label or set of such values.
@@ -101,7 +107,7 @@ def fitting(
     for i, cell in enumerate(cells):
         if cell is None:
             fits[i] = True
-        elif cell.startswith("{") and cell.endswith("}"):
+        elif has_sets and cell.startswith("{") and cell.endswith("}"):
             _fit_set(fits[i], cell, labels)
         elif is_text or hierarchy is not None:
             fits[i, :-1] = _fit_label(cell, labels, hierarchy)
@@ -118,14 +124,29 @@ def split_interval(cell: str) -> tuple[str, str]:
     return cell, cell
 
 
-def _fit_interval(cell: str, values: Array) -> Flags:
+def read_ends(cell: str, kind: Any) -> Array:  # noqa: ANN401  # an Arrow type
+    """Return both bounds of a released number in the type it had.
+
+    Raises:
+        SpecError: it is no interval of such numbers.
+    """
+    ends = pa.array(split_interval(cell), pa.string())
     try:
-        ends = pa.array(split_interval(cell), pa.string()).cast(values.type)
+        if pa.types.is_time(kind):  # which Arrow reads with a date only
+            moments = pc.binary_join_element_wise("1970-01-01", ends, " ")
+            return moments.cast(pa.timestamp(kind.unit)).cast(kind)
+        if pa.types.is_duration(kind):
+            return ends.cast(pa.int64()).cast(kind)
+        return ends.cast(kind)
     except pa.ArrowException:
         raise SpecError(
-            "a released number is no interval of the population's numbers",
-            hint="a population needs numbers released as intervals",
+            "a released number is no interval of the original's or population's",
+            hint="numbers need to be released as intervals, and by this spec",
         ) from None
+
+
+def _fit_interval(cell: str, values: Array) -> Flags:
+    ends = read_ends(cell, values.type)
     return np.asarray(
         pc.and_(
             pc.greater_equal(values, ends[0]), pc.less_equal(values, ends[1])

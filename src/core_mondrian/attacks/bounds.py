@@ -1,0 +1,66 @@
+"""Reconstruction: exact values that tight bounds of ranges give away."""
+
+import numpy as np
+
+from core_mondrian.attacks.candidates import Candidates
+from core_mondrian.attacks.columns import Column
+from core_mondrian.attacks.findings import Finding, counted, share_of
+from core_mondrian.measure.counting import Codes
+
+
+def reconstruct(candidates: Candidates) -> Finding | None:
+    """Count the bounds that are the value of one person alone.
+
+    They count where an attacker can rely on them: in columns all of whose bounds are
+    somebody's value, who fits the class. None: no column is released as ranges.
+    """
+    numbers = [one for one in candidates.columns if one.ends is not None]
+    if not numbers:
+        return None
+    owners = [_count_owners(candidates, column) for column in numbers]
+    tight = [bool((one > 0).all()) and one.size > 0 for one in owners]
+    n_bounds = sum(one.size for one in owners)
+    n_exact = sum(int(np.count_nonzero(one)) for one in owners)
+    exposed = sum(
+        int(np.count_nonzero(one == 1))
+        for one, is_tight in zip(owners, tight, strict=True)
+        if is_tight
+    )
+    names = tuple(
+        column.name for column, is_tight in zip(numbers, tight, strict=True) if is_tight
+    )
+    return Finding(
+        name="reconstruction",
+        succeeded=exposed > 0,
+        numbers={
+            "bounds": n_bounds,
+            "exact": n_exact,
+            "exposed": exposed,
+            "share": share_of(exposed, n_bounds),
+        },
+        sentence=(
+            f"{exposed} of {counted(n_bounds, 'bound', 'bounds')} of released ranges "
+            "can be relied on and are the exact value of one person alone."
+        ),
+        remedy="nice = true: bounds become round numbers outside the values",
+        columns=names,
+    )
+
+
+def _count_owners(candidates: Candidates, column: Column) -> Codes:
+    """Return, for each bound of a class, how many people it is the value of."""
+    if column.ends is None:
+        return np.zeros(0, dtype=np.int64)
+    ends = column.ends[column.cells]
+    n_classes = candidates.rows.size
+    counts = np.zeros((n_classes, 2), dtype=np.int64)
+    for _, _, (found, classes) in candidates.pairs():
+        values = column.values[candidates.first[found]]
+        for side in (0, 1):
+            owns = values == ends[classes, side]
+            counts[:, side] += np.bincount(
+                classes[owns], candidates.people[found[owns]], n_classes
+            ).astype(np.int64)
+    is_bound = (ends != -1) & (candidates.rows > 0)[:, np.newaxis]
+    bounds: Codes = counts[is_bound]
+    return bounds

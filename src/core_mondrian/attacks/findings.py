@@ -1,0 +1,86 @@
+"""What the attacks found: counts and sentences, never a cell of a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one attack came to."""
+
+    name: str
+    succeeded: bool
+    numbers: Mapping[str, float | int]
+    sentence: str
+    remedy: str
+    """What in the spec would lower it."""
+    columns: tuple[str, ...] = ()
+    """Whose values the attacker knows, or learns."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "name": self.name,
+            "succeeded": self.succeeded,
+            "columns": list(self.columns),
+            "numbers": dict(self.numbers),
+            "sentence": self.sentence,
+            "remedy": self.remedy,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """What all attacks on a release came to."""
+
+    k: int
+    n_people: int
+    n_released: int
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    """Which attacks were not tried, and why."""
+
+    @property
+    def succeeded(self) -> tuple[Finding, ...]:
+        """The attacks that succeeded."""
+        return tuple(one for one in self.findings if one.succeeded)
+
+    @property
+    def linked(self) -> float:
+        """The largest share of people who are linked with a confidence above 1/k."""
+        shares = [
+            one.numbers["share"] for one in self.findings if one.name == "linkage"
+        ]
+        return float(max(shares, default=0.0))
+
+    def named(self, name: str) -> tuple[Finding, ...]:
+        """Return the findings of an attack; linkage is tried with several columns."""
+        return tuple(one for one in self.findings if one.name == name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; there is no cell of a table among them."""
+        return {
+            "format": 1,
+            "k": self.k,
+            "people": self.n_people,
+            "rows": self.n_released,
+            "linked": self.linked,
+            "attacks": [one.to_json() for one in self.findings],
+            "notes": list(self.notes),
+        }
+
+
+def share_of(part: float, whole: float) -> float:
+    """Return a share; of nothing, 0."""
+    return part / whole if whole else 0.0
+
+
+def counted(n: int, what: str = "person", many: str = "people") -> str:
+    """Spell out how many of something."""
+    return f"{n} {what if n == 1 else many}"
+
+
+def percent(share: float) -> str:
+    """Spell out a share."""
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,167 @@
+"""core-mondrian attack: what an attacker gets out of a release."""
+
+import json
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from core_mondrian.cli.anonymize import manifest_of
+from core_mondrian.cli.compare import manifest_spec
+from core_mondrian.cli.options import AsJson, SpecFile, build_spec
+from core_mondrian.cli.summary import spelled
+from core_mondrian.cli.verify import read_release
+from core_mondrian.errors import PrivacyViolation, SpecError
+
+if TYPE_CHECKING:
+    from core_mondrian.attacks import Attacks, Finding
+    from core_mondrian.spec import Spec
+
+_WIDTH: Final = 88
+_INDENT: Final = 21
+
+
+def attack_file(
+    release: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+    *,
+    original: Annotated[
+        Path, typer.Option("--with", help="The table that RELEASE was made of.")
+    ],
+    known: Annotated[
+        str | None,
+        typer.Option(
+            "--known",
+            metavar="COLUMN,…",
+            help="What is known of people. Default: the quasi-identifiers.",
+        ),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sensitive",
+            metavar="COLUMN",
+            help="What the attacker is after, next to those of the spec. Repeat.",
+        ),
+    ] = None,
+    also: Annotated[
+        Path | None,
+        typer.Option(
+            "--also",
+            metavar="FILE",
+            help="Another release of the same people, by its manifest or this spec.",
+        ),
+    ] = None,
+    spec_file: SpecFile = None,
+    fail_above: Annotated[
+        float | None,
+        typer.Option(
+            "--fail-above",
+            metavar="SHARE",
+            help="Exit code 5 if more people are linked with confidence above 1/k.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Attack RELEASE with the people it was made of, and say what gets out.
+
+    The spec is --spec, or else that of the manifest beside it. No cell is printed.
+    """
+    if fail_above is not None and not 0 <= fail_above <= 1:
+        raise SpecError("--fail-above lies between 0 and 1", hint="such as 0.01")
+    spec = _spec_of(release, spec_file)
+    found = _attack(release, original, spec, known, sensitive or [], also)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+    else:
+        _show(found)
+    if fail_above is not None and found.linked > fail_above:
+        raise PrivacyViolation(
+            f"{found.linked:.2%} of the people are linked with a confidence above "
+            f"1/{found.k}, more than {fail_above:.2%}",
+            hint="do not give this table away",
+        )
+
+
+def _spec_of(release: Path, spec_file: Path | None) -> "Spec":
+    return (
+        manifest_spec(release) if spec_file is None else build_spec(spec_file, {}, [])
+    )
+
+
+def _attack(
+    release: Path,
+    original: Path,
+    spec: "Spec",
+    known: str | None,
+    sensitive: list[str],
+    also: Path | None,
+) -> "Attacks":
+    from core_mondrian.attacks import attack
+    from core_mondrian.files.read import read_table
+
+    names = None if known is None else [name for name in known.split(",") if name]
+    before = read_table(
+        original, typed=spec.quasi_identifiers, null_values=spec.null_values
+    )
+    second: Any = None
+    if also is not None:
+        has_own = manifest_of(also).is_file()
+        others_spec = manifest_spec(also) if has_own else spec
+        second = _read(also, others_spec), others_spec
+    return attack(
+        *(_read(release, spec), before, spec),
+        known=names,
+        sensitive=sensitive,
+        also=second,
+    )
+
+
+def _read(file: Path, spec: "Spec") -> Any:  # noqa: ANN401  # an Arrow table
+    # A blank row is one of empty cells, whatever was missing in the original.
+    blank = ("",) if spec.suppressed == "blank" else ()
+    return read_release(file, spec, (*blank, *spec.null_values))
+
+
+def _show(found: "Attacks") -> None:
+    typer.echo(
+        f"{found.n_people} people, {found.n_released} released rows, k = {found.k}"
+    )
+    linkage = found.named("linkage")
+    others = [one for one in found.findings if one.name != "linkage"]
+    # All quasi-identifiers, and of the others those that find most.
+    worst = sorted(linkage[1:], key=_danger)[-1:]
+    for one in (*linkage[:1], *worst, *others):
+        _show_finding(one)
+    if len(linkage) > 2:
+        typer.echo(
+            f"linkage was tried with {len(linkage)} sets of columns; --json has all"
+        )
+    for note in found.notes:
+        typer.echo(spelled(f"note: {note}"))
+    names = {one.name for one in found.findings}
+    n = len({one.name for one in found.succeeded})
+    typer.echo(f"{n} of {len(names)} attacks succeeded")
+
+
+def _danger(one: "Finding") -> tuple[float, float]:
+    return one.numbers["above"], one.numbers["mean_confidence"]
+
+
+def _show_finding(one: "Finding") -> None:
+    first = f"{one.name:{_INDENT - 5}}{'yes' if one.succeeded else 'no':5}"
+    _show_text(first, one.sentence)
+    if one.succeeded:
+        _show_text(" " * _INDENT, f"lower it: {one.remedy}")
+
+
+def _show_text(first: str, text: str) -> None:
+    lines = textwrap.wrap(
+        spelled(text),
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * _INDENT,
+        break_on_hyphens=False,
+    )
+    for line in lines:
+        typer.echo(line)
