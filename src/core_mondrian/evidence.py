@@ -152,11 +152,12 @@ def check_source(
             "the manifest has no digest of an input", hint="leave the input out"
         )
     asked = whole_spec(record, found.manifest) if spec is None else spec
-    if redo:
-        checks = tuple(_remake(record, source, asked, threads))
-    else:
-        _, encoded = take_in(source, asked, Stages(None), threads)
-        checks = (_same_digest(record, "input", input_digest(encoded)),)
+    _, encoded = take_in(source, asked, Stages(None), threads)
+    checks = [_same_digest(record, "input", input_digest(encoded))]
+    if redo and checks[0].passed:
+        checks.extend(_remake(record, source, asked, threads))
+    elif redo:
+        checks.append(Check("redone", None, "not made again of another input"))
     now = {one.what for one in checks}
     kept = (one for one in found.checks if one.what not in now)
     return replace(found, checks=(*kept, *checks))
@@ -203,22 +204,34 @@ def _check_table(
     for problem in found.problems:
         yield Check("release", False, problem)  # noqa: FBT003
     if not found.problems:
-        yield from _as_told(found)
+        yield from _as_told(found, manifest)
+        yield from _models(found, manifest)
     for note in found.notes:
         yield Check("release", None, note)
 
 
-def _as_told(found: Explanation) -> Iterator[Check]:
-    counts = (("rows", found.n_rows), ("classes", found.n_classes))
-    for what, n in counts:
-        yield Check(what, True, f"{n:,}, as the manifest tells")  # noqa: FBT003
-    for model in found.models:
-        if model.passed:
-            reached = "vacuously" if model.reached is None else f"{model.reached:.9g}"
-            yield Check("model", True, f"{model.name} reaches {reached}")  # noqa: FBT003
+def _as_told(found: Explanation, manifest: Manifest) -> Iterator[Check]:
+    """Yield what was compared: another spec has other classes and another digest."""
+    if manifest.rows is not None:
+        yield Check("rows", True, f"{found.n_rows:,}, as it tells")  # noqa: FBT003
+    if found.n_classes == manifest.n_classes:
+        yield Check("classes", True, f"{found.n_classes:,}, as it tells")  # noqa: FBT003
+    else:
+        yield Check("classes", None, "others were asked for than it tells of")
     if found.digest_match == "matches":
-        text = "that of the manifest: the quasi-identifiers are the same"
+        text = "as it tells: the quasi-identifiers are the same"
         yield Check("digest", True, text)  # noqa: FBT003
+
+
+def _models(found: Explanation, manifest: Manifest) -> Iterator[Check]:
+    recounted = [model for model in found.models if model.passed]
+    for model in recounted:
+        reached = "vacuously" if model.reached is None else f"{model.reached:.9g}"
+        yield Check("model", True, f"{model.name} reaches {reached}")  # noqa: FBT003
+    names = {model.name for model in recounted}
+    for name, _ in manifest.reached:
+        if name not in names:
+            yield Check("model", None, f"{name} needs the spec: --spec FILE")
 
 
 def _untold(record: Mapping[str, Any]) -> Iterator[Check]:
@@ -243,8 +256,7 @@ def _remake(
     again = json.loads(
         manifest_text(anonymize(source, spec, key=key, threads=threads).manifest())
     )
-    for what in ("input", "tree"):
-        yield _same_digest(record, what, again["digests"][what])
+    yield _same_digest(record, "tree", again["digests"]["tree"])
     differ = [key for key in _REMADE if again[key] != record.get(key)]
     if again["digests"]["release"] != record["digests"].get("release"):
         differ.insert(0, "digest of the release")

@@ -40,6 +40,13 @@ class RowCounts:
     n_released: int
     n_suppressed: int
     budget: int
+    n_bad: int = 0
+    """Of those that came in, rows of files that could not be read."""
+
+    @property
+    def n_read(self) -> int:
+        """Rows that came in and could be read."""
+        return self.n_in - self.n_bad
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class Manifest:
         """Return where the manifest contradicts itself."""
         found = []
         rows = self.rows
-        if rows is not None and rows.n_in != rows.n_released + rows.n_suppressed:
+        if rows is not None and rows.n_read != rows.n_released + rows.n_suppressed:
             found.append("rows released and suppressed do not add up to rows in")
         if rows is not None and rows.n_suppressed > rows.budget:
             found.append("more rows are suppressed than the budget allows")
@@ -149,7 +156,7 @@ def _of_release(record: Mapping[str, Any]) -> Manifest:
     models, unknown = _models(asked)
     trees, untold = _hierarchies(_get(asked, "hierarchies", dict))
     rows = _get(record, "rows", dict)
-    names = ("in", "released", "suppressed", "budget")
+    names = ("in", "released", "suppressed", "budget", "bad")
     return Manifest(
         spec=_spec(asked, models, trees),
         unknown=unknown,
@@ -157,7 +164,7 @@ def _of_release(record: Mapping[str, Any]) -> Manifest:
         reached=tuple(_reached(item) for item in _get(record, "models", list)),
         n_classes=_count(record, "classes"),
         policy=_get(_get(asked, "policy", dict), "name", str),
-        rows=RowCounts(*(_count(rows, name) for name in names)),
+        rows=RowCounts(*(_count({"bad": 0, **rows}, name) for name in names)),
         n_blanked=_count(record, "cells_blanked"),
         digest=_get(_get(record, "digests", dict), "release", str),
         funnel=_funnel(_get(record, "funnel", dict)),
@@ -226,7 +233,7 @@ def whole_spec(record: Mapping[str, Any], manifest: Manifest) -> Spec:
     except (TypeError, ValueError, KeyError, AttributeError):  # a SpecError is one
         lacking = ["what was asked"]
     rows = manifest.rows
-    if not lacking and rows and spec.budget(_n_read(record)) != rows.budget:
+    if not lacking and rows and spec.budget(rows.n_read) != rows.budget:
         lacking = ["suppress"]
     if lacking:
         raise SpecError(
@@ -234,11 +241,6 @@ def whole_spec(record: Mapping[str, Any], manifest: Manifest) -> Spec:
             hint="give the spec that the release was made with: --spec FILE",
         )
     return spec
-
-
-def _n_read(record: Mapping[str, Any]) -> int:
-    rows = record["rows"]
-    return int(rows["in"]) - int(rows.get("bad", 0))
 
 
 def _rebuild(asked: Mapping[str, Any], manifest: Manifest) -> Spec:

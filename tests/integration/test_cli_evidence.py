@@ -234,7 +234,53 @@ def test_another_input_is_refused(cli: Command, signed: Path) -> None:
 
     assert (looked.code, redone.code) == (5, 5)
     assert "the input is not that of the manifest" in looked.err
-    assert "made again, the release is another: digest of the release" in redone.err
+    assert "redone      not checked: not made again of another input" in redone.err
+
+
+def test_another_spec_makes_another_release(cli: Command, signed: Path) -> None:
+    text = 'quasi_identifiers = ["age", "town"]\nidentifiers = ["name"]\nk = 4\n'
+    (signed / "spec.toml").write_text(text, encoding="utf-8")
+    made = cli("anonymize", "in.csv", "out.csv", *ASKED, "--overwrite")
+    assert made.code == 0, made.err
+
+    done = cli(
+        *("verify", "out.csv", "--manifest", MANIFEST, "--with", "in.csv"),
+        *("--redo", "--spec", "spec.toml"),
+    )
+
+    assert done.code == 5
+    assert "4-anonymity fails" in done.err
+    assert "input       the digest is that of the manifest" in done.err
+    assert "the tree is not that of the manifest" in done.err
+    assert "made again, the release is another: digest of the release" in done.err
+
+
+@pytest.mark.usefixtures("signed")
+def test_nothing_is_said_to_fit_that_was_not_compared(cli: Command) -> None:
+    done = check(cli, "--qid", "town", "--k", "2")
+
+    assert done.code == 0, done.err
+    assert "classes     not checked: others were asked for" in done.err
+    assert "digest      " not in done.err
+    assert "model       not checked: 3-anonymity needs the spec" in done.err
+    assert "the manifest is about other quasi-identifiers" in done.err
+
+
+@pytest.mark.usefixtures("signed")
+@pytest.mark.parametrize("suppressed", ["drop", "blank"])
+def test_bad_rows_of_a_stream_are_part_of_the_sum(
+    cli: Command, tmp_path: Path, suppressed: str
+) -> None:
+    with (tmp_path / "in.csv").open("a", encoding="utf-8") as file:
+        file.write("too,few\n")
+    made = cli(
+        *("anonymize", "in.csv", "out.csv", *ASKED, "--bad-rows", "1"),
+        *("--overwrite", "--suppressed", suppressed, "--suppress", "5%"),
+    )
+    assert made.code == 0, made.err
+
+    assert '"bad": 1' in (tmp_path / MANIFEST).read_text(encoding="utf-8")
+    assert check(cli).code == 0
 
 
 def test_a_spec_that_the_manifest_does_not_hold_has_to_be_given(
@@ -468,6 +514,15 @@ def test_options_that_need_others_say_so(
 
     assert done.code == 2
     assert told in done.err
+
+
+@pytest.mark.usefixtures("signed")
+def test_a_table_in_a_database_is_signed_later(cli: Command) -> None:
+    words = ("people", "safe", "--database", "some.duckdb", "--sign-key", "key")
+    done = cli("anonymize", *words, *ASKED)
+
+    assert done.code == 2
+    assert "--sign-key is for files" in done.err
 
 
 @pytest.mark.usefixtures("signed")
