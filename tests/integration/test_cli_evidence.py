@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, files_in
 
@@ -496,6 +498,31 @@ def test_a_streamed_release_is_signed_too(cli: Command) -> None:
     assert done.code == 0, done.err
     assert found.code == 0, found.err
     assert "file        every byte" in found.err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_release_in_parts_is_checked_as_one(
+    cli: Command, signed: Path, suffix: str
+) -> None:
+    table = pyarrow.csv.read_csv(signed / "in.csv")
+    (signed / "in").mkdir()
+    write = pyarrow.csv.write_csv if suffix == ".csv" else pq.write_table
+    for i in range(2):
+        write(table.slice(i * 30, 30), signed / "in" / f"{i}{suffix}")
+    made = cli("anonymize", "in", "out", *ASKED, "--sign-key", "key", "--no-measures")
+    assert made.code == 0, made.err
+    words = ("verify", "out", "--manifest", "out.manifest.json")
+
+    whole = cli(*words, "--public-key", "key.pub", "--with", "in.csv", "--redo")
+    first = min((signed / "out").iterdir())
+    first.rename(first.with_name(f"part-00009{suffix}"))
+    renamed = cli(*words)
+
+    assert len(list((signed / "out").iterdir())) == 2
+    assert whole.code == 0, whole.err
+    assert "file        every byte" in whole.err
+    assert renamed.code == 5
+    assert renamed.err.count("NOT SO") == 1
 
 
 @pytest.mark.parametrize(

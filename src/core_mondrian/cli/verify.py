@@ -179,9 +179,15 @@ def released_spec(options: Mapping[str, Any]) -> "Spec":
 
 
 def read_release(file: Path, spec: "Spec", null_values: Sequence[str]) -> Any:  # noqa: ANN401  # an Arrow table
-    """Read a release; cells of a CSV file stay the texts they are."""
+    """Read a release, or all its parts; cells of CSV stay the texts they are."""
     from core_mondrian.files.read import read_table
 
+    parts = sorted(file.iterdir()) if file.is_dir() else []
+    if parts:
+        import pyarrow as pa
+
+        tables = [read_release(part, spec, null_values) for part in parts]
+        return pa.concat_tables(tables, promote_options="permissive")
     return read_table(
         file,
         typed=[  # the others are as they came
