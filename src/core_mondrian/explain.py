@@ -296,7 +296,7 @@ def _problems(found: Explanation) -> Iterator[str]:
     yield from (f"the manifest contradicts itself: {x}" for x in manifest.faults())
     rows = manifest.rows
     if rows is not None:
-        n_told = rows.n_released if manifest.spec.leaves_out else rows.n_in
+        n_told = rows.n_released if manifest.spec.leaves_out else rows.n_read
         yield from _unlike("rows", n_told, found.n_rows)
     if _counts_alike(manifest.spec, found.spec):
         yield from _unlike("classes", manifest.n_classes, found.n_classes)

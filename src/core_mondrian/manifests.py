@@ -17,6 +17,7 @@ from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.partition.funnel import STAGES
 from core_mondrian.spec import Spec
+from core_mondrian.spec_file import spec_from_mapping
 
 T = TypeVar("T")
 Counts = Mapping[str, Mapping[str, int]]
@@ -39,6 +40,13 @@ class RowCounts:
     n_released: int
     n_suppressed: int
     budget: int
+    n_bad: int = 0
+    """Of those that came in, rows of files that could not be read."""
+
+    @property
+    def n_read(self) -> int:
+        """Rows that came in and could be read."""
+        return self.n_in - self.n_bad
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class Manifest:
         """Return where the manifest contradicts itself."""
         found = []
         rows = self.rows
-        if rows is not None and rows.n_in != rows.n_released + rows.n_suppressed:
+        if rows is not None and rows.n_read != rows.n_released + rows.n_suppressed:
             found.append("rows released and suppressed do not add up to rows in")
         if rows is not None and rows.n_suppressed > rows.budget:
             found.append("more rows are suppressed than the budget allows")
@@ -98,15 +106,31 @@ def read_manifest(path: Path) -> Manifest:
         DataError: it cannot be read, or is no manifest.
     """
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
+        raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None
+    return parse_bytes(raw, path)[0]
+
+
+def parse_bytes(raw: bytes, path: Path) -> tuple[Manifest, Mapping[str, Any]]:
+    """Return the manifest that ``path`` holds as ``raw``, and its plain values.
+
+    Raises:
+        DataError: it is no manifest.
+    """
+    try:
+        plain = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError):
         raise DataError(f"{path}: not JSON", hint="was it cut off?") from None
     try:
-        return parse_manifest(plain)
+        return parse_manifest(plain), plain
     except DataError as error:
         raise DataError(f"{path}: {error.message}", hint=error.hint) from None
+
+
+def manifest_text(manifest: Mapping[str, Any]) -> str:
+    """Return a manifest as the file beside a release has it."""
+    return json.dumps(finite(manifest), ensure_ascii=False, indent=2) + "\n"
 
 
 def parse_manifest(plain: object) -> Manifest:
@@ -132,7 +156,7 @@ def _of_release(record: Mapping[str, Any]) -> Manifest:
     models, unknown = _models(asked)
     trees, untold = _hierarchies(_get(asked, "hierarchies", dict))
     rows = _get(record, "rows", dict)
-    names = ("in", "released", "suppressed", "budget")
+    names = ("in", "released", "suppressed", "budget", "bad")
     return Manifest(
         spec=_spec(asked, models, trees),
         unknown=unknown,
@@ -140,7 +164,7 @@ def _of_release(record: Mapping[str, Any]) -> Manifest:
         reached=tuple(_reached(item) for item in _get(record, "models", list)),
         n_classes=_count(record, "classes"),
         policy=_get(_get(asked, "policy", dict), "name", str),
-        rows=RowCounts(*(_count(rows, name) for name in names)),
+        rows=RowCounts(*(_count({"bad": 0, **rows}, name) for name in names)),
         n_blanked=_count(record, "cells_blanked"),
         digest=_get(_get(record, "digests", dict), "release", str),
         funnel=_funnel(_get(record, "funnel", dict)),
@@ -190,6 +214,58 @@ def _spec(
         categories_by_column=categories,
         hierarchies=trees,
         null_values=_names(asked, "null_values"),
+    )
+
+
+def whole_spec(record: Mapping[str, Any], manifest: Manifest) -> Spec:
+    """Return the spec of a manifest that tells all of it, to make the release again.
+
+    Raises:
+        SpecError: it does not; the message names the keys.
+    """
+    asked = record.get("spec", {})
+    try:
+        spec = _rebuild(asked, manifest)
+        lacking = sorted(
+            {key for key, value in spec.to_json().items() if asked.get(key) != value}
+            | (asked.keys() - spec.to_json().keys())
+        )
+    except (TypeError, ValueError, KeyError, AttributeError):  # a SpecError is one
+        lacking = ["what was asked"]
+    rows = manifest.rows
+    if not lacking and rows and spec.budget(rows.n_read) != rows.budget:
+        lacking = ["suppress"]
+    if lacking:
+        raise SpecError(
+            f"the manifest does not tell in full: {', '.join(lacking)}",
+            hint="give the spec that the release was made with: --spec FILE",
+        )
+    return spec
+
+
+def _rebuild(asked: Mapping[str, Any], manifest: Manifest) -> Spec:
+    """Return the spec from the keys a spec file has for it."""
+    policy = dict(asked["policy"])
+    name = policy.pop("name")
+    if "breakout_thresholds" in policy:
+        policy["breakout_thresholds"] = dict(policy["breakout_thresholds"])
+    same = (
+        *("quasi_identifiers", "identifiers", "unit", "pseudonyms", "weight"),
+        *("accept", "uncovered", "missing", "suppress", "suppress_multiplier"),
+        *("suppressed", "weights", "inline_below", "exclude", "null_values"),
+        *("class_id", "shuffle"),
+    )
+    given = {key: asked[key] for key in same if asked.get(key) is not None}
+    for key in ("numbers", "categories", "nice"):
+        given[key] = {"default": asked[key], **asked[f"{key}_by_column"]}
+    bounds = asked["thresholds"].items()
+    given["thresholds"] = {key: "off" if x is None else x for key, x in bounds}
+    spec = spec_from_mapping({**given, "k": 2, "policy": name, name: policy})
+    return dataclasses.replace(
+        spec,
+        models=manifest.spec.models,
+        hierarchies=manifest.spec.hierarchies,
+        uncovered_by_column=asked["uncovered_by_column"],
     )
 
 

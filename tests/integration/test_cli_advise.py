@@ -246,7 +246,7 @@ def test_options_are_those_of_anonymize(advise: Command) -> None:
         for name in ("anonymize", "advise")
     }
 
-    only = {"--measures", "--no-measures", "--key-file"}
+    only = {"--measures", "--no-measures", "--key-file", "--sign-key"}
     only |= {"--database", "--view", "--manifest"}
     assert told["anonymize"] - told["advise"] == only
     assert told["advise"] - told["anonymize"] == {"--vary", "--plot"}

@@ -200,11 +200,15 @@ def test_killed_runs_never_leave_a_wrong_target_and_can_go_on(tmp_path: Path) ->
     for number in range(5):
         pq.write_table(census(20_000, seed=number), folder / f"{number}.parquet")
     asked = (*ASKED, "--policy", "paper", "--no-measures", "--overwrite")
-    child = start("4000", "anonymize", folder, tmp_path / "expected.parquet", *asked)
-    begun = time.perf_counter()
-    child.communicate()
-    assert child.returncode == 0
-    seconds = time.perf_counter() - begun
+    seconds = 0.0
+    for _ in range(2):  # the first run may compile kernels, which takes longer
+        begun = time.perf_counter()
+        child = start(
+            "4000", "anonymize", folder, tmp_path / "expected.parquet", *asked
+        )
+        child.communicate()
+        assert child.returncode == 0
+        seconds = time.perf_counter() - begun
     expected = (tmp_path / "expected.parquet").read_bytes()
     moments = random.Random(0)  # noqa: S311
     n_killed = n_begun = 0

@@ -28,6 +28,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., None])
 _DEFAULT_K: Final = (2, 5, 10, 20, 50, 100)
 OF_RELEASES: Final = (
     *("overwrite", "as_json", "measures", "suppressed_file", "key_file"),
+    "sign_key",
     *("database", "view", "manifest"),
 )
 """Options of `anonymize` that mean nothing where no release is written."""

@@ -31,6 +31,7 @@ from core_mondrian.cli.options import (
     runs_on_spark,
     spec_of,
 )
+from core_mondrian.cli.sign import SignKey, open_signer, signed_text
 from core_mondrian.cli.stream import (
     AddCounts,
     BadRowsOption,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from core_mondrian.measure.groups import GroupMeasures
     from core_mondrian.measure.utility import Measures
     from core_mondrian.release import Release
+    from core_mondrian.signatures import Signer
     from core_mondrian.spec import Spec
 
 
@@ -220,6 +222,7 @@ def anonymize_file(
         ),
     ] = None,
     key_file: KeyFile = None,
+    sign_key: SignKey = None,
     weight: Annotated[
         str | None,
         typer.Option(
@@ -281,7 +284,7 @@ def anonymize_file(
     if _ran_on_spark(spec, options):
         return
     key = read_key(key_file, spec)
-    manifest_file = manifest_of(target)
+    signer = open_signer(sign_key, target, overwrite=overwrite)
     streamed = Streamed(memory, stream, resume, bad_rows, save_counts, add_counts)
     files = [target, *([] if suppressed_file is None else [suppressed_file])]
     schema = None
@@ -294,6 +297,7 @@ def anonymize_file(
             overwrite=overwrite,
             suppressed_file=suppressed_file,
             report=report,
+            signer=signer,
         )
     else:
         check_formats(spec, target, suppressed_file)
@@ -303,12 +307,14 @@ def anonymize_file(
     groups = groups_of(release, by or []) if measures else {}
     output = release_json(release, found, groups) if as_json else None
     if schema is not None:  # else it is written already
-        _write(release, files, report, schema, overwrite=overwrite)
+        _write(release, files, report, schema, signer, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
-        typer.echo(f"wrote {target} and {manifest_file} in {seconds:.1f} s", err=True)
-        tell_more(report, suppressed_file)
+        typer.echo(
+            f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s", err=True
+        )
+        tell_more(report, suppressed_file, signed_text(signer, target))
 
 
 def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
@@ -320,8 +326,12 @@ def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
     return True
 
 
-def tell_more(report: Path | None, suppressed_file: Path | None) -> None:
+def tell_more(
+    report: Path | None, suppressed_file: Path | None, signed: str | None = None
+) -> None:
     """Say what else was written."""
+    if signed is not None:
+        typer.echo(signed, err=True)
     if report is not None:
         typer.echo(f"wrote {report}", err=True)
     if suppressed_file is not None:
@@ -433,6 +443,7 @@ def _write(
     files: list[Path],
     report: Path | None,
     schema: Any,  # noqa: ANN401
+    signer: "Signer | None",
     *,
     overwrite: bool,
 ) -> None:
@@ -447,4 +458,8 @@ def _write(
     contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
     if report is not None:
         contents[report] = release.report_html().encode()
+    if signer is not None:
+        from core_mondrian.signatures import sealed
+
+        contents = sealed(contents, files[0], release.manifest(), signer)
     write_files(contents, overwrite=overwrite)

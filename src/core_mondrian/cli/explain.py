@@ -12,7 +12,12 @@ from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import AsJson
 from core_mondrian.cli.summary import spelled
-from core_mondrian.cli.verify import read_release, released_spec, verify_file
+from core_mondrian.cli.verify import (
+    OF_EVIDENCE,
+    read_release,
+    released_spec,
+    verify_file,
+)
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ _NARROWEST: Final = 8
 _STYLES: Final = {True: "green", False: "bold red", None: "yellow"}
 
 
-@with_options_of(verify_file, but=("as_json",))
+@with_options_of(verify_file, but=("as_json", *OF_EVIDENCE))
 def explain_file(
     release: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
     *,

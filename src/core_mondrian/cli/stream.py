@@ -60,11 +60,13 @@ _FITS = 4
 
 
 _OPTIONS = ("memory", "stream", "resume", "bad_rows", "save_counts", "add_counts")
+_HERE = (*_OPTIONS, "sign_key")
+"""Options that need files which are read and written here."""
 
 
 def check_streamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Refuse options of streams where rows are not in files read here; return all."""
-    given = [name for name in _OPTIONS if options[name] not in (None, False)]
+    given = [name for name in _HERE if options[name] not in (None, False)]
     if given and (options["database"] is not None or options["engine"] != "local"):
         raise SpecError(
             f"--{given[0].replace('_', '-')} is for files that are read here",

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -22,11 +22,15 @@ from core_mondrian.cli.options import (
     build_spec,
     model_tables,
 )
-from core_mondrian.cli.summary import tell_verification
-from core_mondrian.errors import PrivacyViolation
+from core_mondrian.cli.summary import spelled, tell_verification
+from core_mondrian.errors import PrivacyViolation, SpecError
 
 if TYPE_CHECKING:
+    from core_mondrian.evidence import Evidence
     from core_mondrian.spec import Spec
+
+OF_EVIDENCE: Final = ("manifest_file", "public_key", "source", "redo")
+"""Options that are about a manifest and who stands behind it."""
 
 
 def verify_file(
@@ -42,15 +46,48 @@ def verify_file(
     suppressed: Suppressed = None,
     numbers: Numbers = None,
     null_values: NullValues = None,
+    manifest_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="Check that FILE is the manifest of TABLE, and recount by it.",
+        ),
+    ] = None,
+    public_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--public-key",
+            metavar="FILE",
+            help="Who has to have signed the manifest, such as KEYFILE.pub.",
+        ),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--with",
+            metavar="SOURCE",
+            help="Check that SOURCE is the input that the manifest tells of.",
+        ),
+    ] = None,
+    redo: Annotated[
+        bool,
+        typer.Option(
+            "--redo", help="Make the release of SOURCE again, and compare the digests."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check that every class of TABLE passes the models; exit code 5 if one does not.
 
     TABLE is recounted as it stands: a missing value is a value, and texts that differ
-    by a letter differ.
+    by a letter differ. With --manifest, exit code 5 also if manifest, signature or
+    SOURCE do not belong to it.
     """
     from core_mondrian.measure.verify import verify
 
+    if checked_evidence(locals()):
+        return
     spec = released_spec(locals())
     # A blank row is one of empty cells, whatever was missing in the original.
     blank = ("",) if spec.suppressed == "blank" else ()
@@ -65,6 +102,65 @@ def verify_file(
         typer.echo(json.dumps({"passed": True, **found.to_json()}))
     typer.echo(f"rows        {found.n_rows}", err=True)
     tell_verification(found)
+
+
+def checked_evidence(options: Mapping[str, Any]) -> bool:
+    """Check a manifest if one is named; else refuse the options that need one."""
+    file: Path | None = options["manifest_file"]
+    if options["redo"] and options["source"] is None:
+        raise SpecError("--redo needs the input", hint="name it by --with SOURCE")
+    if file is None:
+        if any(options[name] is not None for name in ("public_key", "source")):
+            raise SpecError(
+                "--public-key and --with are about a manifest",
+                hint="name it by --manifest FILE",
+            )
+        return False
+    found = _find_evidence(file, options)
+    if options["as_json"]:
+        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+    for one in found.checks:
+        mark = {True: "", False: "NOT SO: ", None: "not checked: "}[one.passed]
+        typer.echo(spelled(f"{one.what:<11} {mark}{one.text}"), err=True)
+    found.check()
+    return True
+
+
+def _find_evidence(file: Path, options: Mapping[str, Any]) -> "Evidence":
+    from core_mondrian.evidence import check_manifest, check_source
+    from core_mondrian.manifests import read_manifest
+
+    asked = ("spec_file", "quasi_identifiers", "k", "models")
+    is_given = any(options[name] not in (None, []) for name in asked)
+    spec = released_spec(options) if is_given else None
+    by = read_manifest(file).spec if spec is None else spec
+    # Whatever was missing in the original is an empty cell in its release.
+    data = read_release(options["table"], by, ("", *by.null_values))
+    found = check_manifest(
+        *(data, file),
+        file=options["table"],
+        spec=spec,
+        public_key=options["public_key"],
+    )
+    if options["source"] is None:
+        return found
+    return check_source(found, *_read_source(found, options), redo=options["redo"])
+
+
+def _read_source(
+    found: "Evidence", options: Mapping[str, Any]
+) -> tuple[Any, "Spec | None"]:
+    """Return the input as `anonymize` reads it, and the spec if one is given."""
+    from core_mondrian.files.read import read_table
+    from core_mondrian.spec_file import load_spec
+
+    file = options["spec_file"]
+    spec = None if file is None else load_spec(file)
+    by = found.manifest.spec if spec is None else spec
+    table = read_table(
+        options["source"], typed=by.quasi_identifiers, null_values=by.null_values
+    )
+    return table, spec
 
 
 def released_spec(options: Mapping[str, Any]) -> "Spec":
@@ -83,9 +179,15 @@ def released_spec(options: Mapping[str, Any]) -> "Spec":
 
 
 def read_release(file: Path, spec: "Spec", null_values: Sequence[str]) -> Any:  # noqa: ANN401  # an Arrow table
-    """Read a release; cells of a CSV file stay the texts they are."""
+    """Read a release, or all its parts; cells of CSV stay the texts they are."""
     from core_mondrian.files.read import read_table
 
+    parts = sorted(file.iterdir()) if file.is_dir() else []
+    if parts:
+        import pyarrow as pa
+
+        tables = [read_release(part, spec, null_values) for part in parts]
+        return pa.concat_tables(tables, promote_options="permissive")
     return read_table(
         file,
         typed=[  # the others are as they came

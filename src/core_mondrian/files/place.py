@@ -99,10 +99,10 @@ def check_folder(path: Path, *, overwrite: bool) -> None:
 def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> None:
     """Write all files or none, whatever happens in between.
 
-    Each is written next to its target under another name, flushed to the disk, and
-    only when all are complete are they renamed. What is written already, a file or a
-    folder, is only renamed, or copied from another disk. A failure or an interrupt
-    takes back what was done.
+    Each is written next to its target under another name, in the order given, flushed
+    to the disk, and only when all are complete are they renamed. What is written
+    already, a file or a folder, is only renamed, or copied from another disk. A failure
+    or an interrupt takes back what was done.
 
     Raises:
         SpecError: a target exists and is not to be overwritten.

@@ -1,11 +1,8 @@
 """Values as JSON and text as a page can hold them."""
 
-import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from core_mondrian.manifests import finite
+from core_mondrian.manifests import finite, manifest_text
 
 __all__ = ["DASH", "between", "finite", "manifest_text", "writable"]
 
@@ -22,11 +19,6 @@ DASH = "\u2013"
 def between(low: int, high: int) -> str:
     """Write a range of whole numbers."""
     return f"{low:,}" if low == high else f"{low:,}{DASH}{high:,}"
-
-
-def manifest_text(manifest: Mapping[str, Any]) -> str:
-    """Return a manifest as the file beside a release has it."""
-    return json.dumps(finite(manifest), ensure_ascii=False, indent=2) + "\n"
 
 
 def writable(words: str) -> str:

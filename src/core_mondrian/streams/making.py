@@ -17,6 +17,7 @@ from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.verify import Verification
 from core_mondrian.plan import Plan
 from core_mondrian.release import Release
+from core_mondrian.signatures import sealed
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
 from core_mondrian.streams.batches import Sizes
@@ -224,6 +225,8 @@ class Run:
             kept = space.draft("counts")
             save_counts(counts, kept)
             files[targets.counts] = kept
+        if targets.signer is not None:
+            files = sealed(files, targets.release, release.manifest(), targets.signer)
         write_files(files, overwrite=targets.overwrite)
 
 

@@ -10,6 +10,7 @@ from core_mondrian.files.place import check_place, write_files
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import check_key
 from core_mondrian.release import Release
+from core_mondrian.signatures import Signer
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
 from core_mondrian.streams.csv_blocks import BadRows
@@ -38,6 +39,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     overwrite: bool = False,
     suppressed_file: str | Path | None = None,
     report: str | Path | None = None,
+    signer: Signer | None = None,
     save_counts: str | Path | None = None,
     add_counts: str | Path | None = None,
 ) -> Release[Path]:
@@ -61,6 +63,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         overwrite: Replace files that exist.
         suppressed_file: Where rows go that are suppressed "apart": NOT anonymized.
         report: Where to write a report.
+        signer: Who signs the manifest, see `signatures.read_signer`.
         save_counts: Where to keep the counts; they hold values of the source.
         add_counts: Kept counts: their parts of the source are not counted again.
 
@@ -82,6 +85,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         _path(report),
         _path(save_counts),
         overwrite=overwrite,
+        signer=signer,
     )
     check_targets(targets, found, spec)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))

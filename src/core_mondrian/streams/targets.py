@@ -11,6 +11,7 @@ from core_mondrian.files.place import (
     check_target,
     manifest_of,
 )
+from core_mondrian.signatures import Signer, signature_of
 from core_mondrian.spec import Spec
 from core_mondrian.streams.source import Source
 
@@ -25,6 +26,8 @@ class Targets:
     report: Path | None = None
     counts: Path | None = None
     overwrite: bool = False
+    signer: Signer | None = None
+    """Who signs the manifest."""
 
     @property
     def is_folder(self) -> bool:
@@ -39,7 +42,8 @@ class Targets:
     @property
     def all(self) -> list[Path]:
         """Every file that is written."""
-        more = (self.suppressed, self.report, self.counts)
+        signature = None if self.signer is None else signature_of(self.manifest)
+        more = (signature, self.suppressed, self.report, self.counts)
         return [
             *(self.release, self.manifest),
             *(path for path in more if path is not None),

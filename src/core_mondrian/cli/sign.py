@@ -1,0 +1,83 @@
+"""core-mondrian keygen and sign: keys, and signatures of manifests."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from core_mondrian.signatures import Signer
+
+SignKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign-key",
+        metavar="FILE",
+        help="Sign the manifest by this private key, see keygen.",
+    ),
+]
+
+
+def make_key_files(
+    key: Annotated[
+        Path,
+        typer.Argument(
+            metavar="KEYFILE", help="Where the private key goes; KEYFILE.pub beside."
+        ),
+    ],
+) -> None:
+    """Make a pair of Ed25519 keys: KEYFILE signs, KEYFILE.pub checks.
+
+    Only you can read KEYFILE: keep it so. Give KEYFILE.pub and its fingerprint to
+    whoever shall check your releases. Nothing is ever overwritten.
+    """
+    from core_mondrian.signatures import make_keys, public_of
+
+    fingerprint = make_keys(key)
+    typer.echo(f"wrote {key}: private, keep it to yourself", err=True)
+    typer.echo(f"wrote {public_of(key)}: for those who check", err=True)
+    typer.echo(f"fingerprint {fingerprint}", err=True)
+
+
+def sign_file(
+    manifest: Annotated[Path, typer.Argument(help="TARGET.manifest.json.")],
+    *,
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="A private key, see keygen.")
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a signature that is there.")
+    ] = False,
+) -> None:
+    """Sign MANIFEST: write MANIFEST.sig beside it.
+
+    The signature is over the manifest's exact bytes: change one, and it fits no more.
+    """
+    from core_mondrian.signatures import sign_manifest, signature_of
+
+    fingerprint = sign_manifest(manifest, key, overwrite=overwrite)
+    typer.echo(f"signed      by key {fingerprint}", err=True)
+    typer.echo(f"wrote {signature_of(manifest)}", err=True)
+
+
+def open_signer(key: Path | None, target: Path, *, overwrite: bool) -> "Signer | None":
+    """Return the key to sign by, if one is asked for, checked before any work."""
+    if key is None:
+        return None
+    from core_mondrian.files.place import check_place, manifest_of
+    from core_mondrian.signatures import read_signer, signature_of
+
+    signer = read_signer(key)
+    check_place(signature_of(manifest_of(target)), overwrite=overwrite)
+    return signer
+
+
+def signed_text(signer: "Signer | None", target: Path) -> str | None:
+    """Return what to say of the signature of a release, and by whom it is."""
+    if signer is None:
+        return None
+    from core_mondrian.files.place import manifest_of
+    from core_mondrian.signatures import signature_of
+
+    file = signature_of(manifest_of(target))
+    return f"wrote {file}\nsigned      by key {signer.fingerprint}"
