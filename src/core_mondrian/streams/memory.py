@@ -26,7 +26,7 @@ _ENGINE: Final = {"best": 700, "paper": 450, "original": 450}
 """Bytes per tuple that the engine takes at its peak, by policy: measured on 0.1 to 1.2
 million tuples of census, of 3 to 11 columns; next to those of each column."""
 _CREW: Final = {"best": 480, "paper": 450, "original": 450}
-"""The same if parts of the tuples come one after the other: about twice the time."""
+"""The same if parts of the tuples come one after the other, which takes longer."""
 _CREW_TUPLES: Final = 1 << 17
 _ENGINE_COLUMN: Final = 28
 _COPIES: Final = 4
