@@ -9,7 +9,6 @@ HEAVY = (
     *("numba", "pandas", "polars", "pyarrow", "narwhals", "rich", "typer"),
     *("altair", "vl_convert", "sklearn", "jinja2"),
 )
-CPU = "import time; {}; print(time.process_time())"
 
 
 def run(code: str) -> str:
@@ -20,19 +19,10 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def cpu_seconds(statement: str) -> float:
-    """The least of three runs: what the code costs, not what the machine does."""
-    return min(float(run(CPU.format(statement)).split()[-1]) for _ in range(3))
-
-
 def test_import_loads_nothing_heavy() -> None:
     loaded = run("import sys, core_mondrian; print(*sys.modules)").split()
 
     assert [name for name in HEAVY if name in loaded] == []
-
-
-def test_import_takes_next_to_no_time() -> None:
-    assert cpu_seconds("import core_mondrian") < 0.4
 
 
 @pytest.mark.parametrize(
@@ -40,36 +30,22 @@ def test_import_takes_next_to_no_time() -> None:
     [
         pytest.param(["--help"], id="whole"),
         pytest.param(["anonymize", "--help"], id="anonymize"),
+        pytest.param(["attack", "--help"], id="attack"),
     ],
 )
-def test_help_takes_no_time_to_speak_of(arguments: list[str]) -> None:
-    statement = (
-        "import contextlib, io\n"
-        "from core_mondrian.cli.main import run\n"
-        "with contextlib.suppress(SystemExit), "
-        "contextlib.redirect_stdout(io.StringIO()):\n"
-        f"    run({arguments!r})\n"
-    )
-    code = "import time\n" + statement + "print(time.process_time())"
-
-    seconds = min(float(run(code).split()[-1]) for _ in range(3))
-
-    assert seconds < 0.5
-
-
-def test_help_loads_no_compiler_and_no_dataframes() -> None:
+def test_help_loads_no_compiler_and_no_dataframes(arguments: list[str]) -> None:
     code = (
         "import contextlib, io, sys\n"
         "from core_mondrian.cli.main import run\n"
         "with contextlib.suppress(SystemExit), "
         "contextlib.redirect_stdout(io.StringIO()):\n"
-        "    run(['--help'])\n"
+        f"    run({arguments!r})\n"
         "print(*sys.modules)"
     )
 
     loaded = run(code).split()
 
-    heavy = ("numba", "pandas", "polars", "pyarrow", "sklearn")
+    heavy = set(HEAVY) - {"rich", "typer"}
     assert [name for name in heavy if name in loaded] == []
 
 

@@ -307,18 +307,15 @@ def test_a_model_without_a_measure_and_without_a_column(
 
 
 SCRIPT = """
-import json, sys, time, warnings
-import pyarrow.parquet as pq
+import json
 from core_mondrian.kernels.rules import compile_measure
 from core_mondrian.models.load import model_from_mapping
-began = time.process_time()
 model = model_from_mapping(
     {"name": "my_models.py:MaxShare", "share": 0.6, "sensitive": "income"}
 )
 compiled = compile_measure(type(model).measure)
-seconds = time.process_time() - began
 hits, misses = compiled.stats.cache_hits, compiled.stats.cache_misses
-print(json.dumps([sum(hits.values()), sum(misses.values()), seconds]))
+print(json.dumps([sum(hits.values()), sum(misses.values())]))
 """
 
 
@@ -327,9 +324,8 @@ def test_a_model_is_compiled_once_and_for_all(tmp_path: Path) -> None:
 
     first, second = (run_script(tmp_path) for _ in range(2))
 
-    assert first[:2] == [0, 1]
-    assert second[:2] == [1, 0]
-    assert first[2] < 5
+    assert first == [0, 1]
+    assert second == [1, 0]
 
 
 def run_script(folder: Path) -> list[Any]:

@@ -185,3 +185,28 @@ def test_counts_of_other_columns_are_not_added() -> None:
         left.plus(right)
     with pytest.raises(DataError, match="types"):
         left.plus(texts)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([2**30, 2**30], id="together"),
+        pytest.param([2**62, 2**62], id="sum-beyond-64-bits"),
+    ],
+)
+def test_more_rows_than_records_can_count_are_refused(rows: list[int]) -> None:
+    values = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    counts = TupleCounts(values, np.array(rows, dtype=np.int64))
+
+    with pytest.raises(DataError, match="2,147,483,647 rows"):
+        make_plan(counts, Spec(QID, models=(KAnonymity(2),)))
+
+
+def test_as_many_rows_as_records_can_count_are_planned() -> None:
+    values = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    counts = TupleCounts(values, np.array([2**30, 2**30 - 1], dtype=np.int64))
+
+    planned = make_plan(counts, Spec(QID, models=(KAnonymity(2),)))
+
+    assert planned.plan.n_rows == 2**31 - 1
+    assert planned.plan.n_suppressed == 0

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -30,6 +30,9 @@ from core_mondrian.frames import arrow_column
 from core_mondrian.population import open_population
 from core_mondrian.spec import Spec
 from core_mondrian.threads import map_columns
+
+_MOST_ROWS: Final = 2**31 - 1
+"""Records hold numbers of rows in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,7 @@ def encode(
         DataError: a column cannot be encoded.
     """
     n_rows = len(frame)
-    if n_rows >= 2**31:
-        raise DataError(f"{n_rows} rows; at most {2**31 - 1} fit in one table")
+    _check_rows(n_rows, counts)
     others = None
     if spec.population is not None:
         others = open_population(
@@ -125,6 +127,19 @@ def encode(
         sum(_count(rows, counts) for rows in blanked),
         counts,
     )
+
+
+def _check_rows(n_rows: int, counts: NDArray[np.int64] | None) -> None:
+    """Refuse more rows than the engine counts in 32 bits."""
+    if counts is not None:
+        # The largest may be too many already, and the sum of such too large a number.
+        most = int(counts.max(initial=0))
+        n_rows = int(counts.sum()) if most < _MOST_ROWS else most
+    if n_rows > _MOST_ROWS:
+        raise DataError(
+            f"more than {_MOST_ROWS:,} rows do not fit in one table",
+            hint="divide it by a quasi-identifier, such as a region, and release each",
+        )
 
 
 def _count(rows: NDArray[np.bool_], counts: NDArray[np.int64] | None) -> int:

@@ -27,7 +27,7 @@ _NEVER = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchContext:
     """All that searching takes, but the records; what is compiled is built in place."""
 
     context: Context
@@ -47,10 +47,10 @@ class Place:
 class CutUnit:
     """Cuts a unit down to blocks."""
 
-    place: Place
+    search: SearchContext
 
     def __call__(self, unit: Unit) -> Solved:
-        search = self.place.open(unit.records.copy())
+        search = self.search.open(unit.records.copy())
         root = unit.root.copy()
         root.start, root.stop = 0, len(unit.records)
         nodes = search.grow(search.finders[0], root, _NEVER).copy()
@@ -61,10 +61,10 @@ class CutUnit:
 class BlocksUnit:
     """Solves blocks, which are the nodes of the unit."""
 
-    place: Place
+    search: SearchContext
 
     def __call__(self, unit: Unit) -> Solved:
-        search = self.place.open(unit.records)
+        search = self.search.open(unit.records)
         finder = search.finders[0]
         nodes, records, edges = search.solve_chunk(finder, search.spans(unit.root))
         return Solved(nodes, records, finder.funnel, edges)
@@ -79,8 +79,8 @@ class CrewSearch(BestSearch):
     projector: Projector
 
     @property
-    def _place(self) -> Place:
-        return Place(self.context, self.aims, self.search)
+    def _elsewhere(self) -> SearchContext:
+        return SearchContext(self.context, self.aims, self.search)
 
     def cut(self, roots: Nodes, report: Report) -> Nodes:
         """Return the tree down to its blocks; the records are put in its order."""
@@ -90,7 +90,9 @@ class CrewSearch(BestSearch):
             self.crew, self.projector, cutter, records.copy(), roots
         )
         forest = Forest(nodes)
-        for solved in solve_queued(self.crew, CutUnit(self._place), forest, ordered):
+        for solved in solve_queued(
+            self.crew, CutUnit(self._elsewhere), forest, ordered
+        ):
             self.finders[0].funnel[:] += solved.funnel
         records[:] = ordered
         report(1.0)
@@ -110,7 +112,7 @@ class CrewSearch(BestSearch):
             blocks.kind = np.where(lost, layout.SUPPRESSED, layout.CLASS)
             units.append(Unit(self.space.records[first:last], blocks))
         parts: list[Part] = []
-        for solved in self.crew.solve(BlocksUnit(self._place), units):
+        for solved in self.crew.solve(BlocksUnit(self._elsewhere), units):
             self.finders[0].funnel[:] += solved.funnel
             if solved.edges is not None:
                 parts.append((solved.nodes, solved.records, solved.edges))

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.errors import InternalError
 from core_mondrian.kernels import layout
 from core_mondrian.kernels.layout import Codes
 from core_mondrian.partition.apart import Counted, Projector, add_up
@@ -53,7 +54,7 @@ class SparkCrew:
     ) -> Counted:
         """Count the records of the wanted nodes, each executor those it has."""
         if self._frame is None:
-            raise RuntimeError("nothing was loaded")
+            raise InternalError("a crew that has no tuples")
         width = self._width
 
         def count(batches: Batches) -> Batches:

@@ -43,7 +43,8 @@ class Column:
 class Database(Protocol):
     """A connection, in a transaction from the first statement on.
 
-    What its driver raises is for `telling` to say: it quotes cells.
+    What its driver raises is for `telling` to say: it quotes cells. What has a body
+    here is right for databases whose columns have one type each.
     """
 
     title: str
@@ -100,35 +101,6 @@ class Database(Protocol):
 
     def as_sql(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return values in a type that the database has."""
-
-    def cast(self, cell: str, column: Column) -> str:
-        """Return an uploaded cell in the type of a column."""
-
-    def kind_of(self, kind: pa.DataType) -> str:
-        """Return the database's word for the type of new values."""
-
-    def create(self, name: Name, columns: Sequence[Column], query: str) -> None:
-        """Make a table of a query's rows; it gives the columns in this order."""
-
-    def begin(self) -> None:
-        """Begin the transaction: from now on others change nothing that is read."""
-
-    def commit(self) -> None:
-        """Keep what was done."""
-
-    def close(self) -> None:
-        """Leave; what was not committed never was."""
-
-
-class StrictlyTyped:
-    """What databases share whose columns have one type each."""
-
-    def run(self, sql: str) -> None:
-        """Execute a statement."""
-        raise NotImplementedError
-
-    def as_sql(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return values in a type that the database has: it has all of them."""
         return cells
 
     def cast(self, cell: str, column: Column) -> str:
@@ -136,16 +108,22 @@ class StrictlyTyped:
         return f"CAST({cell} AS {column.kind})"
 
     def kind_of(self, kind: pa.DataType) -> str:  # noqa: ARG002
-        """Return nothing: what is uploaded has its type."""
+        """Return the database's word for the type of new values, if it needs one."""
         return ""
 
     def create(self, name: Name, columns: Sequence[Column], query: str) -> None:  # noqa: ARG002
-        """Make a table of a query's rows, with their types."""
+        """Make a table of a query's rows; it gives the columns in this order."""
         self.run(f"CREATE {name.new_table} AS {query}")
+
+    def begin(self) -> None:
+        """Begin the transaction: from now on others change nothing that is read."""
 
     def commit(self) -> None:
         """Keep what was done."""
         self.run("COMMIT")
+
+    def close(self) -> None:
+        """Leave; what was not committed never was."""
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import pyarrow as pa
 from core_mondrian.sql.base import (
     TEMPORARY,
     Column,
+    Database,
     Kind,
-    StrictlyTyped,
     check_times,
 )
 from core_mondrian.sql.names import Name, literal
@@ -23,7 +23,7 @@ _CONFIG = {
 }
 
 
-class DuckDBFile(StrictlyTyped):
+class DuckDBFile(Database):
     """See `Database`."""
 
     title = "DuckDB"

@@ -12,8 +12,8 @@ from core_mondrian.sql.adbc import ArrowConnection
 from core_mondrian.sql.base import (
     TEMPORARY,
     Column,
+    Database,
     Kind,
-    StrictlyTyped,
     check_times,
 )
 from core_mondrian.sql.names import Name, literal
@@ -31,7 +31,7 @@ _DIGITS: Final = 76
 """Digits of Arrow's decimals of 128 bits, and of its largest."""
 
 
-class PostgreSQL(StrictlyTyped):
+class PostgreSQL(Database):
     """See `Database`."""
 
     title = "PostgreSQL"

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from core_mondrian.errors import DataError
 from core_mondrian.sql.adbc import ArrowConnection
-from core_mondrian.sql.base import TEMPORARY, Column, Kind
+from core_mondrian.sql.base import TEMPORARY, Column, Database, Kind
 from core_mondrian.sql.names import Name, literal, quoted
 
 _KIND: Final = re.compile(r"[A-Za-z_][\w ]*(\( *[+-]?\d+ *(, *[+-]?\d+ *)?\))?")
@@ -20,7 +20,7 @@ _PATIENCE: Final = 5000
 """Milliseconds to wait for whoever writes."""
 
 
-class SQLiteFile:
+class SQLiteFile(Database):
     """See `Database`."""
 
     title = "SQLite"
@@ -129,9 +129,6 @@ class SQLiteFile:
         told = ", ".join(f"{quoted(item.name)} {item.kind}" for item in columns)
         self.run(f"CREATE {name.new_table} ({told})")
         self.run(f"INSERT INTO {name.sql} {query}")
-
-    def commit(self) -> None:
-        self.run("COMMIT")
 
     def close(self) -> None:
         self._arrow.close()

@@ -261,7 +261,7 @@ def test_labels_that_rows_cannot_hold_are_refused(tmp_path: Path) -> None:
     ("n", "depth"),
     [pytest.param(100_000, 12, id="wide"), pytest.param(20, 10_000, id="deep")],
 )
-def test_large_trees_load_in_two_seconds(n: int, depth: int, tmp_path: Path) -> None:
+def test_large_trees_load_in_linear_time(n: int, depth: int, tmp_path: Path) -> None:
     rows = []
     for i in range(n):
         over = [f"{level}-{i // 3**level}" for level in range(1, min(depth - 1, 12))]
@@ -276,7 +276,7 @@ def test_large_trees_load_in_two_seconds(n: int, depth: int, tmp_path: Path) -> 
 
     assert tree.n_leaves == n
     assert np.isfinite(sizes).all()
-    assert seconds < 4.0  # measured: 1; the machine may be busy
+    assert seconds < 15  # measured: 1; paths compared in pairs would take minutes
     write_hierarchy(tree, tmp_path / "again.json")
     check_same(read_hierarchy(tmp_path / "again.json"), tree)
 
