@@ -450,6 +450,7 @@ def _write(
     from core_mondrian.files.place import Content, write_files
     from core_mondrian.files.write import table_writer
     from core_mondrian.report.plain import manifest_text
+    from core_mondrian.signatures import sealed
 
     tables = zip(files, (release.data, release.suppressed), strict=False)
     contents: dict[Path, Content] = {
@@ -458,8 +459,5 @@ def _write(
     contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
     if report is not None:
         contents[report] = release.report_html().encode()
-    if signer is not None:
-        from core_mondrian.signatures import sealed
-
-        contents = sealed(contents, files[0], release.manifest(), signer)
+    contents = sealed(contents, files[0], release.manifest(), signer)
     write_files(contents, overwrite=overwrite)

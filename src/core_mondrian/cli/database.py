@@ -131,7 +131,9 @@ def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
 
 
 def _write(texts: Mapping[Path, str], *, overwrite: bool) -> None:
-    from core_mondrian.files.place import write_files
+    from core_mondrian.files.place import Content, write_files
+    from core_mondrian.signatures import signature_of
 
-    files = {file: text.encode() for file, text in texts.items()}
-    write_files(files, overwrite=overwrite)
+    files: dict[Path, Content] = {file: text.encode() for file, text in texts.items()}
+    manifest = next(iter(files))
+    write_files({**files, signature_of(manifest): None}, overwrite=overwrite)

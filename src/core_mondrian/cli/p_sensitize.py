@@ -111,13 +111,15 @@ def p_sensitize_file(
 def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -> None:
     """Refuse what could not be written, and files that would replace each other."""
     from core_mondrian.files.place import check_place, check_target
+    from core_mondrian.signatures import signature_of
 
     check_target(output, overwrite=overwrite, source=source)
     if record.resolve() in (output.resolve(), source.resolve()):
         raise SpecError(
             f"{record}: the manifest needs a file of its own", hint="take another name"
         )
-    check_place(record, overwrite=overwrite)
+    for file in (record, signature_of(record)):
+        check_place(file, overwrite=overwrite)
 
 
 def _read(source: Path, sensitive: str, null_values: tuple[str, ...]) -> Any:  # noqa: ANN401
@@ -178,12 +180,18 @@ def _write(
     overwrite: bool,
 ) -> None:
     from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.place import write_files
+    from core_mondrian.files.place import Content, write_files
     from core_mondrian.files.write import table_writer
+    from core_mondrian.signatures import signature_of
 
     text = json.dumps(done.to_json(), ensure_ascii=False, indent=2) + "\n"
     writer = table_writer(done.data, output, source=source_schema(table))
-    write_files({output: writer, record: text.encode()}, overwrite=overwrite)
+    files: dict[Path, Content] = {
+        output: writer,
+        record: text.encode(),
+        signature_of(record): None,
+    }
+    write_files(files, overwrite=overwrite)
 
 
 def _summarize(done: "Sensitized[Any]") -> None:

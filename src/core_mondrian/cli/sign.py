@@ -61,13 +61,14 @@ def sign_file(
 
 
 def open_signer(key: Path | None, target: Path, *, overwrite: bool) -> "Signer | None":
-    """Return the key to sign by, if one is asked for, checked before any work."""
-    if key is None:
-        return None
+    """Return the key to sign by, if one is asked for, checked before any work.
+
+    A signature that is there goes or is replaced: it is of another manifest.
+    """
     from core_mondrian.files.place import check_place, manifest_of
     from core_mondrian.signatures import read_signer, signature_of
 
-    signer = read_signer(key)
+    signer = None if key is None else read_signer(key)
     check_place(signature_of(manifest_of(target)), overwrite=overwrite)
     return signer
 

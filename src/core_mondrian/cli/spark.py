@@ -160,10 +160,15 @@ def _release(
 
 def _texts(
     release: "Release[Any]", target: Path, report: Path | None
-) -> dict[Path, bytes]:
+) -> dict[Path, bytes | None]:
     from core_mondrian.report.plain import manifest_text
+    from core_mondrian.signatures import signature_of
 
-    texts = {manifest_of(target): manifest_text(release.manifest()).encode()}
+    manifest = manifest_of(target)
+    texts: dict[Path, bytes | None] = {
+        manifest: manifest_text(release.manifest()).encode(),
+        signature_of(manifest): None,  # an old one would be of another manifest
+    }
     if report is not None:
         texts[report] = release.report_html().encode()
     return texts

@@ -109,8 +109,8 @@ class Streamed:
         **options: Any,  # noqa: ANN401
     ) -> "Release[Path]":
         """Make the release, and say how to go on after an interrupt."""
+        from core_mondrian.files.drafts import workspace_of
         from core_mondrian.streams.run import anonymize_files
-        from core_mondrian.streams.workspace import workspace_of
 
         n_bad = self._n_bad()
         tell_compiling(spec)
