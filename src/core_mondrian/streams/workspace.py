@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from core_mondrian.errors import MondrianError, SpecError
+from core_mondrian.errors import SpecError, is_cancelled
 from core_mondrian.files.drafts import (
     COUNTS,
     LOCK,
@@ -71,11 +71,10 @@ def open_workspace(
         before = _left_over(space, check, resume=resume)
         try:
             yield space, before
-        except (MondrianError, OSError):
-            space.leave(keep_counts=False)
-            raise
-        except BaseException:  # an interrupt: the first pass can go on later
-            space.leave(keep_counts=True)
+        except BaseException as error:
+            # An interrupt, maybe one that Arrow took: the first pass can go on later.
+            is_stopped = not isinstance(error, Exception) or is_cancelled(error)
+            space.leave(keep_counts=is_stopped)
             raise
         space.leave(keep_counts=False)
     finally:
