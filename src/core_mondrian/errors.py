@@ -48,6 +48,11 @@ def place_of(error: BaseException) -> str:
     return f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}"
 
 
+def is_cancelled(error: BaseException) -> bool:
+    """Tell whether an error is an interrupt that Arrow took."""
+    return type(error).__name__ == "ArrowCancelled"
+
+
 class MondrianError(Exception):
     """Base of all errors; ``hint`` says what to do next."""
 

@@ -217,7 +217,14 @@ def draft_spec(
 
 def quoted(text: str) -> str:
     """Return a text as TOML writes it."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    plain = json.dumps(text, ensure_ascii=False)
+    return "".join(x if x.isprintable() else _escaped(x) for x in plain)
+
+
+def _escaped(letter: str) -> str:
+    """Return a letter that cannot be seen, or acts on a terminal, as TOML spells it."""
+    code = ord(letter)
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
 
 
 def _of(guesses: Sequence[Guess], role: Role) -> list[Guess]:

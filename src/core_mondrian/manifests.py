@@ -214,6 +214,7 @@ def _spec(
         categories_by_column=categories,
         hierarchies=trees,
         null_values=_names(asked, "null_values"),
+        guard_formulas=asked.get("guard_formulas") is True,
     )
 
 
@@ -223,7 +224,7 @@ def whole_spec(record: Mapping[str, Any], manifest: Manifest) -> Spec:
     Raises:
         SpecError: it does not; the message names the keys.
     """
-    asked = record.get("spec", {})
+    asked = {"guard_formulas": False, **record.get("spec", {})}
     try:
         spec = _rebuild(asked, manifest)
         lacking = sorted(
@@ -253,7 +254,7 @@ def _rebuild(asked: Mapping[str, Any], manifest: Manifest) -> Spec:
         *("quasi_identifiers", "identifiers", "unit", "pseudonyms", "weight"),
         *("accept", "uncovered", "missing", "suppress", "suppress_multiplier"),
         *("suppressed", "weights", "inline_below", "exclude", "null_values"),
-        *("class_id", "shuffle"),
+        *("class_id", "shuffle", "guard_formulas"),
     )
     given = {key: asked[key] for key in same if asked.get(key) is not None}
     for key in ("numbers", "categories", "nice"):

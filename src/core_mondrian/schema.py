@@ -41,6 +41,7 @@ TOLD: Final = {
     "seed": "What samples are drawn with; keep it to yourself.",
     "class_id": "A column to add, with the number of each row's class.",
     "shuffle": "A seed: rows in an order of their own, not that of the source.",
+    "guard_formulas": "CSV: an apostrophe before text that a spreadsheet would run.",
     "categories": "How categories are released: one word, or a table by column.",
     "weights": "How much a loss in a column matters, next to 1 for the others.",
     "inline_below": "Partitions with fewer rows are solved in place.",

@@ -218,13 +218,17 @@ def sealed(
     files: Mapping[Path, Content],
     target: Path,
     manifest: Mapping[str, Any],
-    signer: Signer,
+    signer: Signer | None,
 ) -> dict[Path, Content]:
-    """Return ``files`` with the manifest of ``target`` signed.
+    """Return ``files`` with the manifest of ``target`` signed, if there is a signer.
 
-    The manifest tells the digest of the release as written, so `write_files`, which
-    keeps the order, has to write the release before it.
+    Otherwise no signature of another manifest stays. The manifest tells the digest of
+    the release as written, so `write_files`, which keeps the order, has to write the
+    release before it.
     """
+    signature = signature_of(manifest_of(target))
+    if signer is None:
+        return {**files, signature: None}
     content = files[target]
     known: list[bytes] = []
 
@@ -243,9 +247,7 @@ def sealed(
         **files,
         target: content if isinstance(content, Path) else write_release,
         manifest_of(target): lambda path: _write(path, known[0]),
-        signature_of(manifest_of(target)): lambda path: _write(
-            path, signer.sign(known[0])
-        ),
+        signature: lambda path: _write(path, signer.sign(known[0])),
     }
 
 

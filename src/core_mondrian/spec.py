@@ -120,6 +120,8 @@ class Spec:
     """The column that gets the number of each row's class; None: there is none."""
     shuffle: int | None = None
     """Seed of a row order that depends on the released cells alone; None: kept."""
+    guard_formulas: bool = False
+    """Of CSV files: an apostrophe before text that a spreadsheet would run."""
 
     def __post_init__(self) -> None:
         _check_models(self)
@@ -394,6 +396,8 @@ def _check_options(spec: Spec) -> None:
 
 def _check_shape(spec: Spec) -> None:
     """Check what the release looks like beyond the formats of its columns."""
+    if not isinstance(spec.guard_formulas, bool):
+        raise SpecError("guard_formulas is true or false")
     for is_nice in (spec.nice, *spec.nice_by_column.values()):
         if not isinstance(is_nice, bool):
             raise SpecError("nice is true or false, or a table of them by column")

@@ -3,7 +3,6 @@
 import dataclasses
 import difflib
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.models.load import model_from_mapping
 from core_mondrian.policies import POLICIES, BestPolicy, Policy
 from core_mondrian.spec import FORMATS, Spec, Thresholds, about, check_choice
-from core_mondrian.toml_lines import find_line
+from core_mondrian.toml_lines import find_line, read_toml
 
 KEYS: dict[str, type | tuple[type, ...]] = {
     "quasi_identifiers": list,
@@ -40,6 +39,7 @@ KEYS: dict[str, type | tuple[type, ...]] = {
     "seed": int,
     "class_id": str,
     "shuffle": int,
+    "guard_formulas": bool,
     "weights": dict,
     "inline_below": int,
     "exclude": list,
@@ -62,12 +62,12 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     _check_keys(asked, KEYS, "")
     for key, value in asked.items():
         kinds = KEYS[key]
-        is_flag = isinstance(value, bool) and key != "nice"
+        is_flag = isinstance(value, bool) and key not in ("nice", "guard_formulas")
         if not isinstance(value, kinds) or is_flag:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
     simple = (
         *("unit", "weight", "missing", "suppressed", "weights", "inline_below"),
-        *("seed", "class_id", "shuffle", "uncovered"),
+        *("seed", "class_id", "shuffle", "guard_formulas", "uncovered"),
     )
     lists = (
         *("quasi_identifiers", "identifiers", "pseudonyms", "accept"),
@@ -235,12 +235,12 @@ def read_spec_file(path: Path) -> SpecFile:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        return SpecFile(path, text, tomllib.loads(text))
+        return SpecFile(path, text, read_toml(text))
     except OSError as error:
         raise SpecError(f"spec {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SpecError(f"spec {path}: not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise SpecError(f"spec {path}: {error}") from None
 
 

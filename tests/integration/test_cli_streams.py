@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from core_mondrian.datasets import census
+from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.write import write_table
-from core_mondrian.streams.workspace import workspace_of
 from tests.conftest import CANARY, Command, files_in
 
 ASKED = ("--qid", "age", "--qid", "sex", "--qid", "education", "--k", "5")

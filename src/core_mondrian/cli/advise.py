@@ -13,7 +13,7 @@ import typer
 from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.summary import tell_compiling
+from core_mondrian.cli.summary import say, tell_compiling
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
@@ -116,7 +116,7 @@ def advise_file(
     _write(found, plot, json_file, overwrite=overwrite)
     seconds = time.perf_counter() - started
     wrote = f", wrote {' and '.join(map(str, files))}" if files else ""
-    typer.echo(f"released nothing{wrote} in {seconds:.1f} s", err=True)
+    say(f"released nothing{wrote} in {seconds:.1f} s")
 
 
 def _read_vary(k: str | None, vary: list[str]) -> dict[str, list[float]]:
@@ -220,10 +220,10 @@ def _show(found: "Sweep") -> None:
     console.print(_figures_table(found, is_plain=console.options.ascii_only))
     for point in found.points:
         if point.problem is not None:
-            typer.echo(f"none        {point}: {point.problem}", err=True)
+            say(f"none        {point}: {point.problem}")
     for knee in found.knees:
-        typer.echo(f"knee        {knee}; a suggestion, not a decision", err=True)
-    typer.echo(_PRACTICE, err=True)
+        say(f"knee        {knee}; a suggestion, not a decision")
+    say(_PRACTICE)
 
 
 def _figures_table(found: "Sweep", *, is_plain: bool) -> "Table":

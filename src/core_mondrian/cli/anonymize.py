@@ -1,6 +1,5 @@
 """core-mondrian anonymize: a table in, a verified release and its manifest out."""
 
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from core_mondrian.cli.options import (
     AsJson,
     DriverTuples,
     Engine,
+    GuardFormulas,
     K,
     KeyFile,
     Master,
@@ -40,10 +40,13 @@ from core_mondrian.cli.stream import (
     SaveCounts,
     Stream,
     Streamed,
+    check_guarded,
     check_streamed,
 )
 from core_mondrian.cli.summary import (
     groups_of,
+    json_line,
+    say,
     tell_compiling,
     tell_release,
 )
@@ -181,6 +184,7 @@ def anonymize_file(
             help="Order the rows by what they show, not as they came.",
         ),
     ] = None,
+    guard_formulas: GuardFormulas = False,
     hierarchies: Annotated[
         list[str] | None,
         typer.Option(
@@ -311,9 +315,7 @@ def anonymize_file(
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
-        typer.echo(
-            f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s", err=True
-        )
+        say(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
         tell_more(report, suppressed_file, signed_text(signer, target))
 
 
@@ -322,6 +324,7 @@ def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
         return False
     from core_mondrian.cli.spark import anonymize_on_spark
 
+    check_guarded(spec)
     anonymize_on_spark(spec, options)
     return True
 
@@ -331,11 +334,11 @@ def tell_more(
 ) -> None:
     """Say what else was written."""
     if signed is not None:
-        typer.echo(signed, err=True)
+        say(signed)
     if report is not None:
-        typer.echo(f"wrote {report}", err=True)
+        say(f"wrote {report}")
     if suppressed_file is not None:
-        typer.echo(f"wrote {suppressed_file}: original rows, NOT anonymized", err=True)
+        say(f"wrote {suppressed_file}: original rows, NOT anonymized")
 
 
 def release_json(
@@ -353,7 +356,7 @@ def release_json(
         told["groups"] = {
             name: [one.to_json() for one in lost] for name, lost in groups.items()
         }
-    return json.dumps(finite(told), ensure_ascii=False)
+    return json_line(finite(told))
 
 
 def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
@@ -450,16 +453,16 @@ def _write(
     from core_mondrian.files.place import Content, write_files
     from core_mondrian.files.write import table_writer
     from core_mondrian.report.plain import manifest_text
+    from core_mondrian.signatures import sealed
 
+    guard = release.spec.guard_formulas
     tables = zip(files, (release.data, release.suppressed), strict=False)
     contents: dict[Path, Content] = {
-        file: table_writer(table, file, source=schema) for file, table in tables
+        file: table_writer(table, file, source=schema, guard=guard)
+        for file, table in tables
     }
     contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
     if report is not None:
         contents[report] = release.report_html().encode()
-    if signer is not None:
-        from core_mondrian.signatures import sealed
-
-        contents = sealed(contents, files[0], release.manifest(), signer)
+    contents = sealed(contents, files[0], release.manifest(), signer)
     write_files(contents, overwrite=overwrite)

@@ -1,6 +1,5 @@
 """core-mondrian attack: what an attacker gets out of a release."""
 
-import json
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,7 +9,7 @@ import typer
 from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.compare import manifest_spec
 from core_mondrian.cli.options import AsJson, SpecFile, build_spec
-from core_mondrian.cli.summary import spelled
+from core_mondrian.cli.summary import json_line, spelled
 from core_mondrian.cli.verify import read_release
 from core_mondrian.errors import PrivacyViolation, SpecError
 
@@ -72,7 +71,7 @@ def attack_file(
     spec = _spec_of(release, spec_file)
     found = _attack(release, original, spec, known, sensitive or [], also)
     if as_json:
-        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        typer.echo(json_line(found.to_json()))
     else:
         _show(found)
     if fail_above is not None and found.linked > fail_above:

@@ -11,7 +11,7 @@ import typer
 from core_mondrian.cli.advise import OF_RELEASES, check_files, with_options_of
 from core_mondrian.cli.anonymize import anonymize_file, manifest_of
 from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.summary import printable, tell_compiling
+from core_mondrian.cli.summary import printable, say, tell_compiling
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
@@ -113,7 +113,7 @@ def compare_file(
     wrote = f", wrote {' and '.join(map(str, files))}" if files else ""
     n = len(found.answers)
     asked = f"asked {n} question{'s' * (n > 1)}"
-    typer.echo(f"{asked}{wrote} in {seconds:.1f} s", err=True)
+    say(f"{asked}{wrote} in {seconds:.1f} s")
 
 
 def _read_questions(
@@ -170,7 +170,8 @@ def _compare(
     null_values = spec.null_values
     before = read_table(original, null_values=null_values)
     # Released cells are read as text, whatever they look like.
-    after = read_table(release, null_values=null_values, infer=False)
+    guarded = spec.guard_formulas
+    after = read_table(release, null_values=null_values, infer=False, guarded=guarded)
     return compare(before, after, spec, questions)
 
 
@@ -218,10 +219,9 @@ def _show(found: "Comparison", *, asked: bool) -> None:
         console.print()
     console.print(printable(f"score       {found.sentence}"))
     if not asked and not has_sklearn():
-        typer.echo(
+        say(
             "note: regressions and classifiers need scikit-learn: "
-            "pip install 'core-mondrian[statistics]'",
-            err=True,
+            "pip install 'core-mondrian[statistics]'"
         )
 
 

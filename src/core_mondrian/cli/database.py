@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.stream import check_guarded
 from core_mondrian.cli.summary import (
     groups_of,
+    say,
     summarize,
     tell_compiling,
     tell_groups,
@@ -70,6 +72,7 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
             hint="--suppressed apart makes the table TARGET_suppressed",
         )
     spec = spec_of(options)
+    check_guarded(spec)
     manifest = options["manifest"] or manifest_of_table(options["target_name"])
     files = [manifest, *([options["report"]] if options["report"] else [])]
     _check_files(files, overwrite=options["overwrite"])
@@ -88,12 +91,12 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
             tell_groups(name, lost)
         kind = "view" if options["view"] else "table"
         seconds = time.perf_counter() - started
-        typer.echo(f"made {kind} {release.data} in {seconds:.1f} s", err=True)
+        say(f"made {kind} {release.data} in {seconds:.1f} s")
         if release.suppressed is not None:
             told = f"made table {release.suppressed}: original rows, NOT anonymized"
-            typer.echo(told, err=True)
+            say(told)
         for file in files:
-            typer.echo(f"wrote {file}", err=True)
+            say(f"wrote {file}")
 
 
 def manifest_of_table(target: str) -> Path:
@@ -131,7 +134,9 @@ def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
 
 
 def _write(texts: Mapping[Path, str], *, overwrite: bool) -> None:
-    from core_mondrian.files.place import write_files
+    from core_mondrian.files.place import Content, write_files
+    from core_mondrian.signatures import signature_of
 
-    files = {file: text.encode() for file, text in texts.items()}
-    write_files(files, overwrite=overwrite)
+    files: dict[Path, Content] = {file: text.encode() for file, text in texts.items()}
+    manifest = next(iter(files))
+    write_files({**files, signature_of(manifest): None}, overwrite=overwrite)

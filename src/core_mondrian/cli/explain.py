@@ -1,6 +1,5 @@
 """core-mondrian explain: what a release is, for a person at a terminal."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,7 +10,7 @@ from core_mondrian.cli.advise import with_options_of
 from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import AsJson
-from core_mondrian.cli.summary import spelled
+from core_mondrian.cli.summary import json_line, spelled
 from core_mondrian.cli.verify import (
     OF_EVIDENCE,
     read_release,
@@ -79,7 +78,7 @@ def explain_file(
     data = read_release(release, asked, ("", *asked.null_values))
     found = explain(data, spec, manifest, depth=depth, width=width)
     if as_json:
-        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        typer.echo(json_line(found.to_json()))
     else:
         _show(found, release, by_column=columns)
     found.check()

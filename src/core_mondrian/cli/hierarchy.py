@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core_mondrian.cli.options import NullValues
-from core_mondrian.cli.summary import printable
+from core_mondrian.cli.summary import printable, say
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def hierarchy_file(
         from core_mondrian.hierarchies.write import write_hierarchy
 
         write_hierarchy(tree, write, overwrite=overwrite)
-        typer.echo(f"wrote {write}", err=True)
+        say(f"wrote {write}")
 
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from core_mondrian.cli.options import NullValues
+from core_mondrian.cli.summary import say
 from core_mondrian.errors import SpecError
 
 
@@ -77,7 +78,7 @@ def _write(text: str, spec: Path | None, schema: Path | None) -> None:
     if spec is None:
         typer.echo(text, nl=False)
     if files:
-        typer.echo(f"wrote {' and '.join(map(str, files))}", err=True)
+        say(f"wrote {' and '.join(map(str, files))}")
 
 
 def _schema_text() -> str:

@@ -1,13 +1,12 @@
 """core-mondrian inspect: look at a table before choosing quasi-identifiers."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from core_mondrian.cli.options import AsJson, NullValues
-from core_mondrian.cli.summary import printable
+from core_mondrian.cli.summary import json_line, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,7 +29,7 @@ def inspect_file(
 
     found = inspect_table(read_table(table, null_values=tuple(null_values or ("",))))
     if as_json:
-        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        typer.echo(json_line(found.to_json()))
         return
     from rich.console import Console
 

@@ -28,9 +28,9 @@ from core_mondrian.cli.inspect import inspect_file
 from core_mondrian.cli.p_sensitize import p_sensitize_file
 from core_mondrian.cli.sign import make_key_files, sign_file
 from core_mondrian.cli.studio import open_studio
-from core_mondrian.cli.summary import spelled
+from core_mondrian.cli.summary import say
 from core_mondrian.cli.verify import verify_file
-from core_mondrian.errors import MondrianError, place_of
+from core_mondrian.errors import MemoryLimitError, MondrianError, is_cancelled, place_of
 
 P = ParamSpec("P")
 
@@ -86,7 +86,7 @@ def _tell(error: BaseException) -> int:
         return _say(error.exit_code, f"error: {error.message}", error.hint)
     if isinstance(error, _Terminated):
         return _say(143, "interrupted; nothing was written")
-    if isinstance(error, KeyboardInterrupt) or _is_cancelled(error):
+    if isinstance(error, KeyboardInterrupt) or is_cancelled(error):
         return _say(130, "interrupted; nothing was written")
     if isinstance(error, BrokenPipeError):  # such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -94,7 +94,11 @@ def _tell(error: BaseException) -> int:
     if os.environ.get("CORE_MONDRIAN_DEBUG") == "1":
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
-        return _say(70, "error: not enough memory", "use a machine with more of it")
+        return _say(
+            MemoryLimitError.exit_code,
+            "error: not enough memory; nothing was written",
+            "--memory SIZE reads CSV and Parquet in batches",
+        )
     return _say(
         70,
         f"internal error: {type(error).__name__} in {place_of(error)}",
@@ -104,17 +108,12 @@ def _tell(error: BaseException) -> int:
 
 
 def _warn(message: Warning | str, *_where: object) -> None:
-    typer.echo(f"note: {message}", err=True)
-
-
-def _is_cancelled(error: BaseException) -> bool:
-    return type(error).__name__ == "ArrowCancelled"  # Arrow took the interrupt
+    say(f"note: {message}")
 
 
 def _say(exit_code: int, message: str, hint: str | None = None) -> int:
     told = message if hint is None else f"{message}\nhint: {hint}"
-    for line in told.split("\n"):  # names in it may be anything
-        typer.echo(spelled(line), err=True)
+    say(told)
     return exit_code
 
 

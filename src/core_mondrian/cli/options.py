@@ -83,6 +83,13 @@ NullValues = Annotated[
         "--null", metavar="TEXT", help="What is missing in a CSV file. Repeat for more."
     ),
 ]
+GuardFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--guard-formulas",
+        help="CSV: an apostrophe before text that a spreadsheet would run.",
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object on the standard output.")
 ]
@@ -171,6 +178,7 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
         "models": model_tables(options["models"], options["sensitive"]),
         "suppress": options["suppress_rows"],
         "nice": options["nice"] or None,
+        "guard_formulas": options.get("guard_formulas") or None,
         "best": {key: value for key, value in best.items() if value is not None},
         "weights": dict(weights),
     }

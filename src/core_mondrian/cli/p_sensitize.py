@@ -1,7 +1,6 @@
 """core-mondrian p-sensitize: a release in, the same with some values changed out."""
 
 import json
-import tomllib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ from core_mondrian.cli.options import (
     SpecFile,
     build_spec,
 )
+from core_mondrian.cli.summary import json_line, say
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -103,21 +103,23 @@ def p_sensitize_file(
     _write(done, table, output, record, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if as_json:
-            typer.echo(json.dumps(done.to_json(), ensure_ascii=False))
+            typer.echo(json_line(done.to_json()))
         _summarize(done)
-        typer.echo(f"wrote {output} and {record}", err=True)
+        say(f"wrote {output} and {record}")
 
 
 def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -> None:
     """Refuse what could not be written, and files that would replace each other."""
     from core_mondrian.files.place import check_place, check_target
+    from core_mondrian.signatures import signature_of
 
     check_target(output, overwrite=overwrite, source=source)
     if record.resolve() in (output.resolve(), source.resolve()):
         raise SpecError(
             f"{record}: the manifest needs a file of its own", hint="take another name"
         )
-    check_place(record, overwrite=overwrite)
+    for file in (record, signature_of(record)):
+        check_place(file, overwrite=overwrite)
 
 
 def _read(source: Path, sensitive: str, null_values: tuple[str, ...]) -> Any:  # noqa: ANN401
@@ -155,11 +157,13 @@ def _read_probabilities(
 
 def _read_toml(file: Path) -> dict[str, Any]:
     """Read lines 'value = number' without telling a value when they are wrong."""
+    from core_mondrian.toml_lines import read_toml
+
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = read_toml(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise SpecError(f"{file}: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except ValueError:  # no UTF-8, or no TOML
         found = {"": {}}
     if any(isinstance(chance, dict) for chance in found.values()):
         raise SpecError(
@@ -178,24 +182,28 @@ def _write(
     overwrite: bool,
 ) -> None:
     from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.place import write_files
+    from core_mondrian.files.place import Content, write_files
     from core_mondrian.files.write import table_writer
+    from core_mondrian.signatures import signature_of
 
     text = json.dumps(done.to_json(), ensure_ascii=False, indent=2) + "\n"
     writer = table_writer(done.data, output, source=source_schema(table))
-    write_files({output: writer, record: text.encode()}, overwrite=overwrite)
+    files: dict[Path, Content] = {
+        output: writer,
+        record: text.encode(),
+        signature_of(record): None,
+    }
+    write_files(files, overwrite=overwrite)
 
 
 def _summarize(done: "Sensitized[Any]") -> None:
-    typer.echo(
+    say(
         f"classes     {done.n_classes}, the smallest has {done.k} rows, "
-        f"{done.n_classes_changed} were changed",
-        err=True,
+        f"{done.n_classes_changed} were changed"
     )
-    typer.echo(
+    say(
         f"verified    {done.asked.k}-anonymity (reached {done.k}), "
-        f"{done.asked.p} values a class (reached {done.p})",
-        err=True,
+        f"{done.asked.p} values a class (reached {done.p})"
     )
-    typer.echo(f"drift       {done.drift:.6f} (total variation distance)", err=True)
-    typer.echo(done.summary, err=True)
+    say(f"drift       {done.drift:.6f} (total variation distance)")
+    say(done.summary)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core_mondrian.cli.summary import say
+
 if TYPE_CHECKING:
     from core_mondrian.signatures import Signer
 
@@ -34,9 +36,9 @@ def make_key_files(
     from core_mondrian.signatures import make_keys, public_of
 
     fingerprint = make_keys(key)
-    typer.echo(f"wrote {key}: private, keep it to yourself", err=True)
-    typer.echo(f"wrote {public_of(key)}: for those who check", err=True)
-    typer.echo(f"fingerprint {fingerprint}", err=True)
+    say(f"wrote {key}: private, keep it to yourself")
+    say(f"wrote {public_of(key)}: for those who check")
+    say(f"fingerprint {fingerprint}")
 
 
 def sign_file(
@@ -56,18 +58,19 @@ def sign_file(
     from core_mondrian.signatures import sign_manifest, signature_of
 
     fingerprint = sign_manifest(manifest, key, overwrite=overwrite)
-    typer.echo(f"signed      by key {fingerprint}", err=True)
-    typer.echo(f"wrote {signature_of(manifest)}", err=True)
+    say(f"signed      by key {fingerprint}")
+    say(f"wrote {signature_of(manifest)}")
 
 
 def open_signer(key: Path | None, target: Path, *, overwrite: bool) -> "Signer | None":
-    """Return the key to sign by, if one is asked for, checked before any work."""
-    if key is None:
-        return None
+    """Return the key to sign by, if one is asked for, checked before any work.
+
+    A signature that is there goes or is replaced: it is of another manifest.
+    """
     from core_mondrian.files.place import check_place, manifest_of
     from core_mondrian.signatures import read_signer, signature_of
 
-    signer = read_signer(key)
+    signer = None if key is None else read_signer(key)
     check_place(signature_of(manifest_of(target)), overwrite=overwrite)
     return signer
 

@@ -7,8 +7,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from core_mondrian.cli.anonymize import (
     check_formats,
     manifest_of,
@@ -18,6 +16,7 @@ from core_mondrian.cli.anonymize import (
 )
 from core_mondrian.cli.summary import (
     groups_of,
+    say,
     tell_compiling,
     tell_release,
 )
@@ -63,9 +62,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
-        typer.echo(
-            f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s", err=True
-        )
+        say(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
         tell_more(options["report"], options["suppressed_file"])
 
 
@@ -160,10 +157,15 @@ def _release(
 
 def _texts(
     release: "Release[Any]", target: Path, report: Path | None
-) -> dict[Path, bytes]:
+) -> dict[Path, bytes | None]:
     from core_mondrian.report.plain import manifest_text
+    from core_mondrian.signatures import signature_of
 
-    texts = {manifest_of(target): manifest_text(release.manifest()).encode()}
+    manifest = manifest_of(target)
+    texts: dict[Path, bytes | None] = {
+        manifest: manifest_text(release.manifest()).encode(),
+        signature_of(manifest): None,  # an old one would be of another manifest
+    }
     if report is not None:
         texts[report] = release.report_html().encode()
     return texts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.summary import tell_compiling
+from core_mondrian.cli.summary import say, tell_compiling
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
@@ -56,7 +56,7 @@ AddCounts = Annotated[
     ),
 ]
 _FITS = 4
-"""Files of more than this part of the memory are streamed without being asked."""
+"""Tables of more than this part of the memory are streamed without being asked."""
 
 
 _OPTIONS = ("memory", "stream", "resume", "bad_rows", "save_counts", "add_counts")
@@ -75,6 +75,15 @@ def check_streamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
+def check_guarded(spec: "Spec") -> None:
+    """Refuse to guard formulas, where others than us write the release."""
+    if spec.guard_formulas:
+        raise SpecError(
+            "guard_formulas is for CSV files that are written here",
+            hint="leave it out, or --database and --engine",
+        )
+
+
 @dataclass(frozen=True)
 class Streamed:
     """What the command line says about streaming."""
@@ -88,7 +97,7 @@ class Streamed:
 
     def is_asked(self, source: Path, target: Path, spec: "Spec") -> bool:
         """Tell whether rows are streamed: as asked, or since they have to be."""
-        from core_mondrian.streams.memory import machine_memory
+        from core_mondrian.streams.memory import machine_memory, size_of
         from core_mondrian.streams.source import is_compressed, kind_of
 
         asked = (self.memory, self.bad_rows, self.save_counts, self.add_counts)
@@ -97,7 +106,7 @@ class Streamed:
         if not source.is_file() or is_compressed(source) or target.is_dir():
             # What is not there is said the same way as ever, unless it is a glob.
             return source.exists() or any(letter in str(source) for letter in "*?[")
-        is_large = source.stat().st_size > machine_memory() // _FITS
+        is_large = size_of(source) > machine_memory() // _FITS
         can = kind_of(source) in ("csv", "parquet") and spec.shuffle is None
         return is_large and can
 
@@ -109,8 +118,8 @@ class Streamed:
         **options: Any,  # noqa: ANN401
     ) -> "Release[Path]":
         """Make the release, and say how to go on after an interrupt."""
+        from core_mondrian.files.drafts import workspace_of
         from core_mondrian.streams.run import anonymize_files
-        from core_mondrian.streams.workspace import workspace_of
 
         n_bad = self._n_bad()
         tell_compiling(spec)
@@ -130,7 +139,7 @@ class Streamed:
             raise
         except BaseException:
             if workspace_of(target).exists():
-                typer.echo("what was counted is kept: --resume goes on", err=True)
+                say("what was counted is kept: --resume goes on")
             raise
 
     def _n_bad(self) -> int:

@@ -1,5 +1,6 @@
 """What is said while a release is made, and of the finished one; no cell of it."""
 
+import json
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,9 @@ def tell_compiling(spec: "Spec | None" = None) -> None:
     from core_mondrian.partition.best import does_regroup
 
     if not (is_ready(find_exact_cuts) and is_ready(grow_below)):
-        typer.echo("compiling the engine, once: about a minute", err=True)
+        say("compiling the engine, once: about a minute")
     elif spec is not None and does_regroup(spec) and not is_ready(regroup_classes):
-        typer.echo("compiling more of the engine, once: some 20 seconds", err=True)
+        say("compiling more of the engine, once: some 20 seconds")
 
 
 def tell_release(
@@ -85,15 +86,12 @@ def policy_text(release: "Release[Any]") -> str:
 
 def tell_verification(found: "Verification") -> None:
     """Say on stderr what the recount found."""
-    typer.echo(
-        f"classes     {found.n_classes}, the smallest has {found.smallest_class} rows",
-        err=True,
-    )
+    say(f"classes     {found.n_classes}, the smallest has {found.smallest_class} rows")
     for model in found.models:
         reached = (
             f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"
         )
-        typer.echo(f"verified    {model.name} (reached {reached})", err=True)
+        say(f"verified    {model.name} (reached {reached})")
 
 
 def groups_of(
@@ -155,6 +153,20 @@ def printable(name: str) -> Any:  # noqa: ANN401  # a rich text
     from rich.text import Text
 
     return Text(spelled(name), overflow="fold")
+
+
+def say(text: str) -> None:
+    """Print a message on stderr; names in it may be anything, and act on nothing."""
+    for line in text.split("\n"):
+        typer.echo(spelled(line), err=True)
+
+
+def json_line(value: object) -> str:
+    """Return JSON in one line, with letters of all languages and nothing that acts."""
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(x if x.isprintable() else json.dumps(x)[1:-1] for x in text)
 
 
 def spelled(text: str, *, is_plain: bool = False) -> str:

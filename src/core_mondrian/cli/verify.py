@@ -1,6 +1,5 @@
 """core-mondrian verify: recount a table anyone sends."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -9,6 +8,7 @@ import typer
 
 from core_mondrian.cli.options import (
     AsJson,
+    GuardFormulas,
     K,
     ModelTexts,
     NullValues,
@@ -22,7 +22,7 @@ from core_mondrian.cli.options import (
     build_spec,
     model_tables,
 )
-from core_mondrian.cli.summary import spelled, tell_verification
+from core_mondrian.cli.summary import json_line, say, spelled, tell_verification
 from core_mondrian.errors import PrivacyViolation, SpecError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def verify_file(
     suppressed: Suppressed = None,
     numbers: Numbers = None,
     null_values: NullValues = None,
+    guard_formulas: GuardFormulas = False,
     manifest_file: Annotated[
         Path | None,
         typer.Option(
@@ -96,11 +97,11 @@ def verify_file(
         found = verify(data, spec)
     except PrivacyViolation as error:
         if as_json:
-            typer.echo(json.dumps({"passed": False, "message": error.message}))
+            typer.echo(json_line({"passed": False, "message": error.message}))
         raise
     if as_json:
-        typer.echo(json.dumps({"passed": True, **found.to_json()}))
-    typer.echo(f"rows        {found.n_rows}", err=True)
+        typer.echo(json_line({"passed": True, **found.to_json()}))
+    say(f"rows        {found.n_rows}")
     tell_verification(found)
 
 
@@ -118,10 +119,10 @@ def checked_evidence(options: Mapping[str, Any]) -> bool:
         return False
     found = _find_evidence(file, options)
     if options["as_json"]:
-        typer.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        typer.echo(json_line(found.to_json()))
     for one in found.checks:
         mark = {True: "", False: "NOT SO: ", None: "not checked: "}[one.passed]
-        typer.echo(spelled(f"{one.what:<11} {mark}{one.text}"), err=True)
+        say(spelled(f"{one.what:<11} {mark}{one.text}"))
     found.check()
     return True
 
@@ -170,6 +171,7 @@ def released_spec(options: Mapping[str, Any]) -> "Spec":
         "null_values",
     )
     flags = {name: options[name] for name in same}
+    flags["guard_formulas"] = options.get("guard_formulas") or None
     flags["models"] = model_tables(options["models"], options["sensitive"])
     file = options["spec_file"]
     spec = build_spec(file, flags, None)  # released labels are just values
@@ -197,4 +199,5 @@ def read_release(file: Path, spec: "Spec", null_values: Sequence[str]) -> Any:  
         ],
         null_values=null_values,
         infer=False,
+        guarded=spec.guard_formulas,
     )

@@ -22,8 +22,13 @@ from core_mondrian.files.kinds import (
     is_text,
     remember,
 )
+from core_mondrian.kernels.csv_rows import IN_QUOTES, scan_rows
 
+BOM: Final = b"\xef\xbb\xbf"
 CODED_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
+_FORMULA: Final = "[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]"
+"""How text starts that spreadsheets take for a formula, after OWASP."""
+_NUMBER: Final = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _WRITTEN_ROWS: Final = 1 << 16
 _CODE_LIKE: Final = r"^[+-]?(0[0-9]+|0[xX].*|[0-9]{19,})$"
 """Digits that are a code, not a quantity: 01234, 0x1F, more than 64 bits hold."""
@@ -35,16 +40,24 @@ def read_csv(
     null_values: Sequence[str],
     *,
     infer: bool,
+    guarded: bool = False,
 ) -> pa.Table:
     """Read a CSV file; see `read_table` for what becomes of its columns."""
-    names, has_rows = _read_header(path)
-    wanted = [name for name in names if typed is None or name in typed]
-    types = {name: CODED_TEXT if name in wanted else pa.string() for name in names}
+    found, has_rows = _read_header(path)
+    names = unguarded_names(found) if guarded else found
+    wanted = {name for name in names if typed is None or name in typed}
+    types = {
+        as_found: CODED_TEXT if name in wanted else pa.string()
+        for as_found, name in zip(found, names, strict=True)
+    }
     if has_rows:
         table = _parse_csv(path, types)
     else:
         table = pa.schema(types.items()).empty_table()
-    _check_quotes(path)
+    _check_quotes(path, len(names))
+    table = table.rename_columns(names)
+    if guarded:
+        table = unguarded(table)
     columns = {
         name: _to_typed(column, null_values, infer=infer)
         if name in wanted
@@ -69,10 +82,23 @@ def _decoded(field: Field) -> Field:
 def _read_header(path: Path) -> tuple[list[str], bool]:
     """Return the column names and whether any row follows."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        names = header_names(path, file)
-        rest = (line for line in file if line.strip("\r\n") or len(names) == 1)
-        has_rows = next(rest, None) is not None
-    return names, has_rows
+        text = file.read(BLOCK)
+        lines = io.StringIO(text, newline="")
+        names = header_names(path, lines)
+        rest = lines.read()
+        if not rest and len(text) == BLOCK:
+            raise too_long(path)
+        blank = "" if len(names) == 1 else "\r\n"  # else lines that nobody reads
+        while rest and not rest.strip(blank):
+            rest = file.read(BLOCK)
+    return names, bool(rest)
+
+
+def too_long(path: Path, line: int = 1) -> DataError:
+    """Return what is told of a row that no block holds."""
+    return DataError(
+        f"{path}, line {line}: a row of over {BLOCK >> 20} MiB, or a quote never closed"
+    )
 
 
 def header_names(path: Path, lines: Iterable[str]) -> list[str]:
@@ -133,22 +159,19 @@ def _parse_csv(path: Path, types: dict[str, Type]) -> pa.Table:
     )
 
 
-def _check_quotes(path: Path) -> None:
+def _check_quotes(path: Path, n_columns: int) -> None:
     """Refuse a file that ends inside a quoted value, which Arrow accepts."""
     with path.open("rb") as file:
+        start = len(BOM) if file.read(len(BOM)) == BOM else 0
+        file.seek(0)
         quotes = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
     if quotes % 2 == 0:
         return
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            for _ in rows:
-                pass
-        except csv.Error as error:
-            if "unexpected end of data" in str(error):
-                raise DataError(
-                    f"{path}: ends inside a quoted value", hint="it may be cut off"
-                ) from None
+    text = np.memmap(path, np.uint8, "r", start)
+    ragged = np.empty((1, 4), dtype=np.int64)  # there is none: Arrow would have said
+    state = scan_rows(text, n_columns, n_columns > 1, True, False, ragged)[-1]  # noqa: FBT003
+    if state == IN_QUOTES:
+        raise DataError(f"{path}: ends inside a quoted value", hint="it may be cut off")
 
 
 def _to_typed(column: Array, null_values: Sequence[str], *, infer: bool) -> Array:
@@ -195,14 +218,21 @@ def infer_type(texts: Array) -> Array:
     return texts if is_text(values.type) or values.null_count else values
 
 
-def csv_blocks(table: pa.Table, *, header: bool = True) -> Iterator[bytes]:
-    """Yield a table as CSV, header first, in blocks of bytes."""
+def csv_blocks(
+    table: pa.Table, *, header: bool = True, guard: bool = False
+) -> Iterator[bytes]:
+    """Yield a table as CSV, header first, in blocks of bytes.
+
+    ``guard``: no text in it is a formula to a spreadsheet, see `unguarded`.
+    """
     if header:
         names = [pa.array([name]) for name in table.column_names]
-        yield _csv_lines([_quoted(cell, alone=False) for cell in names])
+        yield _csv_lines([csv_column(x, alone=False, guard=guard) for x in names])
     alone = table.num_columns == 1
     for batch in table.to_batches(_WRITTEN_ROWS):
-        yield _csv_lines([csv_column(column, alone=alone) for column in batch.columns])
+        yield _csv_lines(
+            [csv_column(x, alone=alone, guard=guard) for x in batch.columns]
+        )
 
 
 def _csv_lines(columns: Sequence[Array]) -> bytes:
@@ -216,13 +246,51 @@ def _csv_lines(columns: Sequence[Array]) -> bytes:
     return bytes(ended.buffers()[2][int(first) : int(last)])
 
 
-def csv_column(column: Array, *, alone: bool) -> Array:
+def csv_column(column: Array, *, alone: bool, guard: bool = False) -> Array:
     """Return a column's cells as CSV; ``alone``: it is the only one of its table."""
     if pa.types.is_dictionary(column.type):
-        return csv_column(column.dictionary, alone=alone).take(column.indices)
+        values = csv_column(column.dictionary, alone=alone, guard=guard)
+        return values.take(column.indices)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
-    return _quoted(column.cast(pa.string()), alone=alone)
+    texts = column.cast(pa.string())
+    if guard and is_text(column.type):
+        texts = _guarded(texts)
+    return _quoted(texts, alone=alone)
+
+
+def _guarded(texts: Array) -> Array:
+    """Put an apostrophe before what may be a formula; numbers are none.
+
+    Before what looks as if it had one already too, so that all can be taken away.
+    """
+    is_formula = pc.and_not(
+        pc.match_substring_regex(texts, f"^'*{_FORMULA}"),
+        pc.match_substring_regex(texts, _NUMBER),
+    )
+    return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def unguarded(table: pa.Table) -> pa.Table:
+    """Return a table of texts without the apostrophes that guard formulas."""
+    columns = [
+        pa.chunked_array([_unguarded(chunk) for chunk in column.chunks], column.type)
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
+
+
+def unguarded_names(names: Sequence[str]) -> list[str]:
+    """Return names without the apostrophes that guard formulas."""
+    plain: list[str] = _unguarded(pa.array(names, pa.string())).to_pylist()
+    return plain
+
+
+def _unguarded(texts: Array) -> Array:
+    if pa.types.is_dictionary(texts.type):
+        values = _unguarded(texts.dictionary)
+        return pa.DictionaryArray.from_arrays(texts.indices, values)
+    return pc.replace_substring_regex(texts, f"^'('*{_FORMULA})", r"\1")
 
 
 def _quoted(texts: Array, *, alone: bool) -> Array:

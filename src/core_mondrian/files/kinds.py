@@ -1,6 +1,7 @@
 """Which files there are, and what is known of a table beyond its columns."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -25,6 +26,8 @@ SUFFIXES: Final = ", ".join(FORMATS)
 _SOURCE_SCHEMA: Final = b"core_mondrian:source_schema"
 BLOCK: Final = 1 << 23
 """Bytes of CSV that Arrow parses at a time; no row may be longer."""
+MOST_COLUMNS: Final = 20_000
+"""Arrow takes 10 KB for each, however few rows there are."""
 
 
 def is_text(kind: Type) -> bool:
@@ -39,8 +42,13 @@ def reason(error: OSError) -> str:
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:
-    """Raise DataError if two columns have one name."""
-    twice = sorted({name for name in names if names.count(name) > 1})
+    """Raise DataError if two columns have one name, or there are too many."""
+    if len(names) > MOST_COLUMNS:
+        raise DataError(
+            f"{path}: {len(names)} columns, and no more than {MOST_COLUMNS} are read",
+            hint="leave out those that nobody needs, or make them rows",
+        )
+    twice = sorted(name for name, n in Counter(names).items() if n > 1)
     if twice:
         raise DataError(
             f"{path}: column names occur more than once: {list_names(twice)}",

@@ -3,22 +3,25 @@
 import errno
 import os
 import re
-import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from core_mondrian.errors import OutputError, SpecError
+from core_mondrian.files.drafts import draft_folder, publishing, remove
 from core_mondrian.files.kinds import FORMATS, SUFFIXES
 
 Writer: TypeAlias = Callable[[Path], None]
 """Writes one whole file to the path it is given."""
-Content: TypeAlias = Writer | bytes | Path
-"""What a file shall hold, or where it lies already, with a temporary name."""
+Content: TypeAlias = Writer | bytes | Path | None
+"""What a file shall hold, or where it lies already, with a temporary name; None: there
+shall be none."""
 _PART: Final = re.compile(r"part-\d{5,}\.(csv|parquet)")
 _HINTS: Final = {
     errno.ENOSPC: "the disk is full: make room, or write elsewhere",
@@ -99,61 +102,91 @@ def check_folder(path: Path, *, overwrite: bool) -> None:
 def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> None:
     """Write all files or none, whatever happens in between.
 
-    Each is written next to its target under another name, in the order given, flushed
+    Each is written to a hidden folder next to its target, in the order given, flushed
     to the disk, and only when all are complete are they renamed. What is written
     already, a file or a folder, is only renamed, or copied from another disk. A failure
-    or an interrupt takes back what was done.
+    or an interrupt takes back what was done. The first file is what the others are
+    about: when it appears, no old one of them is there, even if we are killed.
 
     Raises:
         SpecError: a target exists and is not to be overwritten.
         OutputError: the system refuses; the hint says what to do.
     """
-    drafts = {_real(path): content for path, content in files.items()}
-    temporary = {
-        path: content
-        if isinstance(content, Path) and _is_near(content, path)
-        else _temporary(path)
-        for path, content in drafts.items()
-    }
-    backups = {path: _temporary(path) for path in drafts}
-    done: list[Path] = []
-    current = next(iter(drafts), Path())
+    wanted = {_real(path): content for path, content in files.items()}
+    _check_all(wanted, overwrite=overwrite)
+    with ExitStack() as stack:
+        hidden: dict[Path, Path] = {}
+        for path in wanted:
+            if path.parent not in hidden:
+                with _naming(path):
+                    own = stack.enter_context(draft_folder(path.parent))
+                    hidden[path.parent] = own
+                    for name in ("new", "old"):
+                        (own / name).mkdir()
+        drafts = {}
+        for path, content in wanted.items():
+            if content is not None:
+                with _naming(path):
+                    own = hidden[path.parent] / "new" / path.name
+                    drafts[path] = _write_one(own, content)
+        stack.enter_context(publishing(*hidden))
+        _check_all(wanted, overwrite=overwrite)
+        old = {path: hidden[path.parent] / "old" / path.name for path in wanted}
+        _publish(drafts, old)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say which file the system does not let us write."""
     try:
-        for current, content in drafts.items():
-            _check_free(current, content, overwrite=overwrite)
-            _write_one(temporary[current], content)
-        for current, content in drafts.items():
-            _check_free(current, content, overwrite=overwrite)
-            _back_up(current, backups[current])
-            done.append(current)
-            temporary[current].replace(current)
-        for folder in {path.parent for path in done}:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise output_error(path, error) from None
+
+
+def _publish(drafts: Mapping[Path, Path], backups: Mapping[Path, Path]) -> None:
+    """Put all drafts in their places, or everything back to where it was."""
+    begun: list[Path] = []
+    try:
+        for path in list(backups)[1:]:  # they tell of what is going to be replaced
+            if path.exists():
+                with _naming(path):
+                    path.replace(backups[path])
+        for path, draft in drafts.items():
+            with _naming(path):
+                _back_up(path, backups[path])
+                begun.append(path)
+                draft.replace(path)
+        for folder in {path.parent for path in backups}:
             with suppress(OSError):  # not every file system can
                 _flush(folder)
-    except BaseException as error:
-        _take_back(done, backups)
-        if isinstance(error, OSError | pa.ArrowException):
-            raise output_error(current, error) from None
+    except BaseException:
+        with _undisturbed():
+            _take_back(begun, backups)
         raise
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let no second interrupt stop what repairs the first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kinds = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(kind, signal.SIG_IGN) for kind in kinds]
+    try:
+        yield
     finally:
-        for leftover in (*temporary.values(), *backups.values()):
-            remove(leftover)
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, signal.SIG_DFL if handler is None else handler)
 
 
-def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
-    with suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+def _check_all(wanted: Mapping[Path, Content], *, overwrite: bool) -> None:
+    for path, content in wanted.items():
+        if isinstance(content, Path) and content.is_dir():
+            check_folder(path, overwrite=overwrite)
         else:
-            path.unlink(missing_ok=True)
-
-
-def _check_free(path: Path, content: Content, *, overwrite: bool) -> None:
-    if isinstance(content, Path) and content.is_dir():
-        check_folder(path, overwrite=overwrite)
-    else:
-        check_place(path, overwrite=overwrite)
+            check_place(path, overwrite=overwrite)
 
 
 def _real(path: Path) -> Path:
@@ -165,21 +198,21 @@ def _is_near(draft: Path, path: Path) -> bool:
     return path.parent.is_dir() and draft.stat().st_dev == path.parent.stat().st_dev
 
 
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".core-mondrian-{secrets.token_hex(8)}{path.suffix}.tmp")
-
-
-def _write_one(path: Path, content: Content) -> None:
+def _write_one(own: Path, content: Writer | bytes | Path) -> Path:
+    """Write a draft, and return where it is."""
     if isinstance(content, bytes):
-        path.write_bytes(content)
+        own.write_bytes(content)
     elif not isinstance(content, Path):
-        content(path)
-    elif content.is_dir() and content != path:
-        shutil.copytree(content, path)
-    elif content != path:
-        shutil.copy2(content, path)
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        content(own)
+    elif _is_near(content, own):
+        own = content
+    elif content.is_dir():
+        shutil.copytree(content, own)
+    else:
+        shutil.copy2(content, own)
+    for file in sorted(own.iterdir()) if own.is_dir() else [own]:
         _flush(file)
+    return own
 
 
 def _back_up(path: Path, backup: Path) -> None:
@@ -202,16 +235,13 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def _take_back(done: Sequence[Path], backups: Mapping[Path, Path]) -> None:
-    for path in done:
+def _take_back(begun: Sequence[Path], backups: Mapping[Path, Path]) -> None:
+    for path, backup in backups.items():
         with suppress(OSError):
-            is_folder = path.is_dir()
-            if is_folder:
+            if path in begun and (path.is_dir() or not backup.exists()):
                 remove(path)
-            if backups[path].exists():
-                backups[path].replace(path)
-            elif not is_folder:
-                path.unlink(missing_ok=True)
+            if backup.exists():
+                backup.replace(path)
 
 
 def output_error(path: Path, error: BaseException) -> OutputError:

@@ -34,15 +34,21 @@ def write_table(
     *,
     source: pa.Schema | None = None,
     overwrite: bool = False,
+    guard: bool = False,
 ) -> None:
     """Write ``table`` whole or not at all; see `table_writer` and `write_files`."""
     path = Path(path)
     check_target(path, overwrite=overwrite)
-    write_files({path: table_writer(table, path, source=source)}, overwrite=overwrite)
+    writer = table_writer(table, path, source=source, guard=guard)
+    write_files({path: writer}, overwrite=overwrite)
 
 
 def table_writer(
-    table: pa.Table, path: str | Path, *, source: pa.Schema | None = None
+    table: pa.Table,
+    path: str | Path,
+    *,
+    source: pa.Schema | None = None,
+    guard: bool = False,
 ) -> Writer:
     """Return what writes ``table`` in the form the suffix of ``path`` asks for.
 
@@ -54,13 +60,14 @@ def table_writer(
         table: What to write.
         path: Where it will stand.
         source: Schema of the table's origin; by default what `read_table` remembered.
+        guard: CSV: let no text be a formula to a spreadsheet.
     """
     kind = FORMATS[Path(path).suffix.lower()]
     origin = source_schema(table) if source is None else source
     schema = _wanted_schema(table, origin, table.num_rows)
     table = _compacted(table)
     if kind == "csv":
-        return lambda file: _write_csv(table, file)
+        return lambda file: _write_csv(table, file, guard=guard)
     if kind == "parquet":
         return lambda file: _write_parquet(table, schema, file)
     compression: Compression = (
@@ -76,9 +83,16 @@ class TableFile:
     """
 
     def __init__(
-        self, path: Path, template: pa.Table, source: pa.Schema, n_rows: int
+        self,
+        path: Path,
+        template: pa.Table,
+        source: pa.Schema,
+        n_rows: int,
+        *,
+        guard: bool = False,
     ) -> None:
         """Begin a file of ``n_rows`` rows such as those of ``template``."""
+        self._guard = guard
         self._is_csv = FORMATS[path.suffix.lower()] == "csv"
         self._schema = _wanted_schema(template, source, n_rows)
         self._file: BinaryIO | None = None
@@ -86,7 +100,7 @@ class TableFile:
         if self._is_csv:
             _check_csv(template, path)
             self._file = path.open("wb")
-            self._file.writelines(csv_blocks(template.slice(0, 0)))
+            self._file.writelines(csv_blocks(template.slice(0, 0), guard=guard))
         else:
             encoded = _encoded(template, self._schema)
             self._parquet = _open_parquet(path, encoded.schema)
@@ -95,7 +109,7 @@ class TableFile:
         """Return a piece as it is written."""
         table = _compacted(table)
         if self._is_csv:
-            return list(csv_blocks(table, header=False))
+            return list(csv_blocks(table, header=False, guard=self._guard))
         return _encoded(table, self._schema)
 
     def write(self, piece: pa.Table | list[bytes]) -> None:
@@ -164,24 +178,26 @@ def _pandas_notes(
     notes: bytes, wanted: pa.Schema, source: pa.Schema, n_rows: int
 ) -> bytes | None:
     """Keep what pandas noted on index and columns, as far as it still holds."""
-    try:
-        kept: dict[str, Any] = json.loads(notes)
-    except ValueError:
-        return None
-    if not isinstance(kept, dict):
-        return None
-    kept.pop("attributes", None)  # may hold anything
     same = {
         field.name for field in wanted if field.type == _type_in(source, field.name)
     }
-    columns = kept.get("columns", [])
-    kept["columns"] = [note for note in columns if note.get("field_name") in same]
-    kept["index_columns"] = [
-        index
-        for index in kept.get("index_columns", [])
-        if (_range_rows(index) == n_rows if isinstance(index, dict) else index in same)
-    ]
-    return json.dumps(kept).encode()
+    try:
+        kept: dict[str, Any] = json.loads(notes)
+        kept.pop("attributes", None)  # may hold anything
+        columns = kept.get("columns", [])
+        kept["columns"] = [note for note in columns if note.get("field_name") in same]
+        kept["index_columns"] = [
+            index
+            for index in kept.get("index_columns", [])
+            if (
+                _range_rows(index) == n_rows
+                if isinstance(index, dict)
+                else index in same
+            )
+        ]
+        return json.dumps(kept).encode()
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return None  # not pandas' notes: anybody can write anything there
 
 
 def _type_in(schema: pa.Schema, name: str) -> Type | None:
@@ -317,10 +333,10 @@ def _blanked(column: Array) -> Array:
     return column.take(pa.array(np.arange(len(column)), mask=is_missing))
 
 
-def _write_csv(table: pa.Table, path: Path) -> None:
+def _write_csv(table: pa.Table, path: Path, *, guard: bool) -> None:
     _check_csv(table, path)
     with path.open("wb") as file:
-        file.writelines(csv_blocks(table))
+        file.writelines(csv_blocks(table, guard=guard))
 
 
 def _check_csv(table: pa.Table, path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from core_mondrian.errors import DataError
 from core_mondrian.hierarchies.base import as_text
 from core_mondrian.hierarchy import Hierarchy, from_paths, lay_out
+from core_mondrian.toml_lines import read_toml
 
 Rows = tuple[list[list[str]], list[int]]
 """The cells of each row, and the line it ends on."""
@@ -99,16 +100,17 @@ def _parse(path: Path, where: str) -> Any:  # noqa: ANN401
     text = _read_text(path, where)
     try:
         if path.suffix.lower() == ".toml":
-            return tomllib.loads(text)
+            return read_toml(text)
         return json.loads(text, object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as error:
         raise DataError(f"{where}, line {error.lineno}: not JSON") from None
     except tomllib.TOMLDecodeError as error:
         place = str(error).rpartition("(")[2].rstrip(")")
         raise DataError(f"{where}: not TOML ({place})") from None
-    except RecursionError:
+    except (RecursionError, ValueError):
         raise DataError(
-            f"{where}: nested too deeply", hint="write it as CSV, a row per value"
+            f"{where}: nested too deeply, or a number of too many digits",
+            hint="write it as CSV, a row per value",
         ) from None
     except _RepeatedKeyError:
         raise DataError(f"{where}: a label twice under one parent") from None

@@ -4,7 +4,6 @@ import dataclasses
 import difflib
 import importlib.util
 import shlex
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.toml_lines import read_toml
 
 
 def parse_model(text: str) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def parse_model(text: str) -> dict[str, Any]:
 def _plain_value(text: str) -> object:
     """Return a value as TOML would read it; what it would not is a text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return read_toml(f"value = {text}")["value"]
+    except ValueError:
         return text
 
 

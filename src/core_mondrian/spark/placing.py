@@ -31,8 +31,8 @@ class Placing:
         self._moved: list[int] = []
         self.drafts = [spot.beside() for spot in spots]
         """Where to write."""
-        self.texts: dict[Path, bytes] = {}
-        """Files that go with the tables."""
+        self.texts: dict[Path, bytes | None] = {}
+        """Files that go with the tables; None: that must not be there."""
 
     def __enter__(self) -> "Placing":
         return self

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core_mondrian.files.csv_text import CODED_TEXT
+from core_mondrian.errors import DataError
+from core_mondrian.files.csv_text import CODED_TEXT, unguarded, unguarded_names
 from core_mondrian.files.kinds import BLOCK, is_text
 from core_mondrian.files.read import reading
 from core_mondrian.streams.csv_blocks import (
@@ -102,6 +103,8 @@ def _csv_batches(
     with reading(part.path, "csv"):
         # Each part may have its columns in an order of its own.
         names = read_names(part.path, part.compression)
+        if source.guarded:
+            names = unguarded_names(names)
         types: dict[str, Any] = {
             name: CODED_TEXT if name in wanted.coded else pa.string()
             for name in wanted.columns
@@ -137,6 +140,8 @@ class _Csv:
             table = parse_block(
                 block.text, self.names, self.types, tells_empty=tells_empty
             )
+            if self.source.guarded:
+                table = unguarded(table)
         return _with_keys(self.source, self.part, self.wanted, table, block.n_rows)
 
 
@@ -189,7 +194,13 @@ class _Parquet:
         """Read a row group."""
         with reading(self.part.path, "parquet"), self.open() as file:
             table = file.read_row_group(group, columns=self.names, use_threads=False)
-            return self.finish(table, self.metadata.row_group(group).num_rows)
+            n_rows = self.metadata.row_group(group).num_rows
+            self.check_rows(table.num_rows, n_rows)
+            return self.finish(table, n_rows)
+
+    def check_rows(self, found: int, told: int) -> None:
+        if self.names and found != told:
+            raise DataError(f"{self.part.path}: has not the rows that it tells of")
 
     def finish(self, table: pa.Table, n_rows: int) -> pa.Table:
         table.validate(full=True)  # Arrow trusts offsets and text in these files
@@ -216,6 +227,7 @@ def _large_group(
                 stop,
                 (group + at / n_rows) / opened.metadata.num_row_groups,
             )
+        opened.check_rows(at, n_rows)
 
 
 def _with_keys(

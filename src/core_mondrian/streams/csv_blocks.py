@@ -13,13 +13,12 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
-from core_mondrian.files.csv_text import header_names, parse_options
+from core_mondrian.files.csv_text import BOM, header_names, parse_options, too_long
 from core_mondrian.files.kinds import BLOCK
 from core_mondrian.kernels.csv_rows import IN_QUOTES, scan_rows
 
 _MOST_FOUND: Final = 1 << 12
 """Bad rows that one scan can note."""
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass
@@ -143,9 +142,9 @@ def read_names(path: Path, compression: str | None) -> list[str]:
 
 
 def _skip_header(reader: _Reader) -> list[str]:
-    reader.fill(len(_BOM))
-    if reader.rest.startswith(_BOM):
-        reader.take(len(_BOM), 0)
+    reader.fill(len(BOM))
+    if reader.rest.startswith(BOM):
+        reader.take(len(BOM), 0)
     size = 1 << 16
     while True:
         reader.fill(size)
@@ -169,10 +168,7 @@ def _skip_header(reader: _Reader) -> list[str]:
 
 def _check_length(reader: _Reader) -> None:
     if len(reader.rest) >= BLOCK:
-        raise DataError(
-            f"{reader.path}, line {reader.line}: a row of over {BLOCK >> 20} MiB, or a "
-            "quote never closed"
-        )
+        raise too_long(reader.path, reader.line)
 
 
 def read_blocks(

@@ -225,8 +225,7 @@ class Run:
             kept = space.draft("counts")
             save_counts(counts, kept)
             files[targets.counts] = kept
-        if targets.signer is not None:
-            files = sealed(files, targets.release, release.manifest(), targets.signer)
+        files = sealed(files, targets.release, release.manifest(), targets.signer)
         write_files(files, overwrite=targets.overwrite)
 
 

@@ -15,7 +15,7 @@ from core_mondrian.files.kinds import BLOCK
 from core_mondrian.files.read import reading
 from core_mondrian.partition.crew import Crew, LocalCrew
 from core_mondrian.streams.batches import Sizes
-from core_mondrian.streams.source import Source
+from core_mondrian.streams.source import Source, kind_of
 from core_mondrian.threads import n_cores
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -165,8 +165,25 @@ def _row_size(source: Source) -> float:
         return 64.0
     with reading(source.parts[0].path, "parquet"):
         metadata = pq.read_metadata(source.parts[0].path)
+    return _parquet_row(metadata, source.schema)
+
+
+def size_of(path: Path) -> int:
+    """Return about how many bytes a file takes in memory, by what it says of itself.
+
+    A Parquet file of a few kilobytes may hold billions of rows that are all alike.
+    """
+    size = path.stat().st_size
+    if kind_of(path) != "parquet" or not size:
+        return size
+    with reading(path, "parquet"), pq.ParquetFile(path) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+    return max(size, int(metadata.num_rows * _parquet_row(metadata, schema)))
+
+
+def _parquet_row(metadata: pq.FileMetaData, schema: pa.Schema) -> float:
     size = 0.0
-    for field in source.schema:
+    for field in schema:
         fixed = _width(field.type)
         size += 8.0 if fixed is None else fixed
     groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, 1))]

@@ -55,7 +55,7 @@ class Recount:
         Raises:
             PrivacyViolation: a class fails, or something is there that should not be.
         """
-        source = open_source(self.draft)
+        source = open_source(self.draft, guarded=self.spec.guard_formulas)
         values, rows = self._count(source, report)
         return planned.verify(values, rows, source.schema.names)
 

@@ -135,16 +135,22 @@ class _Sink:
         self._template = template.table
         self._file = self._apart = self._units = None
         schema = work.source.schema
+        self._guard = guard = work.recoder.spec.guard_formulas
         if drafts.is_folder:
             drafts.release.mkdir()
         else:
             self._file = stack.enter_context(
-                TableFile(drafts.release, template.table, schema, work.n_released)
+                TableFile(
+                    *(drafts.release, template.table, schema, work.n_released),
+                    guard=guard,
+                )
             )
         if drafts.apart is not None and template.suppressed is not None:
             n_rows = work.recoder.plan.n_suppressed
             self._apart = stack.enter_context(
-                TableFile(drafts.apart, template.suppressed, schema, n_rows)
+                TableFile(
+                    drafts.apart, template.suppressed, schema, n_rows, guard=guard
+                )
             )
         if drafts.units is not None:
             self._units = stack.enter_context(drafts.units.open("wb"))
@@ -160,7 +166,9 @@ class _Sink:
     def _write_part(self, number: int, table: pa.Table) -> None:
         path = self._drafts.release / f"part-{number:05d}{self._drafts.suffix}"
         schema = self._work.source.schema
-        with TableFile(path, self._template, schema, table.num_rows) as file:
+        with TableFile(
+            path, self._template, schema, table.num_rows, guard=self._guard
+        ) as file:
             file.write(file.prepare(table))
 
     def write(self, piece: Any, found: Released) -> None:  # noqa: ANN401

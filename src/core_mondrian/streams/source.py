@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from core_mondrian.counts import counted_columns
 from core_mondrian.encode.columns import rank_column
 from core_mondrian.errors import DataError, SpecError, list_names
-from core_mondrian.files.csv_text import infer_type
+from core_mondrian.files.csv_text import infer_type, unguarded_names
 from core_mondrian.files.kinds import FORMATS, check_names, is_text
-from core_mondrian.files.read import check_file, is_repetitive, reading
+from core_mondrian.files.read import check_counts, check_file, is_repetitive, reading
 from core_mondrian.spec import Spec
 from core_mondrian.streams.csv_blocks import read_names
 
@@ -58,6 +58,8 @@ class Source:
     """Columns of the files, then the keys of their folders. CSV: all text."""
     repetitive: tuple[str, ...] = ()
     """Parquet: columns of text that are read as codes of distinct values."""
+    guarded: bool = False
+    """CSV: written by us, with apostrophes before what would be formulas."""
 
     @property
     def size(self) -> int:
@@ -92,8 +94,10 @@ def kind_of(path: Path) -> str | None:
     return FORMATS.get(path.suffix.lower())
 
 
-def open_source(source: str | Path) -> Source:
+def open_source(source: str | Path, *, guarded: bool = False) -> Source:
     """Find the parts and check that they have the same columns.
+
+    ``guarded``: they were written with guard_formulas.
 
     Raises:
         DataError: there are none, or they do not fit together.
@@ -110,6 +114,9 @@ def open_source(source: str | Path) -> Source:
     kind: Kind = "csv" if kinds == {"csv"} else "parquet"
     parts = tuple(_part(path, name) for path, name in found)
     files = _one_schema(parts, [_read_schema(part, kind) for part in parts])
+    if guarded and kind == "csv":
+        plain = unguarded_names(files.names)
+        files = pa.schema([(name, pa.string()) for name in plain])
     keys = _key_fields(parts, kind)
     if both := sorted({field.name for field in keys} & set(files.names)):
         raise DataError(
@@ -118,7 +125,7 @@ def open_source(source: str | Path) -> Source:
         )
     schema = pa.schema([*files, *keys], files.metadata)
     coded = _repetitive(parts[0], files) if kind == "parquet" else ()
-    return Source(str(source), kind, parts, schema, coded)
+    return Source(str(source), kind, parts, schema, coded, guarded)
 
 
 def _find(source: str) -> list[tuple[Path, str]]:
@@ -171,6 +178,7 @@ def _read_schema(part: Part, kind: Kind) -> pa.Schema:
             return pa.schema([(name, pa.string()) for name in names])
         with pq.ParquetFile(part.path) as file:
             schema = file.schema_arrow
+            check_counts(part.path, file.metadata)
         check_names(part.path, schema.names)
         return schema
 

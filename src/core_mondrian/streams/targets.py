@@ -41,11 +41,10 @@ class Targets:
 
     @property
     def all(self) -> list[Path]:
-        """Every file that is written."""
-        signature = None if self.signer is None else signature_of(self.manifest)
-        more = (signature, self.suppressed, self.report, self.counts)
+        """Every file that is written, or removed as an old signature is."""
+        more = (self.suppressed, self.report, self.counts)
         return [
-            *(self.release, self.manifest),
+            *(self.release, self.manifest, signature_of(self.manifest)),
             *(path for path in more if path is not None),
         ]
 

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from core_mondrian.errors import MondrianError, SpecError
-from core_mondrian.files.place import output_error, remove
+from core_mondrian.errors import SpecError, is_cancelled
+from core_mondrian.files.drafts import (
+    COUNTS,
+    LOCK,
+    clear,
+    try_lock,
+    workspace_of,
+)
+from core_mondrian.files.place import output_error
 from core_mondrian.streams.state import Counts, load_counts, save_counts
-
-_COUNTS: Final = "counts.arrow"
-_LOCK: Final = "lock"
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Workspace:
     @property
     def counts(self) -> Path:
         """Where the counts of an unfinished run are."""
-        return self.folder / _COUNTS
+        return self.folder / COUNTS
 
     def draft(self, name: str) -> Path:
         """Return the place of a file that is not verified yet."""
@@ -37,22 +40,11 @@ class Workspace:
 
     def clear(self, *keep: str) -> None:
         """Remove all but some files."""
-        for path in self.folder.iterdir():
-            if path.name not in (_LOCK, *keep):
-                remove(path)
+        clear(self.folder, LOCK, *keep)
 
     def leave(self, *, keep_counts: bool) -> None:
         """Remove the folder, or all but the counts."""
-        if keep_counts and self.counts.exists():
-            self.clear(_COUNTS)
-        else:
-            remove(self.folder)
-
-
-def workspace_of(target: Path) -> Path:
-    """Return the folder of a target's unfinished run."""
-    real = target.resolve()
-    return real.with_name(f".{real.name}.core-mondrian")
+        clear(self.folder, *([COUNTS] if keep_counts else []))
 
 
 @contextmanager
@@ -71,7 +63,7 @@ def open_workspace(
     space = Workspace(workspace_of(target))
     try:
         space.folder.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(space.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(space.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise output_error(space.folder, error) from None
     try:
@@ -79,11 +71,10 @@ def open_workspace(
         before = _left_over(space, check, resume=resume)
         try:
             yield space, before
-        except (MondrianError, OSError):
-            space.leave(keep_counts=False)
-            raise
-        except BaseException:  # an interrupt: the first pass can go on later
-            space.leave(keep_counts=True)
+        except BaseException as error:
+            # An interrupt, maybe one that Arrow took: the first pass can go on later.
+            is_stopped = not isinstance(error, Exception) or is_cancelled(error)
+            space.leave(keep_counts=is_stopped)
             raise
         space.leave(keep_counts=False)
     finally:
@@ -91,16 +82,10 @@ def open_workspace(
 
 
 def _lock(handle: int, target: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on every system
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if try_lock(handle) is False:
         raise SpecError(
             f"{target}: another run is writing it", hint="wait, or take another name"
-        ) from None
+        )
 
 
 def _left_over(
@@ -119,5 +104,5 @@ def _left_over(
     counts = load_counts(space.counts) if resume and has_counts else None
     if counts is not None:
         check(counts)
-    space.clear(*([_COUNTS] if resume else []))
+    space.clear(*([COUNTS] if resume else []))
     return counts

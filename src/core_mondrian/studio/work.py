@@ -137,7 +137,12 @@ class Run:
             return manifest_text(self.release.manifest()).encode()
         if name == "report.html":
             return self.release.report_html().encode()
-        return table_writer(self.release.data, path, source=self.source)
+        return table_writer(
+            self.release.data,
+            path,
+            source=self.source,
+            guard=self.release.spec.guard_formulas,
+        )
 
 
 def open_table(path: Path, title: str, progress: Progress) -> Opened:

@@ -25,13 +25,13 @@ from core_mondrian import (
 )
 from core_mondrian.counts import TupleCounts
 from core_mondrian.datasets import census
+from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
 from core_mondrian.partition.crew import LocalCrew
 from core_mondrian.streams import first_pass, making
 from core_mondrian.streams.batches import Sizes
 from core_mondrian.streams.memory import Limit, parse_size
-from core_mondrian.streams.workspace import workspace_of
 
 SPEC = Spec(("age", "sex"), (KAnonymity(2),), policy=PaperPolicy())
 NUMBERS = Spec(
