@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUPPLY := .venv-supply
 PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments peers pictures lock sbom licences audit clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments peers pictures lock sbom licences audit versions clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -25,6 +25,7 @@ help:
 	@echo "make sbom             what users install, as CycloneDX: out/sbom.cdx.json"
 	@echo "make licences         the licences of what users install, and whether they are allowed"
 	@echo "make audit            look the locked versions up in databases of vulnerabilities"
+	@echo "make versions         tests with the oldest and the newest packages allowed: ONLY=oldest (minutes)"
 	@echo "make clean            remove what make made"
 
 # A stamp is newer than what it was made of when the environment is as that asks.
@@ -148,6 +149,9 @@ licences: $(VENV)/stamp-dev
 
 audit: $(VENV)/stamp-dev $(SUPPLY)/stamp
 	@$(BIN)/python -m supply.audit $(SUPPLY)/bin/pip-audit
+
+versions: $(VENV)/stamp-dev $(SUPPLY)/stamp
+	@$(BIN)/python -m supply.versions $(SUPPLY)/bin/uv $(if $(ONLY),--only $(ONLY))
 
 clean:
 	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis out
