@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+SUPPLY := .venv-supply
+PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments peers pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments peers pictures lock sbom licences audit versions clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -19,20 +21,38 @@ help:
 	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
 	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
 	@echo "make pictures         the pictures of the docs"
+	@echo "make lock             renew the locked versions after pyproject.toml; UPGRADE=1 takes the newest"
+	@echo "make sbom             what users install, as CycloneDX: out/sbom.cdx.json"
+	@echo "make licences         the licences of what users install, and whether they are allowed"
+	@echo "make audit            look the locked versions up in databases of vulnerabilities"
+	@echo "make versions         tests with the oldest and the newest packages allowed: ONLY=oldest (minutes)"
 	@echo "make clean            remove what make made"
 
-# The stamp is newer than pyproject.toml when the environment is as it asks.
-$(VENV)/stamp-run: pyproject.toml
+# A stamp is newer than what it was made of when the environment is as that asks.
+define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "core-mondrian needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing core-mondrian into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@echo "installing $(2) into $(1)"
+endef
+
+$(VENV)/stamp-run: pyproject.toml
+	$(call environment,$(VENV),core-mondrian)
+	@$(BIN)/python $(PIP) --editable .
 	@touch $@
 
-$(VENV)/stamp-dev: $(VENV)/stamp-run
-	@echo "installing the development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+# The locked versions, each checked against its hashes: pip has nothing to resolve.
+LOCKED := --no-compile --no-deps --require-hashes --requirement
+
+$(VENV)/stamp-dev: pyproject.toml requirements/dev.lock
+	$(call environment,$(VENV),core-mondrian and the development tools)
+	@$(BIN)/python $(PIP) $(LOCKED) requirements/dev.lock
+	@$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/stamp-run $@
+
+$(SUPPLY)/stamp: requirements/supply.lock
+	$(call environment,$(SUPPLY),the supply chain tools)
+	@$(SUPPLY)/bin/python $(PIP) $(LOCKED) requirements/supply.lock
 	@touch $@
 
 demo: $(VENV)/stamp-run
@@ -108,6 +128,30 @@ experiments: $(VENV)/stamp-dev
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings
 	@$(BIN)/python -m benchmarks.report_picture
+
+# One lock for all supported Pythons and platforms. Versions stay unless UPGRADE=1.
+COMPILE = $(SUPPLY)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-annotate --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
+
+lock: $(SUPPLY)/stamp
+	@$(COMPILE) --extra dev pyproject.toml --output-file requirements/dev.lock
+	@$(COMPILE) requirements/supply.in --output-file requirements/supply.lock
+
+sbom: $(VENV)/stamp-dev $(SUPPLY)/stamp
+	@mkdir -p out
+	@env -u SOURCE_DATE_EPOCH $(SUPPLY)/bin/cyclonedx-py environment --output-reproducible --mc-type library \
+	  --pyproject pyproject.toml --output-file out/environment.cdx.json $(BIN)/python
+	@$(BIN)/python -m supply.sbom out/environment.cdx.json out/sbom.cdx.json
+	@$(SUPPLY)/bin/python supply/validate.py out/sbom.cdx.json
+
+licences: $(VENV)/stamp-dev
+	@$(BIN)/python -m supply.licences
+
+audit: $(VENV)/stamp-dev $(SUPPLY)/stamp
+	@$(BIN)/python -m supply.audit $(SUPPLY)/bin/pip-audit
+
+versions: $(VENV)/stamp-dev $(SUPPLY)/stamp
+	@$(BIN)/python -m supply.versions $(SUPPLY)/bin/uv $(if $(ONLY),--only $(ONLY))
 
 clean:
 	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis out

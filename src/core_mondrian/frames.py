@@ -242,6 +242,8 @@ def _replace_in_arrow(table: pa.Table, others: pa.Table, layout: Layout) -> pa.T
 def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa: ANN401
     import polars as pl
 
+    # Older polars have no unsigned ones.
+    wide = (pl.Int128, getattr(pl, "UInt128", pl.Int128))
     series = []
     for place, columns in layout.items():
         if columns is None:
@@ -250,7 +252,7 @@ def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa:
         kind = table.schema.get(place)
         for name, array in columns.items():
             column = pl.Series(name, pl.from_arrow(plain(array)))
-            is_wide = kind in (pl.Int128, pl.UInt128) and column.dtype == pl.Decimal
+            is_wide = kind in wide and column.dtype == pl.Decimal
             if is_wide or (kind == pl.Categorical and column.dtype == pl.String):
                 column = column.cast(kind)
             series.append(column)

@@ -1,0 +1,1 @@
+"""What core-mondrian is made of: locked, listed, licensed, and tried old and new."""

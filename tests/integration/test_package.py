@@ -1,0 +1,179 @@
+"""Wheel and sdist hold what they should, and the wheel works where nothing else is.
+
+The wheel is installed into a new environment that sees the packages that core-mondrian
+names as its own dependencies and nothing else: no extra, no test tool, no checkout.
+They are links to those of the environment that runs the tests, so nothing is
+downloaded; and the kernels are not compiled there, which would take longer than all the
+rest.
+"""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from importlib.metadata import Distribution
+from pathlib import Path
+
+import pytest
+
+import core_mondrian
+from supply.closure import needed
+from supply.lock import ROOT
+
+pytest.importorskip("hatchling", reason="the build backend is not installed")
+pytestmark = pytest.mark.xdist_group("package")
+NAME = f"core_mondrian-{core_mondrian.__version__}"
+WHEEL = f"{NAME}-py3-none-any.whl"
+DATA = {".csv", ".data", ".parquet", ".arrow", ".feather", ".db", ".duckdb", ".xlsx"}
+
+
+def build(source: Path, target: Path, *kinds: str) -> None:
+    """Build without isolation: the backend is in the development environment."""
+    choices = [part for kind in kinds for part in ("--target", kind)]
+    subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "hatchling", "build", "--directory", target, *choices],
+        cwd=source,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    build(ROOT, folder, "sdist", "wheel")
+    return folder
+
+
+def files_of_source() -> set[str]:
+    """Return the files that the package must hold, from the checkout itself."""
+    source = ROOT / "src"
+    return {
+        str(file.relative_to(source))
+        for file in source.rglob("*")
+        if file.is_file()
+        and "__pycache__" not in file.parts
+        and file.suffix not in {".nbi", ".nbc"}
+    }
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(built: Path) -> None:
+    with zipfile.ZipFile(built / WHEEL) as wheel:
+        names = set(wheel.namelist())
+    about = {name for name in names if name.startswith(f"{NAME}.dist-info/")}
+
+    assert names - about == files_of_source()
+    assert {
+        "core_mondrian/py.typed",
+        "core_mondrian/report/templates/report.css",
+        "core_mondrian/report/templates/report.html.j2",
+    } <= names
+    assert {name.partition("/")[2] for name in about} == {
+        *("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"),
+    }
+
+
+def test_the_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
+    with tarfile.open(built / f"{NAME}.tar.gz") as sdist:
+        sdist.extractall(tmp_path, filter="data")
+
+    build(tmp_path / NAME, tmp_path, "wheel")
+
+    assert (tmp_path / WHEEL).read_bytes() == (built / WHEEL).read_bytes()
+
+
+def test_the_sdist_holds_what_the_tests_need_and_no_data(built: Path) -> None:
+    with tarfile.open(built / f"{NAME}.tar.gz") as sdist:
+        sizes = {file.name.partition("/")[2]: file.size for file in sdist.getmembers()}
+    folders = {name.partition("/")[0] for name in sizes if "/" in name}
+
+    assert {"LICENSE", "README.md", "Makefile", "pyproject.toml"} <= set(sizes)
+    assert {"src", "tests", "supply", "requirements"} <= folders
+    assert [name for name in sizes if Path(name).suffix in DATA] == []
+    assert max(sizes.values()) < 1_000_000
+
+
+def link(package: Distribution, folder: Path) -> None:
+    """Make a package that is installed here importable from another folder."""
+    for top in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
+        (folder / top).symlink_to(Path(str(package.locate_file(top))))
+
+
+@pytest.fixture(scope="module")
+def clean(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the scripts of an environment: the wheel and its dependencies only."""
+    folder = tmp_path_factory.mktemp("clean")
+    make = [sys.executable, "-m", "venv", "--without-pip", folder]
+    subprocess.run(make, check=True)  # noqa: S603
+    places = sysconfig.get_paths("venv", {"base": folder, "platbase": folder})
+    for package in needed([]).values():
+        link(package, Path(places["purelib"]))
+    pip = [sys.executable, "-m", "pip", "--python", Path(places["scripts"]) / "python"]
+    subprocess.run(  # noqa: S603
+        [*pip, "install", "--quiet", "--no-index", "--no-compile", built / WHEEL],
+        check=True,
+    )
+    return Path(places["scripts"])
+
+
+def run(clean: Path, folder: Path, command: str, *arguments: str) -> str:
+    """Return what a command of the environment prints, away from the checkout."""
+    hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    kept = {name: text for name, text in os.environ.items() if name not in hidden}
+    done = subprocess.run(  # noqa: S603
+        [clean / command, *arguments],
+        cwd=folder,
+        env={**kept, "NUMBA_DISABLE_JIT": "1", "COLUMNS": "80"},
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_nothing_comes_from_the_checkout(clean: Path, tmp_path: Path) -> None:
+    script = (
+        "import importlib.util as u, sys, json, core_mondrian;"
+        "print(json.dumps([core_mondrian.__file__, sys.path,"
+        " [u.find_spec(x) is None for x in ('pandas', 'polars', 'pytest')]]))"
+    )
+
+    file, path, are_absent = json.loads(run(clean, tmp_path, "python", "-c", script))
+
+    assert Path(file).is_relative_to(clean.parent)
+    assert [place for place in path if Path(place).is_relative_to(ROOT)] == []
+    assert all(are_absent)
+
+
+def test_the_command_says_its_version_and_helps(clean: Path, tmp_path: Path) -> None:
+    version = run(clean, tmp_path, "core-mondrian", "--version")
+
+    assert version.strip() == core_mondrian.__version__
+    assert "demo" in run(clean, tmp_path, "core-mondrian", "demo", "--help")
+
+
+def test_a_table_is_anonymized_reported_and_verified(
+    clean: Path, tmp_path: Path
+) -> None:
+    rows = [(age, "fm"[age % 2], age % 3) for age in range(20, 60)]
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("age", "sex", "disease"), *rows])
+    asked = ["--k", "4", "--qid", "age", "--qid", "sex"]
+    files = ["people.csv", "release.csv", "--report", "report.html"]
+
+    run(clean, tmp_path, "core-mondrian", "anonymize", *files, *asked)
+    verified = run(clean, tmp_path, "core-mondrian", "verify", "release.csv", *asked)
+
+    with (tmp_path / "release.csv").open(newline="") as file:
+        shown = [(row["age"], row["sex"]) for row in csv.DictReader(file)]
+    assert len(shown) == len(rows)
+    assert min(shown.count(one) for one in shown) >= 4
+    assert "verified    4-anonymity" in verified
+    assert "<style>" in (tmp_path / "report.html").read_text()
