@@ -1,7 +1,7 @@
 """Mutate the budget, the verifier and the models' rules, and run their tests.
 
     python -m benchmarks.mutants [--files NAME …] [--sample N] > LINES
-    python -m benchmarks.mutants --again LINES > MORE         survivors only
+    python -m benchmarks.mutants --again LINES > ALL          survivors once more
     python -m benchmarks.mutants --lines LINES --markdown     figures and survivors
 
 One JSON line per mutant: where it is, what it changes, and which test noticed it.
@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lines import emit, facts, read_lines, say
+from benchmarks.markdown import update_page
 from benchmarks.mutants.operators import Mutant
 from benchmarks.mutants.report import (
     check_explained,
+    check_results,
+    key_of,
     read_explained,
     write_report,
 )
@@ -41,17 +44,24 @@ def main() -> None:
         lines.append(line)
         if not asked.markdown:
             emit(line)
+    explained = read_explained()
     if asked.markdown:
-        print(write_report(lines, read_explained()))
+        print("\n\n".join(write_report(lines, explained).values()))
+    if asked.update:
+        update_page(asked.update, write_report(lines, explained))
+    if asked.check:
+        check_results(lines, explained)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Mutants of the rules.")
     parser.add_argument("--lines", type=Path, help="what an earlier run printed")
-    parser.add_argument("--again", type=Path, help="only what survived in this run")
+    parser.add_argument("--again", type=Path, help="what was killed there stays so")
     parser.add_argument("--files", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--sample", type=int, metavar="N", help="so many of each file")
     parser.add_argument("--markdown", action="store_true", help="print the report")
+    parser.add_argument("--update", type=Path, metavar="PAGE", help="write it there")
+    parser.add_argument("--check", action="store_true", help="fail if too many survive")
     return parser.parse_args()
 
 
@@ -84,22 +94,21 @@ def _run(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     n_all = len(mutants)
     if asked.sample:
         mutants = _sample(mutants, asked.sample)
+    yield {"benchmark": "mutants", **facts(), "n_mutants": n_all, "n_run": len(mutants)}
     if asked.again:
-        left = {_key(x) for x in read_lines(asked.again) if x.get("killed_by") == ""}
-        mutants = [mutant for mutant in mutants if mutant.key in left]
+        present = {mutant.key for mutant in mutants}
+        known = [x for x in read_lines(asked.again) if x.get("killed_by")]
+        yield from (line for line in known if key_of(line) in present)
+        killed = {key_of(line) for line in known}
+        mutants = [mutant for mutant in mutants if mutant.key not in killed]
     for name in _HEAVY:
         importlib.import_module(name)
-    yield {"benchmark": "mutants", **facts(), "n_mutants": n_all, "n_run": len(mutants)}
     for i, line in enumerate(run_mutants(of, mutants, TESTS), 1):
         if not line["killed_by"]:
             say(f"survived: {line['file']}:{line['line']} {line['text']}")
         if i % 50 == 0:
             say(f"{i} of {len(mutants)}")
         yield line
-
-
-def _key(line: dict[str, Any]) -> tuple[str, str, str, str]:
-    return line["file"], line["function"], line["operator"], line["text"]
 
 
 def _sample(mutants: Sequence[Mutant], n: int) -> list[Mutant]:

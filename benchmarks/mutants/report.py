@@ -1,7 +1,6 @@
 """Figures and survivors; and survivors that are explained."""
 
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from benchmarks.mutants.operators import Mutant
 
 _EXPLAINED = Path(__file__).with_name("explained.toml")
 Key = tuple[str, str, str, str]
+Line = Mapping[str, Any]
+LEAST_KILLED = 0.95
 
 
 def read_explained() -> dict[Key, str]:
@@ -31,31 +32,41 @@ def check_explained(explained: Mapping[Key, str], mutants: Sequence[Mutant]) -> 
         raise SystemExit(f"explained, but there is no such mutant:\n{words}")
 
 
-def write_report(lines: Sequence[dict[str, Any]], explained: Mapping[Key, str]) -> str:
-    """Return the figures by file and the survivors as Markdown.
+def check_results(lines: Sequence[Line], explained: Mapping[Key, str]) -> None:
+    """Refuse too many survivors, and what is explained wrongly or not at all.
 
     Raises:
-        SystemExit: a mutant is explained that a test notices.
+        SystemExit: with what is wrong.
     """
+    mutants = [line for line in lines if "operator" in line]
+    left = [line for line in mutants if not line["killed_by"]]
+    noticed = [m for m in mutants if m["killed_by"] and key_of(m) in explained]
+    faults = [f"a test notices what is explained: {_told(m)}" for m in noticed]
+    unknown = [line for line in left if key_of(line) not in explained]
+    faults += [f"survives unexplained: {_told(line)}" for line in unknown]
+    if len(mutants) - len(left) < LEAST_KILLED * len(mutants):
+        faults.append(f"{len(left)} of {len(mutants)} mutants survive")
+    if faults:
+        raise SystemExit("\n".join(faults))
+
+
+def write_report(lines: Sequence[Line], explained: Mapping[Key, str]) -> dict[str, str]:
+    """Return the figures by module, and the survivors, as Markdown."""
     head, mutants = lines[0], [line for line in lines if "operator" in line]
-    noticed = [m for m in mutants if m["killed_by"] and _key(m) in explained]
-    if noticed:
-        words = "\n".join("  ".join(_key(m)) for m in noticed)
-        raise SystemExit(f"explained, but a test notices it:\n{words}")
-    parts = (_figures(mutants, explained), _survivors(mutants, explained))
-    text = "\n\n".join("\n".join(part) for part in parts)
+    figures = "\n".join(_figures(mutants, explained))
     if head["n_run"] < head["n_mutants"]:
-        text = f"{head['n_run']} of {head['n_mutants']} mutants were run.\n\n{text}"
-    return text
+        some = f"{head['n_run']} of {head['n_mutants']} mutants were run."
+        figures = f"{some}\n\n{figures}"
+    survivors = "\n".join(_survivors(mutants, explained))
+    return {"mutants: figures": figures, "mutants: survivors": survivors}
 
 
-def _key(line: Mapping[str, Any]) -> Key:
+def key_of(line: Line) -> Key:
+    """Return which mutant a result is of."""
     return line["file"], line["function"], line["operator"], line["text"]
 
 
-def _figures(
-    mutants: Sequence[Mapping[str, Any]], explained: Mapping[Key, str]
-) -> Iterator[str]:
+def _figures(mutants: Sequence[Line], explained: Mapping[Key, str]) -> Iterator[str]:
     titles = ("module", "mutants", "killed", "explained", "unexplained", "killed, %")
     yield cells(*titles)
     yield rule(len(titles))
@@ -64,29 +75,25 @@ def _figures(
     yield _figure("all", mutants, explained)
 
 
-def _figure(
-    name: str, mutants: Sequence[Mapping[str, Any]], explained: Mapping[Key, str]
-) -> str:
+def _figure(name: str, mutants: Sequence[Line], explained: Mapping[Key, str]) -> str:
     killed = sum(bool(line["killed_by"]) for line in mutants)
-    known = sum(_key(m) in explained for m in mutants)
+    known = sum(key_of(m) in explained for m in mutants)
     left = len(mutants) - killed - known
     share = f"{100 * killed / len(mutants):.1f}" if mutants else "-"
     return cells(name, *map(str, (len(mutants), killed, known, left)), share)
 
 
-def _survivors(
-    mutants: Sequence[Mapping[str, Any]], explained: Mapping[Key, str]
-) -> Iterator[str]:
+def _survivors(mutants: Sequence[Line], explained: Mapping[Key, str]) -> Iterator[str]:
     left = [line for line in mutants if not line["killed_by"]]
     reasons: dict[tuple[str, str], list[str]] = {}
     for line in left:
         place = f"`{line['file']}` {line['function']}"
-        reason = explained.get(_key(line), "**not explained**")
+        reason = explained.get(key_of(line), "**not explained**")
         reasons.setdefault((place, reason), []).append(line["text"])
     for (place, reason), texts in reasons.items():
         yield f"* {place}: {reason}"
         yield from (f"  * `{text}`" for text in texts)
 
 
-def counted_by_operator(mutants: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    return Counter(line["operator"] for line in mutants)
+def _told(line: Line) -> str:
+    return f"{line['file']}:{line['line']} {line['function']}: {line['text']}"

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, TextIO
@@ -47,9 +48,14 @@ class Source:
     path: Path
     module: str
 
+    @cached_property
+    def text(self) -> str:
+        """The source as it was first read: it may be worked on during a run."""
+        return self.path.read_text(encoding="utf-8")
+
     def parse(self) -> tuple[ast.Module, list[Mutant]]:
         """Return a fresh tree, and its mutants, which change this one."""
-        tree = ast.parse(self.path.read_text(encoding="utf-8"))
+        tree = ast.parse(self.text)
         return tree, find_mutants(tree, self.file)
 
     def code_with(self, key: tuple[str, ...]) -> CodeType:

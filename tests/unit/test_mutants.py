@@ -11,7 +11,12 @@ import pytest
 
 from benchmarks.mutants.__main__ import find_all, sources
 from benchmarks.mutants.operators import find_mutants
-from benchmarks.mutants.report import check_explained, read_explained, write_report
+from benchmarks.mutants.report import (
+    check_explained,
+    check_results,
+    read_explained,
+    write_report,
+)
 
 TINY = """
 LEAST = 2
@@ -193,6 +198,10 @@ def test_what_is_explained_is_still_there() -> None:
         check_explained({("f", "g", "call", "x"): "because"}, mutants)
 
 
+def of(text: str) -> tuple[str, str, str, str]:
+    return "f.py", "g", "call", text
+
+
 def line(text: str, killed_by: str) -> dict[str, Any]:
     return {
         "file": "f.py",
@@ -207,13 +216,35 @@ def line(text: str, killed_by: str) -> dict[str, Any]:
 def test_figures_and_survivors() -> None:
     lines = [{"n_run": 4, "n_mutants": 9}]
     lines += [line("a", "t"), line("b", "t"), line("c", ""), line("d", "")]
-    explained = {("f.py", "g", "call", "c"): "it is the same"}
 
-    text = write_report(lines, explained)
+    figures, survivors = write_report(lines, {of("c"): "it is the same"}).values()
 
-    assert text.startswith("4 of 9 mutants were run.")
-    assert "| f.py | 4 | 2 | 1 | 1 | 50.0 |" in text
-    assert "* `f.py` g: it is the same\n  * `c`" in text
-    assert "* `f.py` g: **not explained**\n  * `d`" in text
-    with pytest.raises(SystemExit, match="a test notices it"):
-        write_report(lines, {("f.py", "g", "call", "a"): "it is the same"})
+    assert figures.startswith("4 of 9 mutants were run.")
+    assert "| f.py | 4 | 2 | 1 | 1 | 50.0 |" in figures
+    assert "* `f.py` g: it is the same\n  * `c`" in survivors
+    assert "* `f.py` g: **not explained**\n  * `d`" in survivors
+
+
+@pytest.mark.parametrize(
+    ("n_killed", "explained", "wrong"),
+    [
+        pytest.param(20, {}, None, id="all are killed"),
+        pytest.param(19, {"19": "same"}, None, id="just enough"),
+        pytest.param(19, {}, "survives unexplained: f.py:1 g: 19", id="unexplained"),
+        pytest.param(20, {"3": "same"}, "a test notices what is explained", id="stale"),
+        pytest.param(
+            18, {"18": "same", "19": "same"}, "2 of 20 mutants survive", id="too many"
+        ),
+    ],
+)
+def test_what_is_checked(
+    n_killed: int, explained: dict[str, str], wrong: str | None
+) -> None:
+    lines = [line(str(i), "t" if i < n_killed else "") for i in range(20)]
+    known = {of(text): reason for text, reason in explained.items()}
+
+    if wrong is None:
+        check_results(lines, known)
+        return
+    with pytest.raises(SystemExit, match=wrong):
+        check_results(lines, known)
