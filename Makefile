@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUPPLY := .venv-supply
 PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments peers pictures lock sbom licences audit versions clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments mutants peers pictures lock sbom licences audit versions clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-spark      rows and tuples on a Spark cluster on this machine (minutes; needs Java)"
 	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
 	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
+	@echo "make mutants          faults put into the rules, and the tests that notice them: FILES=budget.py UPDATE=1 (half an hour)"
 	@echo "make pictures         the pictures of the docs"
 	@echo "make lock             renew the locked versions after pyproject.toml; UPGRADE=1 takes the newest"
 	@echo "make sbom             what users install, as CycloneDX: out/sbom.cdx.json"
@@ -124,6 +125,13 @@ peers: $(VENV)/stamp-dev
 experiments: $(VENV)/stamp-dev
 	@$(BIN)/core-mondrian experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
 	  $(if $(TABLE),--table $(TABLE)) $(if $(UPDATE),--docs docs)
+
+# FILES: only these modules. UPDATE=1 also replaces the tables of docs/mutants.md.
+mutants: $(VENV)/stamp-dev
+	@mkdir -p out
+	@$(BIN)/python -m benchmarks.mutants $(if $(FILES),--files $(FILES)) > out/mutants.jsonl
+	@$(BIN)/python -m benchmarks.mutants --lines out/mutants.jsonl --check --markdown \
+	  $(if $(UPDATE),--update docs/mutants.md)
 
 pictures: $(VENV)/stamp-dev
 	@$(BIN)/python -m benchmarks.paintings

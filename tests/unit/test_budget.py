@@ -72,14 +72,29 @@ def test_nonsense_is_refused(asked: Any) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"share": Fraction(2)}, id="share"),
+        pytest.param({"share": Fraction(101, 100)}, id="share above 1"),
+        pytest.param({"share": Fraction(-1, 100)}, id="share below 0"),
         pytest.param({"rows": -1}, id="rows"),
-        pytest.param({"multiplier": Fraction(3, 2)}, id="multiplier"),
+        pytest.param({"multiplier": Fraction(101, 100)}, id="multiplier above 1"),
+        pytest.param({"multiplier": Fraction(-1, 100)}, id="multiplier below 0"),
     ],
 )
 def test_values_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(SpecError):
         Suppression(**options)
+
+
+def test_limits_belong_to_the_range() -> None:
+    everything = Suppression(share=Fraction(1), multiplier=Fraction(1))
+
+    assert everything.whole_rows(7) == 7
+    assert Suppression(share=Fraction(1), multiplier=Fraction(0)).whole_rows(7) == 0
+    assert Suppression(rows=0).whole_rows(7) == 0
+
+
+def test_nothing_is_suppressed_unless_it_is_asked_for() -> None:
+    assert Suppression().whole_rows(1000) == 0
+    assert Suppression(share=Fraction(1, 2)).whole_rows(1000) == 500
 
 
 def test_shares_are_read_as_they_are_spelled() -> None:

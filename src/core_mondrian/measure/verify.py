@@ -256,10 +256,6 @@ def open_release(
         raise SpecError(
             f"not in the table: {absent}", hint=f"it has {list_names(names)}"
         )
-    if twice := sorted(name for name in set(wanted) if names.count(name) > 1):
-        raise DataError(
-            f"the table has several columns of one name: {list_names(twice)}"
-        )
     return frame, shown
 
 
@@ -353,7 +349,6 @@ def _spread(values: Coded, keys: Coded, counts: Codes | None) -> _Spread:
 
 def _count_persons(units: Coded, keys: Coded) -> Codes:
     """Count the different persons of each class; rows of nobody are one person's."""
-    pairs = compress(combine([compress(keys), units])).codes
-    first = np.zeros(int(pairs.max(initial=-1)) + 1, dtype=np.int64)
-    first[pairs] = compress(keys).codes
-    return np.bincount(first, minlength=compress(keys).n_codes).astype(np.int64)
+    classes = compress(keys)
+    pairs = combine([classes, units])
+    return np.bincount(classes.codes[first_rows(pairs)]).astype(np.int64)

@@ -1,5 +1,6 @@
 """The verifier against a plain recount, and against tables made to fool it."""
 
+import math
 import subprocess
 import sys
 from collections import Counter
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,14 +19,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
-from core_mondrian.measure.counting import code_column
-from core_mondrian.measure.verify import verify
-from core_mondrian.models.base import Limits, PrivacyModel
+from core_mondrian.measure.counting import Coded, code_column
+from core_mondrian.measure.verify import _spread, are_pseudonyms, verify
+from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.models.population import KMap
+from core_mondrian.models.risk import AverageRisk
 from core_mondrian.models.t_closeness import TCloseness
+from core_mondrian.pseudonyms import LENGTH
 from core_mondrian.spec import Spec
 
 NAN = float("nan")
+PSEUDONYM = "a1" * (LENGTH // 2)
 Frame = Callable[[dict[str, list[Any]]], Any]
 FRAMES = [
     pytest.param(pd.DataFrame, id="pandas"),
@@ -214,6 +220,20 @@ def test_too_many_blank_rows_may_still_be_a_class() -> None:
     assert (found.n_suppressed_blank, found.n_classes) == (0, 1)
 
 
+def test_blank_rows_within_the_budget_are_a_class_if_the_table_needs_them() -> None:
+    # Without the blank rows, 3 classes of 6 rows: a risk of 0.5 on average.
+    data = pa.table({"a": pa.array([1, 1, 2, 2, 3, 3] + [None] * 14, pa.int64())})
+    spec = Spec(("a",), (AverageRisk(0.3),), suppressed="blank")
+
+    found = verify(data, spec, budget=14)
+
+    assert (found.n_suppressed_blank, found.n_classes) == (0, 4)
+    assert found.models[0].reached == 4 / 20
+    with pytest.raises(PrivacyViolation, match=r"the table reaches 0\.5\n") as caught:
+        verify(data, replace(spec, models=(AverageRisk(0.1),)), budget=14)
+    assert caught.value.hint == "do not give this table away"
+
+
 def test_a_rule_sees_sensitive_values_with_missing_as_one() -> None:
     spec = Spec(("a",), models=(KAnonymity(2), Diverse()))
     good = pa.table({"a": [1, 1, 2, 2], "s": ["u", None, "v", "w"]})
@@ -229,6 +249,71 @@ def test_a_rule_does_not_see_suppressed_rows() -> None:
     data = pa.table({"a": [1, 1, None], "s": ["u", "v", "w"]})
 
     assert verify(data, spec, budget=1).models[0].reached == 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sized(PrivacyModel):
+    """At least so many rows in each class, by a measure that looks at no column."""
+
+    least: float
+
+    def limits(self) -> Limits:
+        return Limits(at_least=self.least)
+
+    @staticmethod
+    def measure(
+        rows: int,
+        _values: NDArray[np.int64],
+        _table: NDArray[np.int64],
+        _parameters: NDArray[np.float64],
+    ) -> float:
+        return float(rows)
+
+
+def test_a_measure_without_a_column_sees_the_rows_of_the_class() -> None:
+    data = pa.table({"a": [1, 1, 2, 2, 2]})
+
+    assert verify(data, Spec(("a",), (Sized(2),))).models[0].reached == 2
+    with pytest.raises(PrivacyViolation, match="1 of 2 classes with 2 of 5 rows"):
+        verify(data, Spec(("a",), (Sized(3),)))
+
+
+def test_only_who_asks_for_the_population_sees_it() -> None:
+    data = pa.table({"a": ["x", "x", "y", "y", "y"]})
+    people = pa.table({"a": ["x"] * 5 + ["y"] * 7})
+
+    found = verify(data, Spec(("a",), (KAnonymity(2), Sized(2), KMap(5, people))))
+
+    assert [model.reached for model in found.models] == [2, 2, 5]
+
+
+def test_a_number_is_looked_for_by_its_own_name_and_by_its_bounds() -> None:
+    spec = k_spec("a", numbers="bounds")
+    bounds = pa.table({"a_min": [1, 1, 1, 1], "a_max": [2, 2, 3, 3]})
+
+    assert verify(bounds, spec).n_classes == 2
+    assert verify(pa.table({"a": [1, 1, 1, 1]}), spec).n_classes == 1
+    with pytest.raises(SpecError, match=r"not in the table: \['a_max'\]"):
+        verify(bounds.drop(["a_max"]), spec)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        pytest.param(pa.array([PSEUDONYM, None]), True, id="with a missing one"),
+        pytest.param(pa.array([PSEUDONYM, PSEUDONYM[:-1]]), False, id="too short"),
+        pytest.param(pa.array([PSEUDONYM + "0"]), False, id="too long"),
+        pytest.param(pa.array([PSEUDONYM.upper()]), False, id="capitals"),
+        pytest.param(pa.array([PSEUDONYM]).dictionary_encode(), True, id="dictionary"),
+        pytest.param(pa.array([], pa.string()), True, id="no rows"),
+        pytest.param(pa.nulls(2, pa.string()), True, id="nothing"),
+        pytest.param(pa.array([[1]]), False, id="lists"),
+    ],
+)
+def test_what_looks_like_a_pseudonym(cells: Any, *, expected: bool) -> None:
+    column = nw.from_native(pa.chunked_array([cells]), series_only=True)
+
+    assert are_pseudonyms(column) is expected
 
 
 def test_codes_follow_the_order_of_values_if_asked() -> None:
@@ -369,3 +454,71 @@ def test_many_values_are_counted_some_classes_at_a_time(
         alike[at : at + 3] = [alike[at]] * 3
         with pytest.raises(PrivacyViolation, match=r"1 of 10 classes with 3 of 30"):
             verify(pa.table({"a": keys, "s": alike}), diverse)
+
+
+@pytest.mark.parametrize("cells", [1, 9, 10**6])
+def test_what_is_reached_is_that_of_the_worst_part(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core_mondrian.measure.verify._MOST_CELLS", cells)
+    data = pa.table({"a": list("xxxxyyyyzzzz"), "s": list("abcdaabbabca")})
+    spec = Spec(("a",), models=(Diverse(), TCloseness(0.9, "s")))
+
+    diverse, close = verify(data, spec).models
+
+    # a 5/12, b 4/12, c 2/12, d 1/12; farthest off are the a and b of y.
+    assert diverse.reached == 2
+    assert close.reached == pytest.approx(3 / 12)
+
+
+@pytest.mark.parametrize("cells", [1, 8, 9, 10**6])
+@pytest.mark.parametrize("n_classes", [0, 1, 2, 7])
+def test_no_part_has_more_counts_than_may_be(
+    n_classes: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core_mondrian.measure.verify._MOST_CELLS", cells)
+    codes = np.repeat(np.arange(n_classes), 3)
+    values = np.tile([0, 1, 1], n_classes)
+    keys, coded = Coded(codes, n_classes), Coded(values, 4, ("u", "v", "w"))
+    rows, persons = np.full(n_classes, 3), np.arange(n_classes)
+    unread = ClassCounts(rows, np.zeros((0, 0), np.int64), (), persons)
+
+    parts = [*_spread(coded, keys, None).parts(unread)]
+
+    n_values = 3 if n_classes else 1  # those that there are, and missing
+    step = max(1, cells // n_values)
+    assert len(parts) == max(1, -(-n_classes // step))
+    assert all(part.by_value.size <= max(cells, n_values) for part in parts)
+    assert all(part.by_value.dtype == np.int64 for part in parts)
+    assert sum(part.rows.size for part in parts) == n_classes
+    assert [x for part in parts for x in part.sizes] == persons.tolist()
+    if n_classes:
+        assert (
+            np.concatenate([x.by_value for x in parts]).tolist()
+            == [[1, 2, 0]] * n_classes
+        )
+
+
+def test_an_empty_table_passes_models_of_a_column() -> None:
+    empty = pa.table({"a": pa.array([], pa.string()), "s": pa.array([], pa.string())})
+
+    found = verify(empty, Spec(("a",), models=(Diverse(), TCloseness(0.1, "s"))))
+
+    assert [model.reached for model in found.models] == [math.inf, -math.inf]
+    assert [item["reached"] for item in found.to_json()["models"]] == [None, None]
+
+
+def test_an_empty_table_has_no_persons() -> None:
+    empty = pa.table({"a": pa.array([], pa.string()), "who": pa.array([], pa.int64())})
+
+    found = verify(empty, Spec(("a",), (KAnonymity(2),), unit="who"))
+
+    assert (found.n_classes, found.models[0].reached) == (0, math.inf)
+
+
+def test_rows_of_nobody_are_one_persons() -> None:
+    data = pa.table({"a": [1, 1, 1, 2, 2], "who": [None, None, 7, 7, 8]})
+
+    assert verify(data, Spec(("a",), (KAnonymity(2),), unit="who")).n_classes == 2
+    with pytest.raises(PrivacyViolation, match="2 of 2 classes with 5 of 5 rows"):
+        verify(data, Spec(("a",), (KAnonymity(3),), unit="who"))
