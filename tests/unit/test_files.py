@@ -269,6 +269,20 @@ def test_types_and_values_survive(tmp_path: Path, suffix: str) -> None:
     assert again.to_pydict() == table.to_pydict()
 
 
+def test_old_arrow_is_not_asked_to_compress_views(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = pa.array(["a long text that is seen many times"] * 999, pa.string_view())
+    nested = pa.StructArray.from_arrays([views], ["a"])
+    file = tmp_path / "a.feather"
+    monkeypatch.setattr("core_mondrian.files.write._COMPRESSES_VIEWS", 10_000)
+
+    write_table(pa.table({"a": nested}), file)
+
+    assert pa_feather.read_table(file) == pa.table({"a": nested})
+    assert file.stat().st_size > 999 * 16  # A view takes 16 bytes.
+
+
 def test_text_read_as_codes_is_text_for_every_reader(tmp_path: Path) -> None:
     source, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
     pq.write_table(pa.table({"a": ["x", None, "y"] * 100}), source)

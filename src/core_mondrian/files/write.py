@@ -24,6 +24,8 @@ from core_mondrian.files.kinds import (
 from core_mondrian.files.place import Writer, check_target, write_files
 
 Compression: TypeAlias = Literal["lz4"] | None
+_COMPRESSES_VIEWS = 25
+"""Arrow before this version crashes when it compresses views of text."""
 _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of text can hold; sets of values may be long."""
 
@@ -299,6 +301,9 @@ def _write_ipc(
         _cast(_blanked(column), field.type)
         for column, field in zip(table.columns, schema, strict=True)
     ]
+    has_views = any("_view" in str(field.type) for field in schema)
+    if has_views and int(pa.__version__.partition(".")[0]) < _COMPRESSES_VIEWS:
+        compression = None
     options = pa.ipc.IpcWriteOptions(compression=compression, unify_dictionaries=True)
     released = pa.table(columns, schema=schema)
     with (
