@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SUPPLY := .venv-supply
 PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments mutants peers pictures lock sbom licences audit versions clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments mutants peers pictures lock sbom licences audit versions clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-statistics what analysts find in releases of Adult (a minute)"
 	@echo "make bench-spark      rows and tuples on a Spark cluster on this machine (minutes; needs Java)"
+	@echo "make fuzz             random tables, specs and files: TABLES=20000 COMMANDS=500 SECONDS=60 (minutes)"
 	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
 	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
 	@echo "make mutants          faults put into the rules, and the tests that notice them: FILES=budget.py UPDATE=1 (half an hour)"
@@ -112,6 +113,15 @@ bench-spark: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.spark > out/spark.jsonl
 	@$(BIN)/python -m benchmarks.spark --lines out/spark.jsonl --markdown
+
+# With atheris (pip install -e '.[fuzz]'), also bytes into the readers, guided by coverage.
+TABLES ?= 20000
+COMMANDS ?= 500
+SECONDS ?= 60
+fuzz: $(VENV)/stamp-dev
+	@$(BIN)/python -m benchmarks.fuzz tables --tables $(TABLES)
+	@$(BIN)/python -m benchmarks.fuzz commands --runs $(COMMANDS)
+	@$(BIN)/python -m benchmarks.fuzz readers --seconds $(SECONDS)
 
 # Each of the others gets an environment of its own, .venv-<name>. PEERS: more options,
 # such as --sets 4 6 8 numeric, --rows 1000000, --hierarchies DIR, --judge FILE.
