@@ -192,12 +192,12 @@ CASES: dict[str, Case] = {
         _long(b"age,sex\n", b"\n"), 1 << 30, 9 << 20, (4,), "0 rows"
     ),
     "CSV: 1,000,000 columns": Case(
-        partial(_columns, more=[]), 1_000_000, 30_000, (3,), "columns"
+        partial(_columns, more=[]), 1_000_000, 11_000, (3,), "columns"
     ),
     "CSV: 1,000,000 columns, streamed": Case(
-        partial(_columns, more=["--stream"]), 1_000_000, 30_000, (3,), "columns"
+        partial(_columns, more=["--stream"]), 1_000_000, 11_000, (3,), "columns"
     ),
-    "CSV: 20,000 columns": Case(partial(_columns, more=[]), 20_000, 2_000, (0,)),
+    "CSV: 10,000 columns": Case(partial(_columns, more=[]), 10_000, 300, (0,)),
     "gzip: 4 GB that are one line": Case(
         _long(b"age,sex\n", b"x", "in.csv.gz"), 1 << 32, 9 << 20, (3,), "MiB"
     ),
@@ -210,10 +210,10 @@ CASES: dict[str, Case] = {
         *(1 << 31, 9 << 20, (0,)),
     ),
     "Parquet: 100,000 columns": Case(
-        _parquet_columns, 100_000, 21_000, (3,), "columns"
+        _parquet_columns, 100_000, 11_000, (3,), "columns"
     ),
     "Parquet: 268 million equal rows in 30 KB": Case(
-        partial(_rle, more=["--memory", "1GB"]), 1 << 28, 1 << 22, (0,)
+        partial(_rle, more=["--memory", "1GB"]), 1 << 28, 1 << 18, (0,)
     ),
     **{
         f"Parquet: {name}": Case(

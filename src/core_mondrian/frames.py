@@ -226,17 +226,17 @@ def replace_columns(
 
 def _replace_in_arrow(table: pa.Table, others: pa.Table, layout: Layout) -> pa.Table:
     arrays, fields = [], []
+    schema, known = table.schema, set(table.column_names)
     for place, columns in layout.items():
-        known = place in table.column_names
-        notes = table.schema.field(place).metadata if known else None
+        notes = schema.field(place).metadata if place in known else None
         if columns is None:
             arrays.append(others.column(place))
-            fields.append(table.schema.field(place))
+            fields.append(schema.field(place))
             continue
         for name, array in columns.items():
             arrays.append(array)
             fields.append(pa.field(name, array.type, metadata=notes))
-    return pa.table(arrays, schema=pa.schema(fields, table.schema.metadata))
+    return pa.table(arrays, schema=pa.schema(fields, schema.metadata))
 
 
 def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa: ANN401

@@ -22,6 +22,6 @@ class Stages:
 
     def end(self, stage: str) -> None:
         now = time.process_time()
-        self.seconds[stage] = now - self._since
+        self.seconds[stage] = max(now - self._since, 0.0)  # clocks may jump
         self._since = now
         self._progress(stage, 1.0)

@@ -66,7 +66,7 @@ def explain_file(
     from core_mondrian.explain import explain
 
     manifest = _find_manifest(release, manifest_file)
-    is_given = any(value not in (None, []) for value in options.values())
+    is_given = any(value not in (None, [], False) for value in options.values())
     spec = released_spec(options) if is_given else None
     asked = manifest.spec if spec is None and manifest is not None else spec
     if asked is None:

@@ -26,7 +26,7 @@ SUFFIXES: Final = ", ".join(FORMATS)
 _SOURCE_SCHEMA: Final = b"core_mondrian:source_schema"
 BLOCK: Final = 1 << 23
 """Bytes of CSV that Arrow parses at a time; no row may be longer."""
-MOST_COLUMNS: Final = 20_000
+MOST_COLUMNS: Final = 10_000
 """Arrow takes 10 KB for each, however few rows there are."""
 
 

@@ -203,7 +203,8 @@ def _pandas_notes(
 
 
 def _type_in(schema: pa.Schema, name: str) -> Type | None:
-    return schema.field(name).type if name in schema.names else None
+    place = schema.get_field_index(name)
+    return schema.field(place).type if place >= 0 else None
 
 
 def _range_rows(index: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
-from core_mondrian.files.place import Content, output_error, write_files
+from core_mondrian.files.place import Content, write_files
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.verify import Verification
 from core_mondrian.plan import Plan
@@ -68,8 +68,8 @@ class Run:
         left = self.limit.sizes(self.source, self.sizes.threads, used_memory())
         run = replace(self, sizes=left)
         written = run.write(planned, values, tally, drafts)
-        _check_rows(planned, written)
         self.source.check_unchanged()
+        _check_rows(planned, written)
         verification = run.verify(planned, drafts)
         concerns = run.find_concerns(planned, written, space)
         release = planned.release(
@@ -155,7 +155,7 @@ class Run:
     ) -> Written:
         """Write all rows to the drafts."""
         plan, folder = planned.plan, drafts.release.parent
-        with _writing(self.targets.release), _dealing(plan, self.limit, folder) as deal:
+        with _dealing(plan, self.limit, folder) as deal:
             more = tally.n_tuples - plan.leaf.size
             leaf = np.append(plan.leaf, np.full(more, np.int32(BAD)))
             looked_at = planned.looked_at()
@@ -257,15 +257,6 @@ def _has_one_text(kind: pa.DataType) -> bool:
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Say of a full disk what `write_files` says."""
-    try:
-        yield
-    except OSError as error:
-        raise output_error(path, error) from None
 
 
 @contextmanager

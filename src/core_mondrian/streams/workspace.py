@@ -58,7 +58,7 @@ def open_workspace(
 
     Raises:
         SpecError: another run writes the same target.
-        OutputError: the folder cannot be made.
+        OutputError: the folder cannot be made, or nothing written in it.
     """
     space = Workspace(workspace_of(target))
     try:
@@ -75,6 +75,8 @@ def open_workspace(
             # An interrupt, maybe one that Arrow took: the first pass can go on later.
             is_stopped = not isinstance(error, Exception) or is_cancelled(error)
             space.leave(keep_counts=is_stopped)
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise output_error(target, error) from None  # not of the source
             raise
         space.leave(keep_counts=False)
     finally:
