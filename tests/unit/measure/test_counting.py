@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from core_mondrian.measure.counting import (
     Coded,
+    _code_objects,
     class_sizes,
     code_column,
     code_series,
@@ -207,6 +208,7 @@ def test_extension_types_are_what_they_are_kept_as() -> None:
     coded = code_column(pa.chunked_array([cells, cells]), ordered=True)
 
     assert coded.codes.tolist() == [0, 1, 2] * 2
+    assert code_column(pa.chunked_array([], pa.uuid())).n_codes == 1
 
 
 MIXED: list[tuple[list[Any], list[int]]] = [
@@ -235,6 +237,15 @@ def test_values_that_arrow_cannot_compare(values: list[Any], codes: list[int]) -
         assert [[a == b for a in found] for b in found] == same
         missing = [code == len(set(coded.labels)) for code in found]
         assert coded.missing.tolist() == missing
+
+
+def test_objects_that_are_all_missing() -> None:
+    series = nw.from_native(pd.Series([None, NAN], dtype=object), series_only=True)
+
+    coded = _code_objects(series.to_list())
+
+    assert (coded.codes.tolist(), coded.n_codes, coded.labels) == ([0, 0], 1, [])
+    assert coded.codes.dtype == np.int64
 
 
 def test_mixed_values_rank_by_kind_and_spelling() -> None:
