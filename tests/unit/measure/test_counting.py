@@ -106,6 +106,24 @@ def test_codes_that_just_fit_stay() -> None:
     assert both.codes.tolist() == [2**62 - 1, 0]
 
 
+def test_codes_that_just_do_not_fit_are_numbered_anew() -> None:
+    columns = [Coded(np.array([7, 0]), 2**32), Coded(np.array([1, 3]), 2**31)]
+
+    both = combine(columns)
+
+    assert both.n_codes == 2 * 2**31
+    assert compress(both).codes.tolist() == [1, 0]
+
+
+def test_codes_rank_only_if_asked() -> None:
+    column = pa.chunked_array([pa.array(["b", "a"])])
+
+    for series in (column, pd.Series(["b", "a"])):
+        coded = code_series(nw.from_native(series, series_only=True))
+        assert (coded.codes.tolist(), list(coded.labels)) == ([0, 1], [])
+    assert list(code_column(column).labels) == []
+
+
 def test_rows_without_a_value_have_the_last_code() -> None:
     coded = Coded(np.array([0, 2, 1, 2]), 3, ("a", "b"))
 

@@ -9,6 +9,7 @@ import pytest
 from models_oracle import counted
 
 from core_mondrian.errors import SpecError
+from core_mondrian.kernels.rules import PlainMeasure
 from core_mondrian.models import (
     AlphaKAnonymity,
     ClassCounts,
@@ -107,6 +108,17 @@ def test_limits_belong_to_what_passes() -> None:
     assert Share(2 / 3).passes(classes).tolist() == [True, True, True]
     assert Share(0.6).reached(classes) == 2 / 3
     assert Share(0.5).reached(counted(["abc", "ab"])) == 0.5
+
+
+def test_a_measure_without_a_column_is_asked_about_rows() -> None:
+    class Sized(Share):
+        @staticmethod
+        def measure(rows: int, *_: Any) -> float:
+            return float(rows)
+
+    classes = ClassCounts(np.array([4, 6]), NO_VALUES)
+
+    assert Sized(0.5).measured(classes).tolist() == [4, 6]
 
 
 def test_limits_of_0_belong_to_what_passes() -> None:
@@ -222,3 +234,18 @@ def test_a_measure_is_the_same_compiled_or_not(
         2,
         3,
     ]
+
+
+def test_two_equal_classes_are_asked_once() -> None:
+    distinct, where = _distinct(np.array([[1, 2], [1, 2]]))
+
+    assert (distinct.tolist(), where.tolist()) == ([[1, 2]], [0, 0])
+
+
+def test_a_measure_that_cannot_be_compiled_is_asked_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("core_mondrian.models.base._MOST_IN_PYTHON", 0)
+    monkeypatch.setattr("core_mondrian.kernels.rules.compile_measure", PlainMeasure)
+
+    assert DistinctLDiversity(2, "s").measured(counted(["aab"])).tolist() == [2]
