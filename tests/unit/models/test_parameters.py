@@ -92,8 +92,8 @@ def test_numbers(
 
 @pytest.mark.parametrize("build", OF_A_COLUMN)
 def test_sensitive_columns(build: Callable[[object, str], PrivacyModel]) -> None:
-    for wrong in ("", None, ("income",), 3):
-        with pytest.raises(SpecError, match="needs the name of a sensitive column"):
+    for wrong, found in (("", "''"), (None, "NoneType"), (("a",), "tuple"), (3, "int")):
+        with pytest.raises(SpecError, match=rf"of a sensitive column, got {found}\n"):
             build(wrong, "value")
     with pytest.raises(SpecError, match=r"missing must be one of \['value', 'ignored'"):
         build("income", "ignore")
@@ -237,7 +237,8 @@ def test_values_as_hierarchies_write_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "rows"), [(0.5, 2), (0.34, 3), (1 / 3, 3), (1.0, 1), (4.0, 1), (0.99, 2)]
+    ("share", "rows"),
+    [(0.5, 2), (0.34, 3), (1 / 3, 3), (1.0, 1), (4.0, 1), (0.99, 2), (math.inf, 1)],
 )
 def test_rows_of_which_one_is_no_more_than_a_share(share: float, rows: int) -> None:
     assert fewest_rows(share) == rows
