@@ -26,7 +26,7 @@ from benchmarks.mutants.report import (
     write_report,
 )
 from benchmarks.mutants.session import Source, run_mutants
-from benchmarks.mutants.targets import LEFT_OUT, TARGETS, TESTS
+from benchmarks.mutants.targets import GROUPS, LEFT_OUT, TARGETS
 
 ROOT = Path(__file__).parents[2]
 SEED = 7
@@ -56,7 +56,11 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Mutants of the rules.")
     parser.add_argument("--lines", type=Path, help="what an earlier run printed")
-    parser.add_argument("--again", type=Path, help="what was killed there stays so")
+    parser.add_argument(
+        "--again",
+        type=Path,
+        help="keep what an earlier run found, and run the survivors without a reason",
+    )
     parser.add_argument("--files", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--sample", type=int, metavar="N", help="so many of each file")
     parser.add_argument("--markdown", action="store_true", help="print the report")
@@ -96,19 +100,33 @@ def _run(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
         mutants = _sample(mutants, asked.sample)
     yield {"benchmark": "mutants", **facts(), "n_mutants": n_all, "n_run": len(mutants)}
     if asked.again:
-        present = {mutant.key for mutant in mutants}
-        known = [x for x in read_lines(asked.again) if x.get("killed_by")]
-        yield from (line for line in known if key_of(line) in present)
-        killed = {key_of(line) for line in known}
-        mutants = [mutant for mutant in mutants if mutant.key not in killed]
+        kept = list(_kept(read_lines(asked.again), mutants))
+        yield from kept
+        known = {key_of(line) for line in kept}
+        mutants = [mutant for mutant in mutants if mutant.key not in known]
     for name in _HEAVY:
         importlib.import_module(name)
-    for i, line in enumerate(run_mutants(of, mutants, TESTS), 1):
-        if not line["killed_by"]:
-            say(f"survived: {line['file']}:{line['line']} {line['text']}")
-        if i % 50 == 0:
-            say(f"{i} of {len(mutants)}")
-        yield line
+    for group in GROUPS:
+        here = [source for source in of if source.file in group.files]
+        some = [mutant for mutant in mutants if mutant.file in group.files]
+        for i, line in enumerate(run_mutants(here, some, group.tests), 1):
+            if not line["killed_by"]:
+                say(f"survived: {line['file']}:{line['line']} {line['text']}")
+            if i % 50 == 0:
+                say(f"{i} of {len(some)}")
+            yield line
+
+
+def _kept(
+    lines: Sequence[dict[str, Any]], mutants: Sequence[Mutant]
+) -> Iterator[dict[str, Any]]:
+    """Yield what an earlier run found of these, but for survivors without a reason."""
+    present, explained = {mutant.key for mutant in mutants}, read_explained()
+    for line in lines:
+        if "operator" not in line or key_of(line) not in present:
+            continue
+        if line["killed_by"] or key_of(line) in explained:
+            yield line
 
 
 def _sample(mutants: Sequence[Mutant], n: int) -> list[Mutant]:

@@ -97,6 +97,8 @@ def run_mutants(
     Raises:
         RunnerError: a test fails without any mutant.
     """
+    if not mutants:
+        return
     inside = [mutant for mutant in mutants if mutant.is_inside]
 
     def work(out: TextIO) -> None:

@@ -61,7 +61,7 @@ def combine(columns: Sequence[Coded]) -> Coded:
 def compress(keys: Coded) -> Coded:
     """Number the codes that occur from 0 on, in the order they rank."""
     if keys.n_codes <= 4 * keys.codes.size:
-        used = np.bincount(keys.codes, minlength=keys.n_codes) > 0
+        used = np.bincount(keys.codes) > 0
         numbers = np.cumsum(used) - 1
         return Coded(numbers[keys.codes], int(np.count_nonzero(used)))
     encoded = pa.array(keys.codes).dictionary_encode()
@@ -85,10 +85,9 @@ def class_sizes(keys: Coded, counts: Codes | None = None) -> Codes:
     ``counts`` says how many rows each of them stands for; None: for itself.
     """
     if counts is not None:
-        packed = compress(keys)
-        return np.bincount(packed.codes, counts, packed.n_codes).astype(np.int64)
+        return np.bincount(compress(keys).codes, counts).astype(np.int64)
     if keys.n_codes <= 4 * keys.codes.size:
-        sizes = np.bincount(keys.codes, minlength=keys.n_codes)
+        sizes = np.bincount(keys.codes)
         return sizes[sizes > 0].astype(np.int64)
     found = pc.value_counts(pa.array(keys.codes))
     order = np.argsort(found.field(0).to_numpy())
@@ -119,7 +118,7 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
     try:
         chunks, values = _dictionaries(column)
         distinct = _without_nan(values).dictionary_encode()
-        order = pc.rank(distinct.dictionary, tiebreaker="dense") if ordered else None
+        order = pc.rank(distinct.dictionary) if ordered else None
     except _ARROW_REFUSES:
         return _code_objects(column.to_pylist())
     n_values = len(distinct.dictionary)
@@ -179,11 +178,9 @@ def _code_objects(values: Sequence[object]) -> Coded:
     for i, value in enumerate(values):
         key = _hashable(value)
         codes[i] = -1 if key is None else numbers.setdefault(key, len(numbers))
-    codes[codes < 0] = len(numbers)
     labels = _ascending(numbers)
-    ranks = np.empty(len(numbers) + 1, dtype=np.int64)
-    ranks[[numbers[label] for label in labels]] = np.arange(len(labels))
-    ranks[-1] = len(labels)
+    # The last rank, which -1 stands for, is that of missing values.
+    ranks = np.append(np.argsort([numbers[label] for label in labels]), len(labels))
     return Coded(ranks[codes], len(labels) + 1, labels)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from core_mondrian.measure.counting import (
     Coded,
+    _code_objects,
     class_sizes,
     code_column,
     code_series,
@@ -103,6 +104,24 @@ def test_codes_that_just_fit_stay() -> None:
 
     assert both.n_codes == 2**62
     assert both.codes.tolist() == [2**62 - 1, 0]
+
+
+def test_codes_that_just_do_not_fit_are_numbered_anew() -> None:
+    columns = [Coded(np.array([7, 0]), 2**32), Coded(np.array([1, 3]), 2**31)]
+
+    both = combine(columns)
+
+    assert both.n_codes == 2 * 2**31
+    assert compress(both).codes.tolist() == [1, 0]
+
+
+def test_codes_rank_only_if_asked() -> None:
+    column = pa.chunked_array([pa.array(["b", "a"])])
+
+    for series in (column, pd.Series(["b", "a"])):
+        coded = code_series(nw.from_native(series, series_only=True))
+        assert (coded.codes.tolist(), list(coded.labels)) == ([0, 1], [])
+    assert list(code_column(column).labels) == []
 
 
 def test_rows_without_a_value_have_the_last_code() -> None:
@@ -207,6 +226,7 @@ def test_extension_types_are_what_they_are_kept_as() -> None:
     coded = code_column(pa.chunked_array([cells, cells]), ordered=True)
 
     assert coded.codes.tolist() == [0, 1, 2] * 2
+    assert code_column(pa.chunked_array([], pa.uuid())).n_codes == 1
 
 
 MIXED: list[tuple[list[Any], list[int]]] = [
@@ -235,6 +255,15 @@ def test_values_that_arrow_cannot_compare(values: list[Any], codes: list[int]) -
         assert [[a == b for a in found] for b in found] == same
         missing = [code == len(set(coded.labels)) for code in found]
         assert coded.missing.tolist() == missing
+
+
+def test_objects_that_are_all_missing() -> None:
+    series = nw.from_native(pd.Series([None, NAN], dtype=object), series_only=True)
+
+    coded = _code_objects(series.to_list())
+
+    assert (coded.codes.tolist(), coded.n_codes, coded.labels) == ([0, 0], 1, [])
+    assert coded.codes.dtype == np.int64
 
 
 def test_mixed_values_rank_by_kind_and_spelling() -> None:

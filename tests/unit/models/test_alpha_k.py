@@ -48,3 +48,14 @@ def test_what_it_is() -> None:
     assert AlphaKAnonymity(0.2, 3, "s", ("x",)).name.endswith("of s (values: 1)")
     assert AlphaKAnonymity(0.2, 3, "s").min_rows == 5
     assert AlphaKAnonymity(0.2, 3, "s", ("x",)).min_rows == 3
+
+
+def test_flags_say_which_values_are_limited() -> None:
+    every = AlphaKAnonymity(0.5, 2, "s")
+    some = AlphaKAnonymity(0.5, 2, "s", ("b", 1))
+    missing = AlphaKAnonymity(0.5, 2, "s", ("b", None))
+
+    assert list(every.bind(("a", "b"))) == [1, 1, 1]
+    assert list(some.bind((1, "a", "b"))) == [1, 0, 1, 0]
+    assert list(missing.bind(("a", "b"))) == [0, 1, 1]
+    assert list(AlphaKAnonymity(0.5, 2, "s", ("None",)).bind(())) == [0]

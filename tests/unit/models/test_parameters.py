@@ -26,6 +26,7 @@ from core_mondrian.models import (
     RecursiveCLDiversity,
     TCloseness,
 )
+from core_mondrian.models.checks import as_text, fewest_rows
 
 ALL = object()
 WHOLE: dict[str, tuple[Callable[[int], PrivacyModel], int]] = {
@@ -91,8 +92,8 @@ def test_numbers(
 
 @pytest.mark.parametrize("build", OF_A_COLUMN)
 def test_sensitive_columns(build: Callable[[object, str], PrivacyModel]) -> None:
-    for wrong in ("", None, ("income",), 3):
-        with pytest.raises(SpecError, match="needs the name of a sensitive column"):
+    for wrong, found in (("", "''"), (None, "NoneType"), (("a",), "tuple"), (3, "int")):
+        with pytest.raises(SpecError, match=rf"of a sensitive column, got {found}\n"):
             build(wrong, "value")
     with pytest.raises(SpecError, match=r"missing must be one of \['value', 'ignored'"):
         build("income", "ignore")
@@ -151,6 +152,96 @@ def test_sensitive_columns(build: Callable[[object, str], PrivacyModel]) -> None
 def test_what_does_not_fit(build: Callable[[], PrivacyModel], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         build()
+
+
+HINTS: list[tuple[Callable[[], PrivacyModel], str]] = [
+    (lambda: KAnonymity(1), "with k = 1 every row may stand alone"),
+    (lambda: DistinctLDiversity(1, "s"), "at least 2 are needed"),
+    (lambda: PSensitiveKAnonymity(1, 3, "s"), "at least 2 are needed"),
+    (lambda: PSensitiveKAnonymity(3, 2, "s"), "fewer than p rows cannot hold p"),
+    (lambda: EntropyLDiversity(1, "s"), "2 equally frequent values reach 2"),
+    (lambda: RecursiveCLDiversity(2, 1, "s"), "with l = 1 one value may be alone"),
+    (lambda: AlphaKAnonymity(1, 2, "s"), "with alpha = 1 it is k-anonymity"),
+    (lambda: TCloseness(1, "s"), "no distance is above 1"),
+    (lambda: MaximumRisk(1), "a risk of 1 is certainty"),
+    (lambda: AverageRisk(1), "a risk of 1 is certainty"),
+    (lambda: KMap(1, ALL), "with k = 1 nothing is asked"),
+    (lambda: DeltaPresence(0, 1, ALL), "high < 1 hides who is in the table"),
+    (lambda: DistinctLDiversity(2, ""), "name one column"),
+]
+
+
+@pytest.mark.parametrize(("build", "hint"), HINTS)
+def test_what_is_refused_comes_with_advice(
+    build: Callable[[], PrivacyModel], hint: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        build()
+
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(("build", "_least"), WHOLE.values(), ids=WHOLE)
+def test_the_largest_whole_number(
+    build: Callable[[int], PrivacyModel], _least: int
+) -> None:
+    largest = 10**15
+    with pytest.raises(SpecError, match=r"<= 1e\+15"):
+        build(largest + 1)
+    if build is not WHOLE["p"][0]:  # which k bounds
+        build(largest)
+
+
+@pytest.mark.parametrize("build", [build for build, *_ in NUMBERS.values()])
+def test_numbers_that_are_hardly_there(
+    build: Callable[[float], PrivacyModel],
+) -> None:
+    with pytest.raises(SpecError):
+        build(0.5e-15)
+    with pytest.raises(SpecError):
+        build(2e15)
+
+
+def test_limits_of_numbers_are_told_as_they_are() -> None:
+    for build, condition in (
+        (lambda: EntropyLDiversity(1, "s"), "1 < l < 1e+15, got l=1"),
+        (lambda: AlphaKAnonymity(1.0, 2, "s"), "0 < alpha < 1, got alpha=1.0"),
+        (lambda: TCloseness(1, "s"), "0 <= t < 1, got t=1"),
+        (lambda: DeltaPresence(-1, 0.5, ALL), "0 <= low <= 1, got low=-1"),
+        (lambda: BetaLikeness(0, "s"), "0 < beta < 1e+15, got beta=0"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            build()
+        assert condition in caught.value.message
+        assert caught.value.key == (condition.rpartition("got ")[2].partition("=")[0],)
+
+
+def test_the_smallest_numbers() -> None:
+    assert BetaLikeness(1e-15, "s").beta == 1e-15
+    assert MaximumRisk(1e-15).min_rows == pytest.approx(10**15)
+    assert TCloseness(0, "s").t == 0
+    assert DeltaPresence(1, 1, ALL).low == 1
+
+
+@pytest.mark.parametrize("wrong", [None, "p.csv", b"p.csv", 3, 0.5, True], ids=repr)
+def test_what_is_no_population(wrong: object) -> None:
+    with pytest.raises(SpecError, match=f"population, got {type(wrong).__name__}"):
+        KMap(2, wrong)
+
+
+def test_values_as_hierarchies_write_them() -> None:
+    shown = [as_text(x) for x in (True, False, 1.0, 1.5, -2.0, 3, "1.0", 1e300)]
+
+    assert shown[:7] == ["true", "false", "1", "1.5", "-2", "3", "1.0"]
+    assert shown[7] == str(int(1e300))
+
+
+@pytest.mark.parametrize(
+    ("share", "rows"),
+    [(0.5, 2), (0.34, 3), (1 / 3, 3), (1.0, 1), (4.0, 1), (0.99, 2), (math.inf, 1)],
+)
+def test_rows_of_which_one_is_no_more_than_a_share(share: float, rows: int) -> None:
+    assert fewest_rows(share) == rows
 
 
 def test_every_model_is_a_frozen_value_with_missing_last() -> None:
