@@ -70,7 +70,7 @@ def test_the_lock_is_whole() -> None:
 
 
 def test_extras_are_those_of_pyproject() -> None:
-    assert {*EXTRAS, "dev"} == set(ASKED["optional-dependencies"])
+    assert {*EXTRAS, "dev", "fuzz"} == set(ASKED["optional-dependencies"])
 
 
 def test_needed_follows_extras_of_extras() -> None:
