@@ -18,6 +18,7 @@ from conftest import Frame
 from core_mondrian import KAnonymity, Spec, SpecError, anonymize, attack
 from core_mondrian.attacks import Attacks, Finding
 from core_mondrian.datasets import census
+from core_mondrian.hierarchy import from_paths
 from core_mondrian.models import DistinctLDiversity, TCloseness
 
 NAMES = ("age", "sex", "occupation")
@@ -345,6 +346,90 @@ def test_bound_that_two_people_have_exposes_neither() -> None:
         "exact": 2,
         "exposed": 1,
         "share": 0.5,
+    }
+
+
+def test_classes_of_two_rows_are_downcoded_and_larger_nice_ones_are_not() -> None:
+    people = pd.DataFrame(
+        {"age": [20, 25, 40, 41, 41, 60], "sex": ["f", "m", "f", "m", "f", "m"]}
+    )
+    released = pd.DataFrame(
+        {
+            "age": [*["[20, 25]"] * 2, *["[40, 60]"] * 4],
+            "sex": ["*"] * 6,
+        }
+    )
+    spec = Spec(("age", "sex"), models=(KAnonymity(2),))
+    nice = released.assign(age=[*["[20, 30]"] * 2, *["[40, 60]"] * 4])
+
+    found = only(attack(released, people, spec), "downcoding")
+    rounded = only(attack(nice, people, spec), "downcoding")
+
+    # Two rows between two bounds, and of two sexes: all four cells are known.
+    assert found.succeeded
+    assert found.numbers == {"cells": 12, "certain": 8, "resolved": 4, "share": 4 / 12}
+    assert found.columns == ("age", "sex")
+    assert rounded.numbers["certain"] == 4  # the sexes alone
+    assert rounded.columns == ("sex",)
+
+
+def test_sets_and_branches_say_what_is_below_them() -> None:
+    tree = from_paths([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
+    people = pd.DataFrame({"ill": ["a", "c", "a", "b", "b"]})
+    labels = pd.DataFrame({"ill": ["*", "*", "x", "x", "x"]})
+    sets = pd.DataFrame({"ill": ["{a, c}", "{a, c}", "{a, b}", "{a, b}", "{a, b}"]})
+    plain = Spec(("ill",), (KAnonymity(2),), hierarchies={"ill": tree})
+
+    told = only(attack(labels, people, plain), "downcoding")
+    shown = only(attack(sets, people, replace(plain, categories="set")), "downcoding")
+
+    wanted = {"cells": 5, "certain": 4, "resolved": 2, "share": 0.4}
+    assert dict(told.numbers) == wanted
+    assert dict(shown.numbers) == wanted
+
+
+def test_labels_that_are_not_the_lowest_say_nothing() -> None:
+    tree = from_paths([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
+    people = pd.DataFrame({"ill": ["a", "b", "a", "a"]})
+    # Both classes could have shown x.
+    coarse = pd.DataFrame({"ill": ["*", "*", "*", "*"]})
+    spec = Spec(("ill",), (KAnonymity(2),), hierarchies={"ill": tree})
+
+    found = only(attack(coarse, people, spec), "downcoding")
+
+    assert found.numbers["certain"] == 0
+    assert not found.succeeded
+
+
+def test_what_is_certain_is_true_of_every_class_of_a_release(
+    people: pd.DataFrame,
+) -> None:
+    people = people.dropna(subset=list(NAMES))
+    spec = replace(PLAIN, models=(KAnonymity(2),), class_id="class")
+    release = anonymize(people, spec)
+    shown = release.data.reset_index(drop=True)
+    original = people.reset_index(drop=True)
+    certain = resolved = general = 0
+    for rows in shown.groupby("class").groups.values():
+        for name in NAMES:
+            n_values = original.loc[rows, name].nunique()
+            cell = str(shown.loc[rows[0], name])
+            if n_values == 1:
+                continue
+            general += len(rows)
+            # Ranges name two; a flat label over two values names both.
+            is_told = cell.startswith("[") or original[name].nunique() == 2
+            certain += 2 if is_told else 0
+            resolved += len(rows) if is_told and len(rows) == 2 else 0
+
+    found = only(attack(release.data, people, spec), "downcoding")
+
+    assert found.succeeded
+    assert dict(found.numbers) == {
+        "cells": general,
+        "certain": certain,
+        "resolved": resolved,
+        "share": resolved / general,
     }
 
 

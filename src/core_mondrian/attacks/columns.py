@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from core_mondrian.errors import MemoryLimitError
 from core_mondrian.frames import arrow_column
+from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.counting import Array, Codes, Flags, code_column
 from core_mondrian.measure.matches import (
     column_tree,
@@ -24,6 +26,15 @@ from core_mondrian.spec import Spec
 
 _MOST_FITS: Final = 1 << 31
 _RANGES: Final = ("interval", "bounds", "struct")
+
+
+class Parts(NamedTuple):
+    """Parts of cells, each of which has a row in every class that shows the cell."""
+
+    number: NDArray[np.int16]
+    """Cells by values: the part that a value is in, from 1 on; 0: in none."""
+    n_parts: Codes
+    """How many each cell names, even if nobody has a value of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,30 @@ class Column:
     ends: Codes | None = None
     """Of numbers, the values that are a cell's two bounds; -1: it has none, -2: it
     is nobody's value."""
+    parts: "Parts | None" = None
+    """Of categories, what must be in a class for it to show a cell."""
+
+    @property
+    def has_parts(self) -> bool:
+        """Tell whether cells say what must be in their class."""
+        return self.ends is not None or self.parts is not None
+
+    def n_parts(self) -> Codes:
+        """Return how many parts each cell names."""
+        if self.ends is not None:
+            return np.where((self.ends >= 0).all(axis=1), 2, 0)
+        if self.parts is None:
+            return np.zeros(int(self.cells.max(initial=-1)) + 1, dtype=np.int64)
+        return self.parts.n_parts
+
+    def part_of(self, cells: Codes, values: Codes) -> Codes:
+        """Return the part that each value is in, of the cell next to it; 0: none."""
+        if self.ends is not None:
+            low, high = self.ends[cells].T
+            return np.where(values == low, 1, np.where(values == high, 2, 0))
+        if self.parts is None:
+            return np.zeros_like(values)
+        return self.parts.number[cells, values].astype(np.int64)
 
     def fit(self, values: Codes, cells: Codes) -> Flags:
         """Tell which values (axis 0) fit which cells (axis 1)."""
@@ -86,8 +121,10 @@ def read_quasi_identifier(
         return Column(name, cells, coded.codes, fits)
     has_sets = spec.categories_of(name) == "set"
     fits = fitting(distinct, known, tree, has_sets=has_sets)
-    ends = _ends(distinct, known) if is_number else None
-    return Column(name, cells, coded.codes, fits, ends)
+    if is_number:
+        return Column(name, cells, coded.codes, fits, _ends(distinct, known))
+    parts = _parts(distinct, fits, known, tree, has_sets=has_sets)
+    return Column(name, cells, coded.codes, fits, parts=parts)
 
 
 def is_matched(original: nw.DataFrame[Any], name: str, spec: Spec) -> bool:
@@ -121,6 +158,44 @@ def _ends(cells: Sequence[str | None], values: Array) -> Codes:
             ends[i] = found.fill_null(-1).to_numpy(zero_copy_only=False)
             ends[i, ends[i] < 0] = -2  # a bound, but nobody's value
     return ends
+
+
+def _parts(
+    cells: Sequence[str | None],
+    fits: Flags,
+    values: Array,
+    tree: Hierarchy | None,
+    *,
+    has_sets: bool,
+) -> Parts:
+    """Return what must be below each cell: all of a set, both of two branches."""
+    parts = Parts(np.zeros(fits.shape, np.int16), np.zeros(len(cells), np.int64))
+    texts = np.array(values.cast(pa.string()).to_pylist(), dtype=object)
+    for i, cell in enumerate(cells):
+        members = np.flatnonzero(fits[i])
+        if cell is None or members.size < 2:
+            continue
+        is_set = has_sets and cell.startswith("{") and cell.endswith("}")
+        if is_set or (tree is None and members.size == 2):
+            parts.number[i, members] = np.arange(1, members.size + 1)
+            parts.n_parts[i] = members.size
+        elif tree is not None:
+            for number, leaves in enumerate(_branches(cell, tree), start=1):
+                parts.number[i, :-1][np.isin(texts, leaves)] = number
+                parts.n_parts[i] = number
+    return parts
+
+
+def _branches(label: str, tree: Hierarchy) -> list[list[str]]:
+    """Return the leaves of both children of a node that has two."""
+    nodes = [node for node, text in enumerate(tree.labels) if text == label]
+    if len(nodes) != 1 or tree.n_children[nodes[0]] != 2:
+        return []
+    first = int(tree.first_child[nodes[0]])
+    return [
+        list(tree.leaves[tree.low[child] : tree.high[child] + 1])
+        for child in (first, first + 1)
+    ]
 
 
 def read_carried(

@@ -9,6 +9,7 @@ from narwhals.typing import IntoDataFrame
 from core_mondrian.attacks.bounds import reconstruct
 from core_mondrian.attacks.candidates import Candidates, find_candidates
 from core_mondrian.attacks.columns import is_matched, join_columns
+from core_mondrian.attacks.downcoding import downcode
 from core_mondrian.attacks.findings import Attacks, Finding
 from core_mondrian.attacks.intersection import intersect
 from core_mondrian.attacks.linkage import link, partial_knowledge
@@ -70,7 +71,7 @@ def attack(
     found = [tell_members(public)]
     if also is not None:
         found.append(_intersect(public, (after, before), also, spec, aims))
-    found.append(reconstruct(public))
+    found += [reconstruct(public), downcode(public)]
     found.append(compare_order(_ways(everything, (after, before), spec, aims)))
     findings += [one for one in found if one is not None]
     tried = {one.name for one in findings}
