@@ -212,8 +212,8 @@ CASES: dict[str, Case] = {
     "Parquet: 100,000 columns": Case(
         _parquet_columns, 100_000, 11_000, (3,), "columns"
     ),
-    "Parquet: 268 million equal rows in 30 KB": Case(
-        partial(_rle, more=["--memory", "1GB"]), 1 << 28, 1 << 18, (0,)
+    "Parquet: 268 million equal rows in 2 MB": Case(
+        partial(_rle, more=["--memory", "1GB"]), 1 << 28, 1 << 18, (0, 7)
     ),
     **{
         f"Parquet: {name}": Case(
