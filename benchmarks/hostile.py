@@ -63,7 +63,7 @@ def run(case: Case, folder: Path, size: int) -> dict[str, Any]:
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
-        text = said.read().decode(errors="replace")
+        text = said.read().decode(errors="replace").replace(f"{folder}/", "")
     left = {path.name for path in folder.iterdir()} - given - {"said"}
     return {
         "bytes": n_bytes,
