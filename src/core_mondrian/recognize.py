@@ -7,6 +7,7 @@ of its name, or by the pattern of most of its values; no value leaves this modul
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -176,6 +177,7 @@ def recognize(name: str, column: Array) -> Recognized | None:
     return _recognize_values(column, kind)
 
 
+@lru_cache(maxsize=4096)
 def recognize_name(name: str) -> Recognized | None:
     """Return which kind of identifier a column's name says it is, if any."""
     words = words_of(name)

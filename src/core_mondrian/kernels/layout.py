@@ -8,10 +8,13 @@ Records with named fields rather than one array per field: every array that a ke
 is handed costs compile time, and this layout halved it.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core_mondrian.kernels.jit import IS_PLAIN
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -76,13 +79,33 @@ PROPOSAL = _fields(float64="score", int64="column at variant loss")
 
 
 def fields(n: int, kind: np.dtype[np.void]) -> Fields:
-    """Return ``n`` records, zeroed, whose fields are attributes."""
-    return np.zeros(n, dtype=kind).view(np.recarray)
+    """Return ``n`` records, zeroed."""
+    return as_fields(np.zeros(n, dtype=kind))
 
 
 def raw_fields(n: int, kind: np.dtype[np.void]) -> Fields:
     """Return ``n`` records, not yet written: an untouched page costs nothing."""
-    return np.empty(n, dtype=kind).view(np.recarray)
+    return as_fields(np.empty(n, dtype=kind))
+
+
+def as_fields(records: NDArray[np.void]) -> Fields:
+    """Return records as kernels take them.
+
+    To the compiler fields are attributes anyway. To Python they are so only in a
+    recarray, whose every use is slow: it is for kernels that are not compiled, and
+    the rest of the engine writes ``records["rows"]``.
+    """
+    return records.view(np.recarray) if IS_PLAIN else records
+
+
+def join_fields(parts: Sequence[Fields]) -> Fields:
+    """Return records one after the other; np.concatenate compares types each time."""
+    joined = raw_fields(sum(part.size for part in parts), parts[0].dtype)
+    start = 0
+    for part in parts:
+        joined[start : start + part.size] = part
+        start += part.size
+    return joined
 
 
 class Tuples(NamedTuple):

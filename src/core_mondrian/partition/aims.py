@@ -34,6 +34,7 @@ from core_mondrian.kernels.layout import (
     Pool,
     Space,
     fields,
+    join_fields,
     raw_fields,
 )
 from core_mondrian.kernels.regroup import regroup_classes
@@ -71,43 +72,43 @@ class _AimBuilder:
     def add(self, i: int, column: EncodedColumn) -> None:
         aim = self.info[i]
         weight = self._spec.weight_of(column.name) / self._heaviest
-        aim.weight = aim.impurity = weight
-        aim.n_codes = column.n_values + 1
-        aim.share_offset = -1
+        aim["weight"] = aim["impurity"] = weight
+        aim["n_codes"] = column.n_values + 1
+        aim["share_offset"] = -1
         if column.kind == "number":
             self._add_number(aim, column)
             return
-        aim.count_offset = self._n_counts
+        aim["count_offset"] = self._n_counts
         self._n_counts += column.n_values + 1
         tree = _tree(column)
         if self._spec.categories_of(column.name) == "set":
             n_present = np.count_nonzero(np.bincount(self._table.codes[:, i]))
-            aim.kind = VALUE_SET
-            aim.unit = aim.impurity = aim.weight / max(int(n_present) - 1, 1)
-            aim.word = self._n_words
+            aim["kind"] = VALUE_SET
+            aim["unit"] = aim["impurity"] = aim["weight"] / max(int(n_present) - 1, 1)
+            aim["word"] = self._n_words
             self._n_words += -(-(column.n_values + 1) // _BITS)
         elif int(tree.n_children[0]) == tree.n_leaves:
-            aim.kind = ANY
+            aim["kind"] = ANY
         else:
             self._add_tree(aim, tree)
 
     def _add_number(self, aim: Fields, column: EncodedColumn) -> None:
-        aim.kind, aim.impurity = RANGE, 0.5 * aim.weight / _LEVELS
-        aim.value_offset = sum(part.size for part in self.positions)
+        aim["kind"], aim["impurity"] = RANGE, 0.5 * aim["weight"] / _LEVELS
+        aim["value_offset"] = sum(part.size for part in self.positions)
         places = _places(column.values)
-        self.positions.append(np.append(aim.weight * places, aim.weight))
+        self.positions.append(np.append(aim["weight"] * places, aim["weight"]))
         # A missing value is as far from all others as they are from each other.
         levels = np.append(np.rint(places * _LEVELS), 2 * _LEVELS)
         self.levels.append(levels.astype(np.int64))
 
     def _add_tree(self, aim: Fields, tree: Hierarchy) -> None:
-        aim.kind = NODE_SHARE
-        aim.node_offset = sum(part.size for part in self.nodes)
-        nodes = _share_nodes(tree, float(aim.weight))
+        aim["kind"] = NODE_SHARE
+        aim["node_offset"] = sum(part.size for part in self.nodes)
+        nodes = _share_nodes(tree, float(aim["weight"]))
         self.nodes.append(nodes)
-        if int(aim.n_codes) ** 2 <= _LARGEST_TABLE:
-            aim.share_offset = sum(part.size for part in self.shares)
-            self.shares.append(_share_table(nodes, int(aim.n_codes)))
+        if int(aim["n_codes"]) ** 2 <= _LARGEST_TABLE:
+            aim["share_offset"] = sum(part.size for part in self.shares)
+            self.shares.append(_share_table(nodes, int(aim["n_codes"])))
 
 
 def build_aims(table: EncodedTable, spec: Spec) -> Aims:
@@ -120,7 +121,7 @@ def build_aims(table: EncodedTable, spec: Spec) -> Aims:
         positions=np.concatenate(builder.positions),
         levels=np.concatenate(builder.levels),
         shares=np.concatenate(builder.shares),
-        nodes=np.concatenate(builder.nodes).view(np.recarray),
+        nodes=join_fields(builder.nodes),
         worth=np.empty(0, dtype=np.int32) if table.worth is None else table.worth,
     )
 
@@ -147,19 +148,19 @@ def _share_nodes(tree: Hierarchy, weight: float) -> Fields:
     """Return a hierarchy's nodes, with one more leaf for missing values."""
     whole = tree.with_missing()
     nodes = fields(len(whole.labels), AIM_NODE)
-    nodes.low, nodes.high = whole.low, whole.high
-    nodes.first, nodes.n_children = whole.first_child, whole.n_children
+    nodes["low"], nodes["high"] = whole.low, whole.high
+    nodes["first"], nodes["n_children"] = whole.first_child, whole.n_children
     leaves = (whole.high - whole.low + 1) / tree.n_leaves
-    nodes.share = weight * np.minimum(leaves, 1.0)
+    nodes["share"] = weight * np.minimum(leaves, 1.0)
     return nodes
 
 
 def _share_table(nodes: Fields, n_codes: int) -> NDArray[np.float64]:
     """Return the share of the lowest node over each pair of codes."""
     table = np.zeros((n_codes, n_codes))
-    for node in np.argsort(nodes.low - nodes.high, kind="stable"):  # widest first
-        inside = slice(nodes.low[node], nodes.high[node] + 1)
-        table[inside, inside] = nodes.share[node]
+    for node in np.argsort(nodes["low"] - nodes["high"], kind="stable"):  # widest first
+        inside = slice(nodes["low"][node], nodes["high"][node] + 1)
+        table[inside, inside] = nodes["share"][node]
     return table.ravel()
 
 
@@ -258,8 +259,8 @@ def build_block(room: int, width: int, n_columns: int) -> Block:
 
 def build_pool(room: int, n_classes: int, width: int, aims: Aims) -> Pool:
     """Return the scratch for regrouping."""
-    sets = aims.info[aims.info.kind == VALUE_SET]
-    n_words = int((-(-sets.n_codes // _BITS)).sum())
+    sets = aims.info[aims.info["kind"] == VALUE_SET]
+    n_words = int((-(-sets["n_codes"] // _BITS)).sum())
 
     def boxes() -> Codes:
         return np.empty((n_classes, aims.info.size), dtype=np.int32)

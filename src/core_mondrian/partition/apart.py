@@ -191,7 +191,7 @@ def counted_tuples(records: Codes, edges: Integers, work: Work) -> tuple[Tuples,
     work = work._replace(apart=edges)
     for column in range(work.box.size):
         codes = records[edges[2 * column] : edges[2 * column + 1], column]
-        work.box[column].low, work.box[column].high = codes.min(), codes.max()
+        work.box[column]["low"], work.box[column]["high"] = codes.min(), codes.max()
     return tuples, work
 
 

@@ -29,6 +29,7 @@ from core_mondrian.kernels.layout import (
     Tuples,
     Work,
     fields,
+    join_fields,
     raw_fields,
 )
 from core_mondrian.kernels.rules import N_PERSON_COUNTS, measure_address
@@ -72,17 +73,17 @@ def build_columns(table: EncodedTable, spec: Spec) -> Columns:
         for i, column in enumerate(columns)
     ]
     info = fields(len(columns), COLUMN)
-    info.kind = [NUMBER if c.kind == "number" else CATEGORY for c in columns]
-    info.n_values = [c.n_values for c in columns]
-    info.width = [v[-1] - v[0] if v.size else 0.0 for v in values]
-    info.breakout = _breakout(table, spec, paper)
-    info.value_offset = _offsets([v.size for v in values])[:-1]
-    info.node_offset = _offsets([tree.size for tree in trees])[:-1]
+    info["kind"] = [NUMBER if c.kind == "number" else CATEGORY for c in columns]
+    info["n_values"] = [c.n_values for c in columns]
+    info["width"] = [v[-1] - v[0] if v.size else 0.0 for v in values]
+    info["breakout"] = _breakout(table, spec, paper)
+    info["value_offset"] = _offsets([v.size for v in values])[:-1]
+    info["node_offset"] = _offsets([tree.size for tree in trees])[:-1]
     return Columns(
         info=info,
         values=np.concatenate([*values, np.zeros(1)]),
         domains=np.array(domains, dtype=np.float64),
-        nodes=np.concatenate([*trees, fields(1, HIERARCHY_NODE)]).view(np.recarray),
+        nodes=join_fields([*trees, fields(1, HIERARCHY_NODE)]),
     )
 
 
@@ -94,8 +95,8 @@ def _tree_nodes(hierarchy: Hierarchy) -> Fields:
     """Return a hierarchy's nodes with one more leaf for missing values."""
     tree = hierarchy.with_missing()
     nodes = fields(len(tree.labels), HIERARCHY_NODE)
-    nodes.low, nodes.high = tree.low, tree.high
-    nodes.first, nodes.n_children = tree.first_child, tree.n_children
+    nodes["low"], nodes["high"] = tree.low, tree.high
+    nodes["first"], nodes["n_children"] = tree.first_child, tree.n_children
     nodes["size"] = tree.sizes
     return nodes
 
@@ -138,14 +139,14 @@ def build_models(table: EncodedTable, spec: Spec, standard: Standard) -> Models:
         at = column_of(model, table)
         if at is not None:
             labels = table.sensitive[at].labels
-            rules.first_count[i] = offsets[at]
-            rules.last_count[i] = offsets[at + 1] - n_extra
-        rules.address[i] = measure_address(measure)
-        rules.least[i], rules.most[i] = model.limits().edges
-        rules.skips_missing[i] = model.skips_missing
+            rules["first_count"][i] = offsets[at]
+            rules["last_count"][i] = offsets[at + 1] - n_extra
+        rules["address"][i] = measure_address(measure)
+        rules["least"][i], rules["most"][i] = model.limits().edges
+        rules["skips_missing"][i] = model.skips_missing
         parameters.append(np.array(model.bind(labels), dtype=np.float64))
     edges = _offsets([p.size for p in parameters])
-    rules.first_parameter, rules.last_parameter = edges[:-1], edges[1:]
+    rules["first_parameter"], rules["last_parameter"] = edges[:-1], edges[1:]
     has_units = table.n_units is not None
     return Models(
         min_rows=standard.min_rows,

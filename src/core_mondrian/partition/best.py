@@ -20,6 +20,7 @@ from core_mondrian.kernels.layout import (
     Search,
     Space,
     fields,
+    join_fields,
     raw_fields,
 )
 from core_mondrian.kernels.search import class_losses, cut_to_blocks, solve_blocks
@@ -104,10 +105,10 @@ class BestSearch:
 
     def grow(self, work: Finder, root: Nodes, ship_above: int) -> Nodes:
         """Cut one queued partition down to blocks; its own node comes first."""
-        n = int(root.stop[0] - root.start[0])
+        n = int(root["stop"][0] - root["start"][0])
         nodes = raw_fields(2 * n, layout.NODE)
         nodes[0] = root[0]
-        nodes.parent[0] = -1
+        nodes["parent"][0] = -1
         n_nodes = cut_to_blocks(
             *(self.space, self.aims, self.models, work, self.search),
             *(nodes, np.empty(2 * n, dtype=np.int32), ship_above),
@@ -125,8 +126,8 @@ class BestSearch:
 
     def solve(self, nodes: Nodes, report: Report) -> Searched:
         """Solve every leaf of ``nodes`` as a block, and put its tree in its place."""
-        leaves = np.flatnonzero(nodes.kind != layout.CUT)
-        leaves = leaves[np.argsort(nodes.start[leaves], kind="stable")]
+        leaves = np.flatnonzero(nodes["kind"] != layout.CUT)
+        leaves = leaves[np.argsort(nodes["start"][leaves], kind="stable")]
         spans = self.spans(nodes[leaves])
         parts = self.solve_spans(spans, report)
         return self._join(nodes, leaves, spans, parts, self._loss(parts))
@@ -140,7 +141,7 @@ class BestSearch:
     def loss_below(self, roots: Nodes) -> float:
         """Return what is lost below ``roots``, on one thread."""
         nodes = self.cut(roots, lambda _: None)
-        spans = self.spans(nodes[nodes.kind == layout.CLASS])
+        spans = self.spans(nodes[nodes["kind"] == layout.CLASS])
         return self._loss([self.solve_chunk(self.finders[0], spans)])
 
     def _loss(self, parts: list[Part]) -> float:
@@ -153,12 +154,12 @@ class BestSearch:
         Relaxing adds a record per class at most, and rarely that many; regrouping may
         add as many again. The room depends on nothing but the block.
         """
-        n = (blocks.stop - blocks.start).astype(np.int64)
-        n_classes = blocks.rows // self.models.min_rows
+        n = (blocks["stop"] - blocks["start"]).astype(np.int64)
+        n_classes = blocks["rows"] // self.models.min_rows
         room = n + np.minimum(n_classes, 4 * n + 64) + 2
-        pool = np.minimum(blocks.rows, 2 * room) + 8
-        lost = blocks.kind == layout.SUPPRESSED
-        fields_of = (blocks.start, blocks.stop, blocks.rows, room, pool, lost)
+        pool = np.minimum(blocks["rows"], 2 * room) + 8
+        lost = blocks["kind"] == layout.SUPPRESSED
+        fields_of = (blocks["start"], blocks["stop"], blocks["rows"], room, pool, lost)
         return np.stack(fields_of, axis=1)
 
     def solve_chunk(self, finder: Finder, spans: NDArray[np.int64]) -> Part:
@@ -194,22 +195,22 @@ class BestSearch:
         records = np.concatenate([part[1] for part in parts])
         first_node = np.concatenate([[0], np.cumsum([p[0].size for p in parts])])
         first_record = np.concatenate([[0], np.cumsum([len(p[1]) for p in parts])])
-        below = np.concatenate([part[0] for part in parts]).view(np.recarray)
+        below = join_fields([part[0] for part in parts])
         shift = np.repeat(first_node[:-1], np.diff(first_node))
         for name in ("parent", "first_child"):
             below[name] = np.where(below[name] < 0, -1, below[name] + shift)
         shift = np.repeat(first_record[:-1], np.diff(first_node))
-        below.start += shift.astype(np.int32)
-        below.stop += shift.astype(np.int32)
+        below["start"] += shift.astype(np.int32)
+        below["stop"] += shift.astype(np.int32)
         firsts = zip(first_node.tolist(), first_record.tolist(), strict=True)
         edges = [part[2][:-1] + at for part, at in zip(parts, firsts, strict=False)]
         roots, begins = np.concatenate(edges).T
         ends = np.append(begins, records.shape[0])
         # What the cuts above the blocks hold, in places of the finished records.
         nodes = nodes.copy()
-        places = np.searchsorted(spans[:, 0], nodes.start)
-        after = np.searchsorted(spans[:, 0], nodes.stop)
-        nodes.start, nodes.stop = ends[places], ends[after]
+        places = np.searchsorted(spans[:, 0], nodes["start"])
+        after = np.searchsorted(spans[:, 0], nodes["stop"])
+        nodes["start"], nodes["stop"] = ends[places], ends[after]
         number = np.full(below.size, -1, dtype=np.int64)
         number[roots] = leaves
         rest = np.flatnonzero(number < 0)
@@ -218,7 +219,7 @@ class BestSearch:
             below[name] = np.where(below[name] < 0, -1, number[below[name]])
         for name in ("kind", "column", "at", "first_child", "n_children"):
             nodes[name][leaves] = below[name][roots]
-        joined = np.concatenate([nodes, below[rest]]).view(np.recarray)
+        joined = join_fields([nodes, below[rest]])
         return Searched(joined, records, loss)
 
 
@@ -235,7 +236,7 @@ def lost_by_class(
     search: BestSearch, records: Codes, nodes: Nodes
 ) -> NDArray[np.float64]:
     """Return what all rows of each class among ``nodes`` lose."""
-    classes = nodes[nodes.kind == layout.CLASS]
+    classes = nodes[nodes["kind"] == layout.CLASS]
     losses = losses_of(search, records, classes)
     return losses * worth_of_nodes(search, records, classes)
 
@@ -245,7 +246,7 @@ def losses_of(
 ) -> NDArray[np.float64]:
     """Return what each row of each class loses."""
     losses = np.empty(classes.size)
-    starts, stops = classes.start.astype(np.int64), classes.stop.astype(np.int64)
+    starts, stops = classes["start"].astype(np.int64), classes["stop"].astype(np.int64)
     class_losses(records, starts, stops, search.aims, search.finders[0], losses)
     return losses
 
@@ -256,11 +257,11 @@ def worth_of_nodes(
     """Return how often the loss of each node's rows counts."""
     worth = search.aims.worth
     if not worth.size:
-        rows: NDArray[np.int64] = nodes.rows
+        rows: NDArray[np.int64] = nodes["rows"]
         return rows
     each = records[:, -2].astype(np.int64) * worth[records[:, -1]]
     total = np.concatenate([[0], np.cumsum(each)])
-    sums: NDArray[np.int64] = total[nodes.stop] - total[nodes.start]
+    sums: NDArray[np.int64] = total[nodes["stop"]] - total[nodes["start"]]
     return sums
 
 
@@ -343,7 +344,7 @@ def choose_beta(search: BestSearch, n_tuples: int) -> float:
         )
         return trial.loss_below(one_node(space.records))
 
-    has_sets = (search.aims.info.kind == layout.VALUE_SET).any()
+    has_sets = (search.aims.info["kind"] == layout.VALUE_SET).any()
     first = _FIRST_BETA_OF_SETS if has_sets else _FIRST_BETA
     return _lowest(lost, _BETAS, _BETAS.index(first))
 
@@ -367,9 +368,9 @@ def one_node(records: Codes) -> Fields:
     root = fields(1, layout.NODE)
     for name in ("parent", "first_child", "column", "at", "low", "high"):
         root[name] = -1
-    root.kind = layout.QUEUED
-    root.stop = records.shape[0]
-    root.rows = records[:, -2].sum(dtype=np.int64)
+    root["kind"] = layout.QUEUED
+    root["stop"] = records.shape[0]
+    root["rows"] = records[:, -2].sum(dtype=np.int64)
     return root
 
 

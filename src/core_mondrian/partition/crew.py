@@ -159,13 +159,13 @@ class Top:
     def nodes(self) -> Nodes:
         """All nodes so far; the roots come first."""
         if len(self._nodes) > 1:
-            self._nodes = [np.concatenate(self._nodes).view(np.recarray)]
+            self._nodes = [layout.join_fields(self._nodes)]
         return self._nodes[0]
 
     def cut(self, node: int, children: Nodes, column: int, child: Codes) -> int:
         """Add a cut; ``child`` says which child each code belongs to, from 0 on."""
         first = self.n_nodes
-        children.parent = node
+        children["parent"] = node
         self._nodes.append(children)
         self._child[node] = column, (first + child).astype(np.int32)
         self.n_nodes += int(children.size)
@@ -189,25 +189,25 @@ class Top:
         n = np.bincount(node, minlength=self.n_nodes)
         rank = np.empty(self.n_nodes, dtype=np.int64)
         start, place = 0, 0
-        pending = list(range(int(np.count_nonzero(nodes.parent < 0))))[::-1]
+        pending = list(range(int(np.count_nonzero(nodes["parent"] < 0))))[::-1]
         seen = []
         while pending:
             one = pending.pop()
             seen.append(one)
-            nodes.start[one] = start
+            nodes["start"][one] = start
             if one in self._child:
-                first = int(nodes.first_child[one])
-                last = first + int(nodes.n_children[one])
+                first = int(nodes["first_child"][one])
+                last = first + int(nodes["n_children"][one])
                 pending += range(last - 1, first - 1, -1)
                 continue
             rank[one] = place
             place += 1
             start += int(n[one])
-            nodes.stop[one] = start
+            nodes["stop"][one] = start
         for one in reversed(seen):
             if one in self._child:
-                last = int(nodes.first_child[one] + nodes.n_children[one] - 1)
-                nodes.stop[one] = nodes.stop[last]
+                last = int(nodes["first_child"][one] + nodes["n_children"][one] - 1)
+                nodes["stop"][one] = nodes["stop"][last]
         sorted_records: Codes = records[np.argsort(rank[node], kind="stable")]
         return sorted_records
 
@@ -251,7 +251,7 @@ class FunnelUnit:
         tuples.records[:, -1] = unit.records[:, -1]
         nodes = raw_fields(2 * n, layout.NODE)
         nodes[0] = unit.root[0]
-        nodes.parent[0], nodes.start[0], nodes.stop[0] = -1, 0, n
+        nodes["parent"][0], nodes["start"][0], nodes["stop"][0] = -1, 0, n
         n_nodes = grow_below(
             *(tuples, context.columns, context.models(), context.policy, work),
             *(nodes, np.empty(2 * n, dtype=np.int32)),
@@ -281,7 +281,7 @@ def cut_top(
     opened = list(range(roots.size))
     while True:
         # So many rows may be as many tuples.
-        large = [n for n in opened if int(top.nodes.rows[n]) > crew.unit_tuples]
+        large = [n for n in opened if int(top.nodes["rows"][n]) > crew.unit_tuples]
         if not large:
             return top.nodes, top.place(records, root)
         counted = crew.count(projector, top.descent(), np.array(large))
@@ -314,7 +314,7 @@ class FunnelCutter:
         below = below[:n_nodes]
         first = _add_cut(top, node, below, self._projector)
         self.inline.append(_inline_children(below, self._models, first))
-        queued = np.flatnonzero(below.kind[1:] == layout.QUEUED)
+        queued = np.flatnonzero(below["kind"][1:] == layout.QUEUED)
         return [int(first + i) for i in queued]
 
 
@@ -333,9 +333,11 @@ def grow_with(
         left = budget
         for number in turns:
             node = forest.node(number).copy()
-            node.budget[0] = left
+            node["budget"][0] = left
             solved = solve(Unit(_slice(records, node).copy(), node))
-            left -= int(solved.nodes.rows[solved.nodes.kind == layout.SUPPRESSED].sum())
+            left -= int(
+                solved.nodes["rows"][solved.nodes["kind"] == layout.SUPPRESSED].sum()
+            )
             graft(forest, number, node, solved, records)
             funnel += solved.funnel
     return forest.joined(), records, funnel
@@ -354,12 +356,12 @@ def solve_queued(
 
 
 def _slice(records: Codes, node: Nodes) -> Codes:
-    inside: Codes = records[int(node.start[0]) : int(node.stop[0])]
+    inside: Codes = records[int(node["start"][0]) : int(node["stop"][0])]
     return inside
 
 
 def _roots_of(roots: Nodes) -> NDArray[np.int32]:
-    n = roots.stop - roots.start
+    n = roots["stop"] - roots["start"]
     return np.repeat(np.arange(roots.size, dtype=np.int32), n)
 
 
@@ -367,25 +369,27 @@ def graft(
     forest: Forest, number: int, node: Nodes, solved: Solved, records: Codes
 ) -> None:
     """Put what became of a unit in its place."""
-    start = int(node.start[0])
+    start = int(node["start"][0])
     records[start : start + len(solved.records)] = solved.records
     nodes = solved.nodes.copy()
-    nodes.start += start
-    nodes.stop += start
+    nodes["start"] += start
+    nodes["stop"] += start
     forest.graft(nodes, number)
 
 
 def _add_cut(top: Top, node: int, below: Nodes, projector: Projector) -> int:
     """Add a cut of the funnel; a child without codes of its own gets the others."""
-    column = int(below.column[0])
+    column = int(below["column"][0])
     children = below[1:].copy()
     child = np.full(projector.widths[column], children.size - 1, dtype=np.int32)
-    for i, (low, high) in enumerate(zip(children.low, children.high, strict=True)):
+    for i, (low, high) in enumerate(
+        zip(children["low"], children["high"], strict=True)
+    ):
         if low >= 0:
             child[low : high + 1] = i
     cut = top.nodes[node : node + 1]
-    cut.kind, cut.column, cut.at = layout.CUT, column, below.at[0]
-    cut.first_child, cut.n_children = top.n_nodes, children.size
+    cut["kind"], cut["column"], cut["at"] = layout.CUT, column, below["at"][0]
+    cut["first_child"], cut["n_children"] = top.n_nodes, children.size
     return top.cut(node, children, column, child)
 
 
@@ -396,12 +400,13 @@ def _inline_children(below: Nodes, models: Models, first: int) -> tuple[list[int
     than there is.
     """
     children = below[1:]
-    turns = [int(turn) - 1 for turn in children.turn]
+    turns = [int(turn) - 1 for turn in children["turn"]]
     chosen = [
         first + i
         for i in turns
-        if children.kind[i] == layout.CLASS and children.rows[i] >= 2 * models.min_rows
+        if children["kind"][i] == layout.CLASS
+        and children["rows"][i] >= 2 * models.min_rows
     ]
-    given = int(children.budget[children.kind == layout.QUEUED].sum())
-    lost = int(children.rows[children.kind == layout.SUPPRESSED].sum())
-    return chosen, int(below.budget[0]) - lost - given
+    given = int(children["budget"][children["kind"] == layout.QUEUED].sum())
+    lost = int(children["rows"][children["kind"] == layout.SUPPRESSED].sum())
+    return chosen, int(below["budget"][0]) - lost - given

@@ -52,7 +52,7 @@ class CutUnit:
     def __call__(self, unit: Unit) -> Solved:
         search = self.search.open(unit.records.copy())
         root = unit.root.copy()
-        root.start, root.stop = 0, len(unit.records)
+        root["start"], root["stop"] = 0, len(unit.records)
         nodes = search.grow(search.finders[0], root, _NEVER).copy()
         return Solved(nodes, search.space.records, search.finders[0].funnel)
 
@@ -106,10 +106,10 @@ class CrewSearch(BestSearch):
         for chunk in chunks_of(spans, n_chunks):
             first, last = int(chunk[0, 0]), int(chunk[-1, 1])
             blocks = fields(len(chunk), layout.NODE)
-            blocks.start, blocks.stop = chunk[:, 0] - first, chunk[:, 1] - first
-            blocks.rows = chunk[:, 2]
+            blocks["start"], blocks["stop"] = chunk[:, 0] - first, chunk[:, 1] - first
+            blocks["rows"] = chunk[:, 2]
             lost = chunk[:, 5] > 0
-            blocks.kind = np.where(lost, layout.SUPPRESSED, layout.CLASS)
+            blocks["kind"] = np.where(lost, layout.SUPPRESSED, layout.CLASS)
             units.append(Unit(self.space.records[first:last], blocks))
         parts: list[Part] = []
         for solved in self.crew.solve(BlocksUnit(self._elsewhere), units):
@@ -128,32 +128,32 @@ class _BestCutter:
 
     def cut(self, top: Top, counted: Counted, node: int) -> list[int]:
         search = self._search
-        rows = int(top.nodes.rows[node])
+        rows = int(top.nodes["rows"][node])
         if rows < search.search.block_rows or rows < 2 * search.models.min_rows:
-            top.nodes.kind[node] = layout.CLASS
+            top.nodes["kind"][node] = layout.CLASS
             return []
         finder = search.finders[0]
         column = self._choose(counted, node, rows, finder)
         if column < 0:
-            top.nodes.kind[node] = layout.CLASS
+            top.nodes["kind"][node] = layout.CLASS
             return []
         found = finder.found[column]
         codes, each = search.projector.marginal(counted, node, column)
-        if found.by_rows:
+        if found["by_rows"]:
             order = np.lexsort((codes, -each))
             codes = codes[order]
         is_left = np.zeros(codes.size, dtype=np.bool_)
-        is_left[int(found.first) : int(found.last)] = True
+        is_left[int(found["first"]) : int(found["last"])] = True
         sides = codes[is_left], codes[~is_left]
-        children = _children(rows, int(found.rows))
+        children = _children(rows, int(found["rows"]))
         cut = top.nodes[node : node + 1]
-        cut.kind, cut.column = layout.CUT, column
-        cut.first_child, cut.n_children = top.n_nodes, 2
-        if not found.by_rows:
-            children.low[0], children.high[0] = sides[0].min(), sides[0].max()
-        if search.aims.info[column].kind == layout.RANGE:
-            children.low[1], children.high[1] = sides[1].min(), sides[1].max()
-            cut.at = children.high[0]
+        cut["kind"], cut["column"] = layout.CUT, column
+        cut["first_child"], cut["n_children"] = top.n_nodes, 2
+        if not found["by_rows"]:
+            children["low"][0], children["high"][0] = sides[0].min(), sides[0].max()
+        if search.aims.info[column]["kind"] == layout.RANGE:
+            children["low"][1], children["high"][1] = sides[1].min(), sides[1].max()
+            cut["at"] = children["high"][0]
         child = np.ones(search.projector.widths[column], dtype=np.int32)
         child[sides[0]] = 0
         first = top.cut(node, children, column, child)
@@ -175,6 +175,6 @@ def _children(rows: int, left: int) -> Nodes:
     children = fields(2, layout.NODE)
     for name in ("first_child", "column", "at", "low", "high"):
         children[name] = -1
-    children.kind = layout.QUEUED
-    children.rows = left, rows - left
+    children["kind"] = layout.QUEUED
+    children["rows"] = left, rows - left
     return children

@@ -116,10 +116,10 @@ class _FunnelJob:
 
     def grow(self, work: Work, root: Nodes, ship_above: int) -> Nodes:
         """Grow what is below one queued partition; its own node comes first."""
-        n = int(root.stop[0] - root.start[0])
+        n = int(root["stop"][0] - root["start"][0])
         nodes = raw_fields(2 * n, layout.NODE)
         nodes[0] = root[0]
-        nodes.parent[0] = -1
+        nodes["parent"][0] = -1
         n_nodes = grow_below(
             *(self.tuples, self.columns, self.models, self.policy, work),
             *(nodes, np.empty(2 * n, dtype=np.int32)),
@@ -355,14 +355,14 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     work = build_work(table, policy)
     job = _FunnelJob(tuples, columns, models, policy)
     search = _open_search(asked, job, n_threads)
-    price = _policy(spec).price * float(search.aims.info.weight.sum())
+    price = _policy(spec).price * float(search.aims.info["weight"].sum())
     found = search_with_budget(search, planted.copy(), price, budget, report)
     funnel = _funnel(table, [finder.funnel for finder in search.finders])
     if models.is_monotone:
         nodes = _run_funnel(asked, job, planted, [work], lambda _: None)
         found = at_least(search, found, Searched(nodes, tuples.records, 0.0), price)
     # What is suppressed where is decided for the table as a whole.
-    found.nodes.budget = budget
+    found.nodes["budget"] = budget
     pieces, numbers = find_pieces(found.records)
     codes, counts = roots.codes, table.counts
     if pieces is not None:
@@ -399,13 +399,13 @@ def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fiel
     edges = np.searchsorted(roots.root[order], np.arange(roots.n_roots + 1))
     rows = np.add.reduceat(table.counts[order], edges[:-1])
     nodes = fields(roots.n_roots, layout.NODE)
-    nodes.parent = nodes.first_child = nodes.column = nodes.at = -1
-    nodes.low = nodes.high = -1
-    nodes.kind = layout.QUEUED
-    nodes.start, nodes.stop = edges[:-1], edges[1:]
-    nodes.rows = rows
+    nodes["parent"] = nodes["first_child"] = nodes["column"] = nodes["at"] = -1
+    nodes["low"] = nodes["high"] = -1
+    nodes["kind"] = layout.QUEUED
+    nodes["start"], nodes["stop"] = edges[:-1], edges[1:]
+    nodes["rows"] = rows
     # Rounded down: the roots can never be given more than there is.
-    nodes.budget = rows * budget // table.n_rows
+    nodes["budget"] = rows * budget // table.n_rows
     return tuples, nodes
 
 

@@ -108,13 +108,15 @@ def find_groups(table: EncodedTable, spec: Spec) -> Groups | None:
 
 def losses_by_group(search: BestSearch, found: Searched, groups: Groups) -> Floats:
     """Return what all rows of each group lose together; a suppressed row loses all."""
-    leaves = found.nodes[found.nodes.kind != layout.CUT]
-    leaves = leaves[np.argsort(leaves.start, kind="stable")]
-    most = float(search.aims.info.weight.sum())
+    leaves = found.nodes[found.nodes["kind"] != layout.CUT]
+    leaves = leaves[np.argsort(leaves["start"], kind="stable")]
+    most = float(search.aims.info["weight"].sum())
     lost = np.full(leaves.size, most)
-    is_class = leaves.kind == layout.CLASS
+    is_class = leaves["kind"] == layout.CLASS
     lost[is_class] = losses_of(search, found.records, leaves[is_class])
-    each = np.repeat(lost / most, leaves.stop - leaves.start) * found.records[:, -2]
+    each = (
+        np.repeat(lost / most, leaves["stop"] - leaves["start"]) * found.records[:, -2]
+    )
     owner = groups.of_tuple[found.records[:, -1]]
     losses = np.bincount(owner, weights=each, minlength=groups.rows.size)
     return losses.astype(np.float64)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.kernels.layout import QUEUED, Fields
+from core_mondrian.kernels.layout import QUEUED, Fields, join_fields
 from core_mondrian.kernels.tables import NODE_ROWS, level_order
 from core_mondrian.threads import n_cores
 
@@ -114,7 +114,7 @@ def _run_on_threads(
     job: Job, forest: "Forest", works: list[Any], report: Report
 ) -> None:
     """Grow queued partitions on a pool; the main thread can be interrupted."""
-    n_rows = int(forest.blocks[0].rows.sum())
+    n_rows = int(forest.blocks[0]["rows"].sum())
     smallest = n_rows // (len(works) * _TASKS_PER_THREAD)
     ship_above = _NEVER
     if len(works) > 1:
@@ -131,8 +131,8 @@ def _run_on_threads(
                 queued = []
                 for future in finished:
                     queued += forest.graft(future.result(), pending.pop(future))
-                waiting = sum(int(forest.node(i).rows[0]) for i in pending.values())
-                waiting += sum(int(node.rows[0]) for _, node in queued)
+                waiting = sum(int(forest.node(i)["rows"][0]) for i in pending.values())
+                waiting += sum(int(node["rows"][0]) for _, node in queued)
                 report(1.0 - waiting / n_rows)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -149,7 +149,7 @@ class Forest:
 
     def joined(self) -> Nodes:
         """Return all nodes; the roots come first."""
-        return np.concatenate(self.blocks).view(np.recarray)
+        return join_fields(self.blocks)
 
     def node(self, number: int) -> Nodes:
         """Return one node as an array of length 1 that can be written."""
@@ -160,8 +160,8 @@ class Forest:
     def queued(self, block: int) -> list[tuple[int, Nodes]]:
         """Return the queued nodes of a block with their numbers, largest first."""
         nodes = self.blocks[block]
-        places = np.flatnonzero(nodes.kind == QUEUED)
-        places = places[np.argsort(-nodes.rows[places], kind="stable")]
+        places = np.flatnonzero(nodes["kind"] == QUEUED)
+        places = places[np.argsort(-nodes["rows"][places], kind="stable")]
         return [(self._first[block] + i, nodes[i : i + 1]) for i in places.tolist()]
 
     def graft(self, grown: Nodes, target: int) -> list[tuple[int, Nodes]]:
@@ -170,10 +170,10 @@ class Forest:
         Its first node takes the queued node's place; the rest is one more block.
         """
         place = self.node(target)
-        parent = int(place.parent[0])
+        parent = int(place["parent"][0])
         _move(grown, target, self._n_nodes)
         place[0] = grown[0]
-        place.parent[0] = parent
+        place["parent"][0] = parent
         self.blocks.append(grown[1:])
         self._first.append(self._n_nodes)
         self._n_nodes += int(grown.size) - 1

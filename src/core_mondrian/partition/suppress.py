@@ -37,10 +37,10 @@ def search_with_budget(
     plain = search.search._replace(relaxes=False, rolls_out=False, width=0)
     rough = replace(search, search=plain).solve(nodes, lambda _: None)
     chosen = suppress_rows(search, rough, price, budget)
-    lost = chosen.nodes[chosen.nodes.kind == layout.SUPPRESSED]
+    lost = chosen.nodes[chosen.nodes["kind"] == layout.SUPPRESSED]
     if not lost.size:
         return late
-    gone = [chosen.records[one.start : one.stop, -1] for one in lost]
+    gone = [chosen.records[one["start"] : one["stop"], -1] for one in lost]
     apart = set_apart(search, nodes, np.concatenate(gone))
     early = search.solve(apart, lambda done: report(2 / 3 + done / 3))
     left = budget - n_suppressed(early)
@@ -66,13 +66,13 @@ def at_least(
 
 
 def _cost(search: BestSearch, found: Searched, price: float) -> float:
-    lost = found.nodes[found.nodes.kind == layout.SUPPRESSED]
+    lost = found.nodes[found.nodes["kind"] == layout.SUPPRESSED]
     return found.loss + price * int(worth_of_nodes(search, found.records, lost).sum())
 
 
 def n_suppressed(found: Searched) -> int:
     """Return how many rows are suppressed."""
-    return int(found.nodes.rows[found.nodes.kind == layout.SUPPRESSED].sum())
+    return int(found.nodes["rows"][found.nodes["kind"] == layout.SUPPRESSED].sum())
 
 
 def set_apart(search: BestSearch, nodes: Nodes, gone: Codes) -> Nodes:
@@ -81,15 +81,15 @@ def set_apart(search: BestSearch, nodes: Nodes, gone: Codes) -> Nodes:
     is_gone = np.zeros(int(records[:, -1].max()) + 1, dtype=np.bool_)
     is_gone[gone] = True
     kept, stops, rows = [], [], []
-    leaves = np.flatnonzero(nodes.kind == layout.CLASS)
+    leaves = np.flatnonzero(nodes["kind"] == layout.CLASS)
     for leaf in leaves.tolist():
-        inside = slice(nodes.start[leaf], nodes.stop[leaf])
+        inside = slice(nodes["start"][leaf], nodes["stop"][leaf])
         part = records[inside].copy()
         lost = is_gone[part[:, -1]]
         records[inside] = part[np.argsort(lost, kind="stable")]
-        kept.append(nodes.stop[leaf] - np.count_nonzero(lost))
-        stops.append(nodes.stop[leaf])
-        rows.append(nodes.rows[leaf] - part[lost, -2].sum(dtype=np.int64))
+        kept.append(nodes["stop"][leaf] - np.count_nonzero(lost))
+        stops.append(nodes["stop"][leaf])
+        rows.append(nodes["rows"][leaf] - part[lost, -2].sum(dtype=np.int64))
     return _with_suppressed(
         nodes, leaves, np.array(kept), np.array(stops), np.array(rows)
     )
@@ -104,13 +104,13 @@ def suppress_rows(
     the best offers are taken while the budget lasts.
     """
     nodes, records = found.nodes, found.records.copy()
-    leaves = np.flatnonzero(nodes.kind == layout.CLASS)
-    leaves = leaves[np.argsort(nodes.start[leaves], kind="stable")]
-    starts = nodes.start[leaves].astype(np.int64)
+    leaves = np.flatnonzero(nodes["kind"] == layout.CLASS)
+    leaves = leaves[np.argsort(nodes["start"][leaves], kind="stable")]
+    starts = nodes["start"][leaves].astype(np.int64)
     # The records of a class from ``kept`` on are suppressed.
-    kept = nodes.stop[leaves].astype(np.int64)
+    kept = nodes["stop"][leaves].astype(np.int64)
     stops = kept.copy()
-    rows = nodes.rows[leaves].copy()
+    rows = nodes["rows"][leaves].copy()
     saved = np.empty(leaves.size)
     taken = np.empty(leaves.size, dtype=np.int64)
     is_open = np.ones(leaves.size, dtype=np.bool_)
@@ -169,16 +169,16 @@ def _with_suppressed(
     n = 0
     for place in touched.tolist():
         node = int(leaves[place])
-        if kept[place] == nodes.start[node]:
-            nodes.kind[node] = layout.SUPPRESSED
+        if kept[place] == nodes["start"][node]:
+            nodes["kind"][node] = layout.SUPPRESSED
             continue
         stay, lost = added[n], added[n + 1]
-        stay.parent = lost.parent = node
-        stay.kind, lost.kind = layout.CLASS, layout.SUPPRESSED
-        stay.start, stay.stop = nodes.start[node], kept[place]
-        lost.start, lost.stop = kept[place], stops[place]
-        stay.rows, lost.rows = rows[place], nodes.rows[node] - rows[place]
-        nodes.kind[node] = layout.CUT
-        nodes.first_child[node], nodes.n_children[node] = nodes.size + n, 2
+        stay["parent"] = lost["parent"] = node
+        stay["kind"], lost["kind"] = layout.CLASS, layout.SUPPRESSED
+        stay["start"], stay["stop"] = nodes["start"][node], kept[place]
+        lost["start"], lost["stop"] = kept[place], stops[place]
+        stay["rows"], lost["rows"] = rows[place], nodes["rows"][node] - rows[place]
+        nodes["kind"][node] = layout.CUT
+        nodes["first_child"][node], nodes["n_children"][node] = nodes.size + n, 2
         n += 2
-    return np.concatenate([nodes, added[:n]]).view(np.recarray)
+    return layout.join_fields([nodes, added[:n]])

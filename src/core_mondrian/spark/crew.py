@@ -88,7 +88,7 @@ class SparkCrew:
             )
             root = np.frombuffer(cells[0]["root"], dtype=layout.NODE)
             return _packed(
-                cells[0]["unit"], solve(Unit(records, root.copy().view(np.recarray)))
+                cells[0]["unit"], solve(Unit(records, layout.as_fields(root.copy())))
             )
 
         sent = self._session.createDataFrame(pa.table(_cells(units)))
@@ -154,7 +154,7 @@ def _unpacked(row: dict[str, Any]) -> Solved:
     funnel = np.frombuffer(row["funnel"], dtype=np.int64)
     edges = row["edges"]
     return Solved(
-        nodes.view(np.recarray),
+        layout.as_fields(nodes),
         _codes(row["records"], row["width"]).copy(),
         funnel.reshape(layout.N_STAGES, -1),
         None

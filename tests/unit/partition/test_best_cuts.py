@@ -60,10 +60,10 @@ class Engine:
 def left_codes(part: Part, column: int, found: Any) -> frozenset[int]:
     """The codes that a found cut sends to the left."""
     codes = sorted({row.codes[column] for row in part})
-    if found.by_rows:
+    if found["by_rows"]:
         rows = {c: n_rows([r for r in part if r.codes[column] == c]) for c in codes}
         codes.sort(key=lambda code: (-rows[code], code))
-    return frozenset(codes[found.first : found.last])
+    return frozenset(codes[found["first"] : found["last"]])
 
 
 def sides(part: Part, column: int, codes: frozenset[int]) -> frozenset[frozenset[int]]:
@@ -82,7 +82,7 @@ def check_cuts(
     tops: list[Choice] = []
     for column in range(oracle.n_columns):
         choices = oracle.choices(part, column, beta)
-        assert (found[column].rows == 0) == (not choices)
+        assert (found[column]["rows"] == 0) == (not choices)
         if not choices:
             continue
         tops.append(choices[0])
@@ -91,10 +91,10 @@ def check_cuts(
         left = [row for row in part if row.codes[column] in codes]
         right = [row for row in part if row.codes[column] not in codes]
         lost = oracle.cost(left, beta) + oracle.cost(right, beta)
-        assert cut.rows == n_rows(left)
-        assert cut.side == min(n_rows(left), n_rows(right))
-        assert cut.loss == pytest.approx(lost, abs=near)
-        assert cut.gain == pytest.approx(max(choices[0].gain, 0.0), abs=2 * near)
+        assert cut["rows"] == n_rows(left)
+        assert cut["side"] == min(n_rows(left), n_rows(right))
+        assert cut["loss"] == pytest.approx(lost, abs=near)
+        assert cut["gain"] == pytest.approx(max(choices[0].gain, 0.0), abs=2 * near)
         is_clear = len(choices) == 1 or choices[0].gain - choices[1].gain > near
         if is_clear:
             assert sides(part, column, codes) == choices[0].parts
@@ -202,26 +202,28 @@ def check_tree(table: EncodedTable, spec: Spec, beta: float) -> int:
     assert sorted(members) == list(range(table.n_tuples))
     n_cuts = 0
     for node in found.nodes:
-        part = [oracle.rows[i] for i in members[node.start : node.stop]]
+        part = [oracle.rows[i] for i in members[node["start"] : node["stop"]]]
         weight = oracle.weight(part, beta)
         near = NEAR * max(1.0, oracle.cost(part, weight))
         best = oracle.best(part, weight)
-        if node.kind == CLASS:
+        if node["kind"] == CLASS:
             assert n_rows(part) >= spec.min_rows
             assert not best or best[0].gain < 2 * near
             continue
-        assert node.kind == CUT
+        assert node["kind"] == CUT
         n_cuts += 1
-        both = found.nodes[node.first_child : node.first_child + node.n_children]
-        parts = frozenset(frozenset(members[x.start : x.stop]) for x in both)
+        both = found.nodes[
+            node["first_child"] : node["first_child"] + node["n_children"]
+        ]
+        parts = frozenset(frozenset(members[x["start"] : x["stop"]]) for x in both)
         gains = {
             choice.parts: choice.gain
-            for choice in oracle.choices(part, int(node.column), weight)
+            for choice in oracle.choices(part, int(node["column"]), weight)
         }
         assert gains[parts] == pytest.approx(best[0].gain, abs=near)
-    classes = found.nodes[found.nodes.kind == CLASS]
+    classes = found.nodes[found.nodes["kind"] == CLASS]
     lost = sum(
-        oracle.loss([oracle.rows[i] for i in members[x.start : x.stop]])
+        oracle.loss([oracle.rows[i] for i in members[x["start"] : x["stop"]]])
         for x in classes
     )
     assert found.loss == pytest.approx(lost, abs=NEAR * max(1.0, lost))
@@ -268,6 +270,8 @@ def test_long_hierarchies_are_cut_as_well_as_short_ones(n_groups: int) -> None:
         policy=BestPolicy(disjoint=True, beta=1.0),
     )
     encoded_table = encoded(table, spec)
-    assert (build_aims(encoded_table, spec).info.share_offset[0] < 0) == (n_groups > 9)
+    assert (build_aims(encoded_table, spec).info["share_offset"][0] < 0) == (
+        n_groups > 9
+    )
 
     assert check_tree(encoded_table, spec, 1.0) > 5

@@ -39,7 +39,7 @@ def searched(table: EncodedTable, spec: Spec, n_threads: int = 1) -> Searched:
     assert isinstance(spec.policy, BestPolicy)
     models = build_models(table, spec, first_standard(table, spec))
     search = open_search(table, spec, spec.policy, models, records, n_threads)
-    price = spec.policy.price * float(search.aims.info.weight.sum())
+    price = spec.policy.price * float(search.aims.info["weight"].sum())
     budget = spec.budget(table.n_rows)
     return search_with_budget(
         search, one_node(records), price, budget, lambda _done: None
@@ -79,8 +79,8 @@ def test_the_loss_of_a_search_is_that_of_its_rows(data: st.DataObject) -> None:
     found = searched(table, spec)
 
     lost = 0.0
-    for node in found.nodes[found.nodes.kind == CLASS]:
-        pieces = found.records[node.start : node.stop, -2:].tolist()
+    for node in found.nodes[found.nodes["kind"] == CLASS]:
+        pieces = found.records[node["start"] : node["stop"], -2:].tolist()
         part = [
             Row(i, oracle.rows[i].codes, oracle.rows[i].sensitive, n) for n, i in pieces
         ]
@@ -96,8 +96,8 @@ def test_the_row_that_is_worth_more_is_blurred_less(effort: Any) -> None:
 
     def span_of_middle(worth: list[int]) -> float:
         found = searched(with_worth(table, worth), spec)
-        for node in found.nodes[found.nodes.kind == CLASS]:
-            numbers = found.records[node.start : node.stop, -1]
+        for node in found.nodes[found.nodes["kind"] == CLASS]:
+            numbers = found.records[node["start"] : node["stop"], -1]
             if 3 in numbers:
                 values = table.columns[0].values[table.codes[numbers, 0]]
                 return float(values.max() - values.min())
@@ -123,8 +123,8 @@ def test_of_two_outliers_the_one_worth_less_is_suppressed() -> None:
 
     def suppressed(worth: list[int]) -> list[int]:
         found = searched(with_worth(table, worth), spec)
-        gone = found.nodes[found.nodes.kind == 2]
-        return [int(i) for x in gone for i in found.records[x.start : x.stop, -1]]
+        gone = found.nodes[found.nodes["kind"] == 2]
+        return [int(i) for x in gone for i in found.records[x["start"] : x["stop"], -1]]
 
     assert suppressed([9, 10, 10, 10, 10, 10]) == [0]
     assert suppressed([10, 10, 10, 10, 10, 9]) == [5]
