@@ -16,8 +16,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 from hypothesis import strategies as st
-from oracle import Oracle, Part, Row, Sample, Twig, grow_twigs, n_rows, read_set
+from oracle import Oracle, Part, Row, Sample, Twig, grow_twigs, n_rows
 
+from benchmarks.fuzz.cells import read_set
 from core_mondrian import KAnonymity, Release, Spec, Suppression
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.hierarchy import Hierarchy

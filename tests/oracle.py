@@ -6,7 +6,6 @@ is simply resumed to backtrack. Only the order of floating-point operations is t
 over, so that both sides round alike.
 """
 
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -864,27 +863,6 @@ def samples(draw: Any, max_rows: int = 60, max_columns: int = 4) -> Sample:
     values = st.sampled_from(["x", "x", "y", "z", None])
     sensitive = draw(st.lists(values, min_size=n, max_size=n))
     return Sample(columns, hierarchies, sensitive)
-
-
-def read_set(text: str) -> list[str | None]:
-    """The members of a released value set, letter by letter; None: missing."""
-    if not text.startswith("{"):
-        return [text]
-    members: list[str | None] = []
-    at = 0
-    while text[at] != "}":
-        at += 1 if at == 0 else len(", ")
-        if text[at] == '"':
-            member, at = json.JSONDecoder().raw_decode(text, at)
-            members.append(member)
-            continue
-        start = at
-        while text[at] not in ",}":
-            at += 1
-        word = text[start:at]
-        members.append(None if word == "null" else word)
-    assert at == len(text) - 1
-    return members
 
 
 @st.composite

@@ -98,7 +98,11 @@ def _label_offsets(
     exact = _exact(values)
     origin = exact[low[shown]]
     if _stays_whole(values, exact):
-        offset = np.floor(offset).astype(np.int64)
+        offset = np.floor(offset)
+        if exact.dtype == np.int64:
+            offset = offset.astype(np.int64)
+        else:
+            offset = np.array([int(x) for x in offset], dtype=object)
     distinct, index = np.unique(origin + offset, return_inverse=True)
     middles = np.full(low.size, np.nan)
     middles[shown] = origin + offset
@@ -167,7 +171,7 @@ def _stays_whole(values: pa.Array, exact: NDArray[Any]) -> bool:
     """Tell whether means are whole: of dates, and of what a float cannot count."""
     if pa.types.is_temporal(values.type):
         return True
-    is_whole = exact.size > 0 and exact.dtype == np.int64
+    is_whole = exact.size > 0 and exact.dtype.kind in "iO"
     return is_whole and max(-int(exact[0]), int(exact[-1])) > 2**53
 
 
@@ -176,18 +180,20 @@ def _exact(values: pa.Array) -> NDArray[Any]:
     kind = values.type
     if pa.types.is_temporal(kind):
         values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-    elif not pa.types.is_integer(kind) or pa.types.is_uint64(kind):
+    elif not pa.types.is_integer(kind):
         return as_floats(values)
-    numbers = np.array(values.to_numpy(zero_copy_only=False), dtype=np.int64)
-    if numbers.size and int(numbers[-1]) - int(numbers[0]) >= 2**62:
-        return as_floats(values)
-    return numbers
+    numbers: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    if numbers.size:
+        low, high = int(numbers[0]), int(numbers[-1])
+        if high - low >= 2**62 or high >= 2**63:
+            return numbers.astype(object)  # Python's whole numbers have no end
+    return numbers.astype(np.int64)
 
 
 def _typed(means: NDArray[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(kind):
         wide = pa.int32() if kind.bit_width == 32 else pa.int64()
         return pa.array(means, pa.int64()).cast(wide).view(kind)
-    if means.dtype == np.int64:
+    if means.dtype.kind in "iO":
         return pa.array(means, kind)
     return pa.array(means, pa.float64())

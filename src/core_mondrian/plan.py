@@ -280,12 +280,14 @@ def ask_again(plan: Plan) -> Spec | None:
 
     Classes that look alike are one class to a reader, and so are suppressed rows that
     stay as blanks and a class that shows nothing. Each may pass, and both together
-    fail. The last resort is the whole table as one class. None: there is none left, or
+    fail. And more of a population may fit what a class shows than were counted with
+    it. The last resort is the whole table as one class. None: there is none left, or
     it fails for another reason, which would be a fault of ours.
     """
     spec, table, tree = plan.spec, plan.encoded.table, plan.grown.tree
     is_blank = spec.suppressed == "blank" and tree.n_suppressed > 0
-    if not is_blank and plan.recoded.classes.n_classes == tree.n_classes:
+    looks_alike = plan.recoded.classes.n_classes != tree.n_classes
+    if not is_blank and not looks_alike and spec.population is None:
         return None
     if tree.n_suppressed:
         return replace(spec, suppress=Suppression(rows=0))

@@ -171,6 +171,19 @@ def test_persons_are_suggested_where_persons_are_counted() -> None:
     anonymize(table, dataclasses.replace(spec, models=(KAnonymity(3),)))
 
 
+@pytest.mark.parametrize(
+    "model",
+    [MaximumRisk(0.3), AverageRisk(0.3), KAnonymity(3), DistinctLDiversity(2, "s")],
+    ids=lambda model: model.name,
+)
+def test_an_empty_table_is_refused_in_words(model: PrivacyModel) -> None:
+    # Found by fuzzing: the risk of nobody was divided by no rows.
+    spec = Spec(("q",), (model, KAnonymity(2)))
+
+    with pytest.raises(InfeasibleError, match="0 rows"):
+        anonymize(table_of([]), spec)
+
+
 def test_the_first_model_that_fails_is_told() -> None:
     models = (KAnonymity(2), DistinctLDiversity(2, "s"), EntropyLDiversity(2.0, "s"))
 

@@ -20,10 +20,10 @@ from oracle import (
     Twig,
     grow_twigs,
     paper_policies,
-    read_set,
     samples,
 )
 
+from benchmarks.fuzz.cells import read_set
 from core_mondrian import (
     BestPolicy,
     InfeasibleError,

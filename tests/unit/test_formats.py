@@ -98,6 +98,27 @@ def test_midpoint_is_typed_as_the_mean_is(values: list[Any], middle: Any) -> Non
     assert release.data["a"].type == mean.data["a"].type
 
 
+@pytest.mark.parametrize("numbers", ["mean", "midpoint"])
+@pytest.mark.parametrize(
+    ("values", "kind", "middle"),
+    [
+        pytest.param([2**64 - 1] * 2, pa.uint64(), 2**64 - 1, id="the largest"),
+        pytest.param([0, 2**64 - 1], pa.uint64(), 2**63, id="unsigned"),
+        pytest.param([-(2**63), 2**63 - 1], pa.int64(), 0, id="signed"),
+    ],
+)
+def test_whole_numbers_that_no_float_can_hold_keep_their_type(
+    values: list[int], kind: pa.DataType, middle: int, numbers: Any
+) -> None:
+    # Found by fuzzing: 2**64 was shown for 2**64 - 1, as a float.
+    table = pa.table({"a": pa.array(values, kind)})
+
+    release = anonymize(table, k_spec(k=2, numbers=numbers))
+
+    assert release.data["a"].to_pylist() == [middle] * 2
+    assert release.data["a"].type == kind
+
+
 @pytest.mark.parametrize("numbers", ["bounds", "struct", "mean", "midpoint", "sample"])
 def test_a_class_that_mixes_missing_and_present_is_blank(numbers: Any) -> None:
     table = pa.table({"a": [1, None, 3, None]})

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import read_set
 
+from benchmarks.fuzz.cells import read_set
 from core_mondrian.sets import ValueSets, find_sets, write_sets
 
 HOSTILE = [

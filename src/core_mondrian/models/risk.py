@@ -37,7 +37,10 @@ class MaximumRisk(PrivacyModel):
         return Limits(at_most=self.risk)
 
     def reached(self, classes: ClassCounts) -> float:
-        return 1.0 / float(classes.sizes.min()) if classes.sizes.size else -math.inf
+        if not classes.sizes.size:
+            return -math.inf
+        smallest = int(classes.sizes.min())
+        return 1.0 / smallest if smallest else math.inf  # a table without any row
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Random tables, specs and files against what is promised of every release."""
