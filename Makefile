@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark experiments peers pictures clean
+.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments peers pictures clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
 	@echo "make bench-statistics what analysts find in releases of Adult (a minute)"
 	@echo "make bench-spark      rows and tuples on a Spark cluster on this machine (minutes; needs Java)"
+	@echo "make fuzz             random tables, specs and files: TABLES=20000 COMMANDS=500 SECONDS=60 (minutes)"
 	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
 	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
 	@echo "make pictures         the pictures of the docs"
@@ -91,6 +92,15 @@ bench-spark: $(VENV)/stamp-dev
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.spark > out/spark.jsonl
 	@$(BIN)/python -m benchmarks.spark --lines out/spark.jsonl --markdown
+
+# With atheris (pip install -e '.[fuzz]'), also bytes into the readers, guided by coverage.
+TABLES ?= 20000
+COMMANDS ?= 500
+SECONDS ?= 60
+fuzz: $(VENV)/stamp-dev
+	@$(BIN)/python -m benchmarks.fuzz tables --tables $(TABLES)
+	@$(BIN)/python -m benchmarks.fuzz commands --runs $(COMMANDS)
+	@$(BIN)/python -m benchmarks.fuzz readers --seconds $(SECONDS)
 
 # Each of the others gets an environment of its own, .venv-<name>. PEERS: more options,
 # such as --sets 4 6 8 numeric, --rows 1000000, --hierarchies DIR, --judge FILE.

@@ -2,44 +2,56 @@
 
     python -m benchmarks.fuzz tables --tables 1000000 [--seed 1] [--first 0]
         [--processes 2] [--only NUMBER]
+    python -m benchmarks.fuzz commands --runs 10000 [--seed 1] [--first 0]
+        [--only NUMBER]
+    python -m benchmarks.fuzz readers --seconds 60    guided by coverage; needs atheris
 
-Every table is drawn from the seed and its number, so that --only NUMBER tries one
-again, and --first goes on where a run was stopped. The last line of the output is a
+Everything is drawn from the seed and a number, so that --only NUMBER tries one again,
+and --first goes on where a run was stopped. The last line of the output is a
 summary as JSON; the exit code is 1 if anything was found.
 """
 
 import argparse
 import sys
 
-from benchmarks.fuzz.tables import run_tables
 from benchmarks.lines import emit
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz")
-    commands = parser.add_subparsers(dest="command", required=True)
-    tables = commands.add_parser("tables", help="random tables through anonymize()")
-    tables.add_argument("--tables", type=int, default=20_000)
-    tables.add_argument("--seed", type=int, default=1)
-    tables.add_argument("--first", type=int, default=0, help="number of the first")
-    tables.add_argument("--only", type=int, help="the one with this number")
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    tables = kinds.add_parser("tables", help="random tables through anonymize()")
+    tables.add_argument("--tables", type=int, default=20_000, dest="n")
     tables.add_argument("--processes", type=int, default=1)
-    return _tables(parser.parse_args())
+    commands = kinds.add_parser("commands", help="mutated files through the CLI")
+    commands.add_argument("--runs", type=int, default=500, dest="n")
+    readers = kinds.add_parser("readers", help="bytes into the readers (atheris)")
+    readers.add_argument("--seconds", type=int, default=60)
+    for each in (tables, commands):
+        each.add_argument("--seed", type=int, default=1)
+        each.add_argument("--first", type=int, default=0, help="number of the first")
+        each.add_argument("--only", type=int, help="the one with this number")
+    asked = parser.parse_args()
+    if asked.kind == "readers":
+        from benchmarks.fuzz.readers import run_readers
 
-
-def _tables(asked: argparse.Namespace) -> int:
-    numbers = range(asked.first, asked.first + asked.tables)
+        return run_readers(asked.seconds)
+    numbers = range(asked.first, asked.first + asked.n)
     if asked.only is not None:
         numbers = range(asked.only, asked.only + 1)
-    found = run_tables(asked.seed, numbers, asked.processes)
-    emit(
-        {
-            "fuzz": "tables",
-            "seed": asked.seed,
-            "first": numbers.start,
-            **found.to_json(),
-        }
-    )
+    return _run(asked, numbers)
+
+
+def _run(asked: argparse.Namespace, numbers: range) -> int:
+    from benchmarks.fuzz import commands, tables
+
+    found: tables.Tally | commands.Tally
+    if asked.kind == "tables":
+        found = tables.run_tables(asked.seed, numbers, asked.processes)
+    else:
+        found = commands.run_commands(asked.seed, numbers)
+    facts = {"fuzz": asked.kind, "seed": asked.seed, "first": numbers.start}
+    emit(facts | found.to_json())
     return 1 if found.finds else 0
 
 

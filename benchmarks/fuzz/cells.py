@@ -135,5 +135,7 @@ def _range_covers(cell: str, value: float) -> bool:
         return value >= float(cell[2:])
     if cell.startswith("< "):
         return value < float(cell[2:])
+    if not cell.startswith("["):
+        return False  # another value
     low, high = cell.removeprefix("[").removesuffix(")").split(", ")
     return float(low) <= value < float(high)

@@ -182,7 +182,7 @@ class _Drawer:
                 if isinstance(tree, Hierarchy)
             },
             population=population,
-            library=library,
+            library="arrow" if population is not None else library,
             threads=self.pick((2, 3)) if self.chance(0.05) else self.pick((None, 1)),
         )
 

@@ -176,6 +176,8 @@ def _other_ways(case: Case) -> tuple[list[int], dict[str, Any]]:
     order = list(range(case.n_rows))
     Random(case.number).shuffle(order)  # noqa: S311
     library = {"arrow": "polars", "polars": "pandas", "pandas": "arrow"}[case.library]
+    if case.population is not None:  # which is an Arrow table, and types have to agree
+        library = case.library
     return order, {"library": library, "threads": 1 if case.threads != 1 else 2}
 
 

@@ -1,0 +1,183 @@
+"""Fuzzing for seconds; and that it would find what it looks for."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest import IS_PLAIN
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models_oracle import PATHS, accepts, sensitive_models, sized_models
+
+from benchmarks.fuzz import commands
+from benchmarks.fuzz.commands import CANARY, DOCUMENTED, make_files, run_here
+from benchmarks.fuzz.definitions import holds
+from benchmarks.fuzz.drawing import Case, draw
+from benchmarks.fuzz.judging import find_faults, is_feasible
+from benchmarks.fuzz.mutations import mutate
+from benchmarks.fuzz.readers import _SUFFIXES, read
+from benchmarks.fuzz.tables import run_tables
+from core_mondrian import KAnonymity, Release, Spec, anonymize
+from core_mondrian.models import DistinctLDiversity
+
+N_TABLES = 30 if IS_PLAIN else 300
+
+
+def test_small_tables_keep_every_promise() -> None:
+    found = run_tables(1, range(N_TABLES), 1)
+
+    assert found.finds == []
+    assert found.tables == N_TABLES
+    assert found.released > N_TABLES // 3
+    assert len(found.by_policy) == 3
+
+
+def test_odd_commands_end_as_documented() -> None:
+    found = commands.run_commands(1, range(1, 41))
+
+    assert found.finds == []
+    assert set(found.codes) <= DOCUMENTED
+    assert {0, 2} <= set(found.codes)
+
+
+def test_a_table_is_drawn_from_its_number_alone() -> None:
+    first = draw(5, 77)
+    draw(5, 78)
+
+    again = draw(5, 77)
+
+    assert again.columns == first.columns
+    assert again.spec == first.spec
+    assert draw(6, 77).columns != first.columns
+
+
+# The judge is able to fail
+
+
+def case_of(**asked: Any) -> Case:
+    columns = {
+        "a": [1, 2, 3, 4, 5, 6],
+        "b b": list("xxyyxx"),
+        "s": list("pqpqpq"),
+        "id": list(range(6)),
+    }
+    types = {"a": pa.int64(), "b b": pa.string(), "s": pa.string(), "id": pa.int64()}
+    spec = Spec(("a", "b b"), (KAnonymity(2), DistinctLDiversity(2, "s")), **asked)
+    kinds = {"a": "small", "b b": "texts"}
+    return Case(0, kinds, columns, types, spec, {}, None, "arrow", 1)
+
+
+def put(column: str, row: int, value: Any) -> Callable[[pa.Table], pa.Table]:
+    def tamper(table: pa.Table) -> pa.Table:
+        cells = table[column].to_pylist()
+        cells[row] = value
+        kind = pa.string() if isinstance(value, str) else table[column].type
+        at = table.column_names.index(column)
+        return table.set_column(at, column, pa.array(cells, kind))
+
+    return tamper
+
+
+TAMPERED: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
+    "a class of one": (put("a", 0, "[0, 9]"), "violation"),
+    "a range elsewhere": (put("a", 0, "[7, 9]"), "cover"),
+    "another label": (put("b b", 2, "z"), "cover"),
+    "a value blanked": (put("a", 0, None), "violation"),
+    "a sensitive value": (put("s", 1, "p"), "carried"),
+    "a row lost": (lambda table: table.slice(1), "lost rows"),
+    "a row twice": (lambda table: table.take([0, 0, 1, 2, 3, 4]), "lost rows"),
+    "another order": (lambda table: table.take([1, 0, 2, 3, 4, 5]), "order"),
+    "a column more": (lambda table: table.append_column("x", table["s"]), "columns"),
+    "a column less": (lambda table: table.drop_columns(["s"]), "columns"),
+}
+
+
+def test_a_sound_release_has_no_faults() -> None:
+    case = case_of()
+
+    assert find_faults(case, anonymize(case.arrow(), case.spec)) == []
+
+
+@pytest.mark.parametrize(("tamper", "fault"), TAMPERED.values(), ids=TAMPERED)
+def test_a_release_tampered_with_is_found(
+    tamper: Callable[[pa.Table], pa.Table], fault: str
+) -> None:
+    case = case_of()
+    release = anonymize(case.arrow(), case.spec)
+    data = release.data.cast(
+        pa.schema(
+            pa.field(f.name, pa.string() if f.name in ("a", "b b") else f.type)
+            for f in release.data.schema
+        )
+    )
+    changed: Release[Any] = replace(release, data=tamper(data))
+
+    assert any(text.startswith(fault) for text in find_faults(case, changed))
+
+
+def test_rows_suppressed_beyond_the_budget_are_found() -> None:
+    case = case_of()
+    release = anonymize(case.arrow(), case.spec)
+
+    changed = replace(release, data=release.data.slice(0, 5), n_suppressed=1)
+
+    assert "budget: more rows suppressed than allowed" in find_faults(case, changed)
+
+
+def test_a_refusal_without_need_is_known() -> None:
+    case = case_of()
+
+    assert is_feasible(case)
+    assert not is_feasible(replace(case, spec=Spec(("a",), (KAnonymity(7),))))
+
+
+@settings(max_examples=settings.default.max_examples * 3)
+@given(st.data())
+def test_definitions_agree_with_the_slow_ones(data: st.DataObject) -> None:
+    values = st.sampled_from(["a", "b", "d", None])
+    groups = data.draw(
+        st.lists(st.lists(values, min_size=1, max_size=5), min_size=1, max_size=4)
+    )
+    model = data.draw(sized_models(4) | sensitive_models("s", has_tree=True))
+    ways = {path[0]: path for path in PATHS}
+
+    found = holds(model, groups, [len(group) for group in groups], ways)
+
+    assert found == accepts(model, groups)
+
+
+def test_what_a_command_does_wrong_is_found() -> None:
+    def faults(code: int, errors: str = "", added: str = "") -> list[str]:
+        files = {added} if added else set()
+        return commands._faults(code, "", errors, files, keeps_header=True)
+
+    assert faults(0, added="out.csv") == []
+    assert faults(3, "error: row 3") == []
+    assert faults(70, "internal error: KeyError in plan.py, line 3") != []
+    assert faults(1, "Traceback (most recent call last)") != []
+    assert faults(3, added="out.csv") != []
+    assert faults(0, added=".out.csv.part") != []
+    assert faults(3, f"error: {CANARY}1 is not a number") != []
+
+
+def test_mutated_files_are_read_or_refused_in_words(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    make_files(base)
+    files = ["table.csv", "table.parquet", "table.arrow", "spec.toml", "tree.csv"]
+    files += ["tree.json", "spec.toml", "release.csv.manifest.json", "release.csv"]
+    drawn = random.Random(3)  # noqa: S311
+
+    for number, file in enumerate(files * 20):
+        content = (base / file).read_bytes()
+        read(number % len(_SUFFIXES), mutate(drawn, content), tmp_path)
+
+
+def test_commands_run_here_say_what_they_would(tmp_path: Path) -> None:
+    code, out, errors = run_here(["inspect", "nowhere.csv"], tmp_path)
+
+    assert (code, out) == (3, "")
+    assert "nowhere.csv" in errors
