@@ -1,7 +1,7 @@
 """Bytes into everything that reads a file or a released label, guided by coverage.
 
-Needs atheris (`pip install -e '.[fuzz]'`). What it finds stays in the folder of the
-corpus, as crash-…
+Needs atheris (`pip install -e '.[fuzz]'`). A find is told by the place in the source;
+the same seed finds it again.
 """
 
 import importlib.util
@@ -29,20 +29,20 @@ def run_readers(seconds: int) -> int:
         return 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make_corpus(folder / "corpus")
+        corpus = folder / "corpus"
+        make_corpus(corpus)
         options = [f"-max_total_time={seconds}", f"-rss_limit_mb={_MEGABYTES}"]
         options += ["-timeout=20", "-seed=1", "-close_fd_mask=1", "-max_len=65536"]
+        options += [f"-artifact_prefix={folder}/find-"]
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.fuzz.readers", "corpus", *options],
-            cwd=folder,
-            env=None,
+            [sys.executable, "-m", "benchmarks.fuzz.readers", str(corpus), *options],
             capture_output=True,
             text=True,
             errors="replace",
             check=False,
         )
         tries = [line for line in done.stderr.splitlines() if "DONE" in line]
-        found = sorted(path.name.split("-")[0] for path in folder.glob("*-*"))
+        found = sorted(path.name.split("-")[1] for path in folder.glob("find-*"))
         if done.returncode:
             # The place of a fault, without the bytes that made it.
             say("\n".join(x for x in done.stderr.splitlines() if "core_mondrian" in x))
