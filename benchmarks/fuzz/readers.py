@@ -32,7 +32,7 @@ def run_readers(seconds: int) -> int:
         corpus = folder / "corpus"
         make_corpus(corpus)
         options = [f"-max_total_time={seconds}", f"-rss_limit_mb={_MEGABYTES}"]
-        options += ["-timeout=20", "-seed=1", "-close_fd_mask=1", "-max_len=65536"]
+        options += ["-timeout=20", "-seed=1", "-max_len=65536"]
         options += [f"-artifact_prefix={folder}/find-"]
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.fuzz.readers", str(corpus), *options],
@@ -41,11 +41,12 @@ def run_readers(seconds: int) -> int:
             errors="replace",
             check=False,
         )
-        tries = [line for line in done.stderr.splitlines() if "DONE" in line]
+        told = [*done.stdout.splitlines(), *done.stderr.splitlines()]
+        tries = [line for line in told if "DONE" in line]
         found = sorted(path.name.split("-")[1] for path in folder.glob("find-*"))
         if done.returncode:
             # The place of a fault, without the bytes that made it.
-            say("\n".join(x for x in done.stderr.splitlines() if "core_mondrian" in x))
+            say("\n".join(line for line in told if line.startswith('  File "')))
     emit(
         {
             "fuzz": "readers",
