@@ -50,12 +50,14 @@ def as_library(table: pa.Table, library: str) -> Any:
         return pl.from_arrow(table)
     import pandas as pd
 
-    # NumPy has no missing whole numbers: they would come in as floats.
-    is_exact = all(
-        not column.null_count or not pa.types.is_integer(column.type)
+    # NumPy has no missing whole numbers: they would come in as floats. And a column of
+    # objects without any value has no type: it would come in as text.
+    keeps_types = all(
+        column.null_count < len(column)
+        and (not column.null_count or not pa.types.is_integer(column.type))
         for column in table.columns
     )
-    if is_exact:
+    if keeps_types:
         return table.to_pandas()
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
