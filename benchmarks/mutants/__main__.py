@@ -11,6 +11,7 @@ import argparse
 import importlib
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,10 +46,12 @@ def main() -> None:
         if not asked.markdown:
             emit(line)
     explained = read_explained()
-    if asked.markdown:
-        print("\n\n".join(write_report(lines, explained).values()))
-    if asked.update:
-        update_page(asked.update, write_report(lines, explained))
+    if asked.markdown or asked.update:
+        present = Counter(mutant.file for mutant in find_all(sources()))
+        tables = write_report(lines, explained, present)
+        print("\n\n".join(tables.values()))
+        if asked.update:
+            update_page(asked.update, tables)
     if asked.check:
         check_results(lines, explained)
 
@@ -95,10 +98,9 @@ def _run(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     of = sources(asked.files)
     mutants = find_all(of)
     check_explained(read_explained(), find_all(sources()))
-    n_all = len(mutants)
     if asked.sample:
         mutants = _sample(mutants, asked.sample)
-    yield {"benchmark": "mutants", **facts(), "n_mutants": n_all, "n_run": len(mutants)}
+    yield {"benchmark": "mutants", **facts()}
     if asked.again:
         kept = list(_kept(read_lines(asked.again), mutants))
         yield from kept

@@ -50,13 +50,15 @@ def check_results(lines: Sequence[Line], explained: Mapping[Key, str]) -> None:
         raise SystemExit("\n".join(faults))
 
 
-def write_report(lines: Sequence[Line], explained: Mapping[Key, str]) -> dict[str, str]:
-    """Return the figures by module, and the survivors, as Markdown."""
-    head, mutants = lines[0], [line for line in lines if "operator" in line]
-    figures = "\n".join(_figures(mutants, explained))
-    if head["n_run"] < head["n_mutants"]:
-        some = f"{head['n_run']} of {head['n_mutants']} mutants were run."
-        figures = f"{some}\n\n{figures}"
+def write_report(
+    lines: Sequence[Line], explained: Mapping[Key, str], present: Mapping[str, int]
+) -> dict[str, str]:
+    """Return the figures by module, and the survivors, as Markdown.
+
+    ``present`` has how many mutants each module has, whether they were run or not.
+    """
+    mutants = [line for line in lines if "operator" in line]
+    figures = "\n".join(_figures(mutants, explained, present))
     survivors = "\n".join(_survivors(mutants, explained))
     return {"mutants: figures": figures, "mutants: survivors": survivors}
 
@@ -66,21 +68,27 @@ def key_of(line: Line) -> Key:
     return line["file"], line["function"], line["operator"], line["text"]
 
 
-def _figures(mutants: Sequence[Line], explained: Mapping[Key, str]) -> Iterator[str]:
-    titles = ("module", "mutants", "killed", "explained", "unexplained", "killed, %")
-    yield cells(*titles)
-    yield rule(len(titles))
-    for file in dict.fromkeys(line["file"] for line in mutants):
-        yield _figure(file, [m for m in mutants if m["file"] == file], explained)
-    yield _figure("all", mutants, explained)
+def _figures(
+    mutants: Sequence[Line], explained: Mapping[Key, str], present: Mapping[str, int]
+) -> Iterator[str]:
+    titles = ("mutants", "run", "killed", "explained", "unexplained", "killed, %")
+    yield cells("module", *titles)
+    yield rule(len(titles) + 1)
+    files = [file for file in present if any(m["file"] == file for m in mutants)]
+    for file in files:
+        some = [m for m in mutants if m["file"] == file]
+        yield _figure(file, present[file], some, explained)
+    yield _figure("all", sum(present[file] for file in files), mutants, explained)
 
 
-def _figure(name: str, mutants: Sequence[Line], explained: Mapping[Key, str]) -> str:
+def _figure(
+    name: str, n: int, mutants: Sequence[Line], explained: Mapping[Key, str]
+) -> str:
     killed = sum(bool(line["killed_by"]) for line in mutants)
     known = sum(key_of(m) in explained for m in mutants)
     left = len(mutants) - killed - known
-    share = f"{100 * killed / len(mutants):.1f}" if mutants else "-"
-    return cells(name, *map(str, (len(mutants), killed, known, left)), share)
+    share = f"{100 * killed / len(mutants):.1f}"
+    return cells(name, *map(str, (n, len(mutants), killed, known, left)), share)
 
 
 def _survivors(mutants: Sequence[Line], explained: Mapping[Key, str]) -> Iterator[str]:

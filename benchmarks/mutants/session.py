@@ -24,16 +24,16 @@ from typing import Any, TextIO
 
 import pytest
 
-from benchmarks.mutants.apart import Ended, RunnerError, apart
+from benchmarks.mutants.apart import Ended, RunnerError, apart, start_clock
 from benchmarks.mutants.operators import Mutant, find_mutants
 
 _OPTIONS = [
     *("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # loaded before
 ]
-_AT_LEAST = 10.0
-"""CPU seconds that a mutant may take; and so many times what its tests took before."""
-_TIMES = 5.0
+_AT_LEAST = 3.0
+"""CPU seconds that a test may take; and so many times what it took before, traced."""
+_TIMES = 2.0
 _COLLECTING = 20.0
 """CPU seconds for those that collect the tests anew."""
 SURVIVED = ""
@@ -185,34 +185,37 @@ class _Warm:
             told["lines"] = {file: set(x) for file, x in told["lines"].items()}
             reached.append(Reached(**told))
         items = {item.nodeid: item for item in session.items}
-        self._check_unchanged([items[one.test] for one in reached], reached)
+        self._check_unchanged(items, reached)
         for mutant in self._mutants:
             chosen = tests_for(mutant, reached)
-            here = [items[one.test] for one in chosen]
             source = self._sources[mutant.file]
             same = functions[str(source.path), mutant.function]
             code = source.code_with(mutant.key)
 
             def work(out: TextIO) -> None:
                 _replace(same, code)  # noqa: B023
-                self._try(here, out)  # noqa: B023
+                self._try(items, chosen, out)  # noqa: B023
 
             killed = _ask(work, chosen) if chosen else SURVIVED
             self._tell(_result(mutant, killed, len(chosen)))
         return True
 
     def _check_unchanged(
-        self, items: Sequence[pytest.Item], reached: Sequence[Reached]
+        self, items: Mapping[str, pytest.Item], reached: Sequence[Reached]
     ) -> None:
         """Run all tests as they are run on mutants: here, too, they have to pass."""
-        if failed := _ask(lambda out: self._try(items, out), reached):
+        if failed := _ask(lambda out: self._try(items, reached, out), reached):
             raise RunnerError(f"without any mutant: {failed}")
 
-    def _try(self, items: Sequence[pytest.Item], out: TextIO) -> None:
+    def _try(
+        self, items: Mapping[str, pytest.Item], chosen: Sequence[Reached], out: TextIO
+    ) -> None:
         """Write which test fails first."""
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            if any(report.failed for report in self._run(item, following)):
-                out.write(item.nodeid)
+        followers = [*(items[one.test] for one in chosen[1:]), None]
+        for one, following in zip(chosen, followers, strict=True):
+            start_clock(_AT_LEAST + _TIMES * one.cpu_seconds)
+            if any(x.failed for x in self._run(items[one.test], following)):
+                out.write(one.test)
                 return
 
     def _trace(self, items: Sequence[pytest.Item], out: TextIO) -> None:

@@ -31,6 +31,13 @@ GROUPS = (
         ),
     ),
     Group(
+        ("kernels/rules.py",),
+        (
+            "tests/unit/partition/test_rules.py",
+            "tests/unit/partition/test_rules_admit.py",
+        ),
+    ),
+    Group(
         (
             "models/alpha_k.py",
             "models/base.py",
@@ -51,13 +58,6 @@ GROUPS = (
             "tests/property/test_feasible.py",
             _VERIFIED + "test_a_table_is_accepted_just_if_the_definition_does",
             _VERIFIED + "test_a_value_named_as_number_or_text_is_the_same_value",
-        ),
-    ),
-    Group(
-        ("kernels/rules.py",),
-        (
-            "tests/unit/partition/test_rules.py",
-            "tests/unit/partition/test_rules_admit.py",
         ),
     ),
 )

@@ -214,13 +214,16 @@ def line(text: str, killed_by: str) -> dict[str, Any]:
 
 
 def test_figures_and_survivors() -> None:
-    lines = [{"n_run": 4, "n_mutants": 9}]
+    lines = [{"benchmark": "mutants"}]
     lines += [line("a", "t"), line("b", "t"), line("c", ""), line("d", "")]
 
-    figures, survivors = write_report(lines, {of("c"): "it is the same"}).values()
+    figures, survivors = write_report(
+        lines, {of("c"): "it is the same"}, {"other.py": 3, "f.py": 9}
+    ).values()
 
-    assert figures.startswith("4 of 9 mutants were run.")
-    assert "| f.py | 4 | 2 | 1 | 1 | 50.0 |" in figures
+    assert "| f.py | 9 | 4 | 2 | 1 | 1 | 50.0 |" in figures
+    assert "| all | 9 | 4 | 2 | 1 | 1 | 50.0 |" in figures
+    assert "other" not in figures
     assert "* `f.py` g: it is the same\n  * `c`" in survivors
     assert "* `f.py` g: **not explained**\n  * `d`" in survivors
 

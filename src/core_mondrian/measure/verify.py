@@ -333,7 +333,6 @@ class _Spread:
 def _spread(values: Coded, keys: Coded, counts: Codes | None) -> _Spread:
     """Count each class by sensitive value; values that no row has are left out."""
     present = np.bincount(values.codes, minlength=values.n_codes) > 0
-    present[-1] = True  # missing is always the last
     number = np.cumsum(present) - 1
     pairs = combine([compress(keys), Coded(values.codes, values.n_codes)])
     one = first_rows(pairs)

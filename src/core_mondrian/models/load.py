@@ -107,7 +107,7 @@ def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
     file, separator, member = name.rpartition(":")
     if not separator:
         if name not in MODELS:
-            close = difflib.get_close_matches(name, MODELS, n=1)
+            close = difflib.get_close_matches(name, MODELS)
             raise SpecError(
                 f"no model {name!r}",
                 hint=f"did you mean {close[0]!r}?" if close else f"ours: {[*MODELS]}",

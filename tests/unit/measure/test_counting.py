@@ -60,6 +60,16 @@ def test_codes_are_numbered_and_counted_as_numpy_does(
         assert counts.dtype == np.int64
 
 
+@pytest.mark.parametrize("far", [1, 10**9], ids=["few codes", "many codes"])
+def test_sizes_come_in_the_order_of_codes(far: int) -> None:
+    keys = Coded(np.array([5, 9, 5, 7, 5, 9]) * far, 10 * far)
+
+    assert class_sizes(keys).tolist() == [3, 1, 2]
+    assert class_sizes(keys, np.array([1, 2, 3, 4, 5, 6])).tolist() == [9, 4, 8]
+    assert first_rows(keys).tolist() == [0, 3, 1]
+    assert compress(keys).codes.tolist() == [0, 2, 0, 1, 0, 2]
+
+
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=12))
 def test_columns_are_combined_as_tuples_rank(rows: list[tuple[int, ...]]) -> None:
     table = np.array(rows, dtype=np.int64).reshape(-1, 3)

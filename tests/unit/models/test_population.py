@@ -29,6 +29,7 @@ def test_presence_is_between_its_limits() -> None:
 
     assert DeltaPresence(0.25, 0.5, ALL).passes(classes).tolist() == [True, True, False]
     assert DeltaPresence(0.3, 1, ALL).passes(classes).tolist() == [False, True, True]
+    assert DeltaPresence(0, 0.5, ALL).passes(classes).tolist() == [True, True, False]
     assert DeltaPresence(0, 0.5, ALL).reached(classes) == 1
     assert DeltaPresence(0.25, 1, ALL).holds(classes)
 

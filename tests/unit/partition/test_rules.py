@@ -184,3 +184,17 @@ def test_persons_are_counted_however_often_counts_are_cleared() -> None:
             counted.check(counts, Counter({0: counts[0]}))
     assert counted.whole.size == clock + 1 + 3 == counted.models.n_counts + 3 + 3
     assert N_PERSON_COUNTS == 3
+
+
+def test_the_clock_moves_by_one_and_starts_anew_at_its_end() -> None:
+    counted = Counted([("a", "x", 1), ("b", "x", 2)], unit=True)
+    n = counted.models.n_counts
+    for before, after in ((0, 1), (5, 6), (2**31 - 2, 2**31 - 1), (2**31 - 1, 1)):
+        counted.whole[:] = 7
+        counted.whole[n + 2 :] = [before, 0, before << 32 | 4, 0]
+
+        counted.run([(CLEAR_WHOLE, 0, 0)])
+
+        assert counted.whole[: n + 2].tolist() == [0] * (n + 2)
+        persons = [0, before << 32 | 4 if after > before else 0, 0]
+        assert counted.whole[n + 2 :].tolist() == [after, *persons]

@@ -27,6 +27,7 @@ from core_mondrian.models import (
     DistinctLDiversity,
     EntropyLDiversity,
     PrivacyModel,
+    RecursiveCLDiversity,
     TCloseness,
 )
 from core_mondrian.partition.arrays import build_models, build_tuples, counts_size
@@ -39,6 +40,11 @@ MODELS: dict[str, tuple[PrivacyModel, ...]] = {
     "values": (KAnonymity(2), DistinctLDiversity(2, "s"), DistinctLDiversity(2, "t")),
     "known values": (DistinctLDiversity(2, "s", "ignored"), KAnonymity(2)),
     "shares": (AlphaKAnonymity(0.5, 2, "t"), EntropyLDiversity(1.5, "s", "ignored")),
+    "parameters": (
+        TCloseness(0.4, "t", "ordered"),
+        RecursiveCLDiversity(3.0, 2, "s"),
+        AlphaKAnonymity(0.6, 2, "t", ("x",)),
+    ),
     "the table": (TCloseness(0.3, "t", missing="ignored"), TCloseness(0.4, "s")),
 }
 
@@ -155,7 +161,7 @@ def test_a_class_is_admitted_if_every_model_lets_it_pass(
 
         found = admitted(case.models, case.records, counts, np.array(chosen), rows)
 
-        assert bool(found) == case.passes(chosen)
+        assert found is case.passes(chosen)
 
 
 @pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
@@ -175,14 +181,14 @@ def test_a_cut_is_admitted_if_both_sides_are(
 
         found = both_admitted(case.models, case.records, three, np.array(chosen), rows)
 
-        assert bool(found) == (case.passes(chosen) and case.passes(rest))
+        assert found is (case.passes(chosen) and case.passes(rest))
 
 
 def test_min_rows_are_enough_and_one_less_is_not() -> None:
     case = Case([("a", "x", 1)] * 3, Spec(("q",), (KAnonymity(3),)))
 
-    assert admits(case.models, 3, case.counts())
-    assert not admits(case.models, 2, case.counts())
+    assert admits(case.models, 3, case.counts()) is True
+    assert admits(case.models, 2, case.counts()) is False
 
 
 def test_persons_have_to_be_as_many_as_rows() -> None:
@@ -194,7 +200,20 @@ def test_persons_have_to_be_as_many_as_rows() -> None:
     assert admitted(case.models, case.records, counts, everything, 3)
     # The second person has two rows, which are enough rows.
     assert case.rows([1]) == 2
-    assert not admitted(case.models, case.records, counts, np.array([1]), 2)
+    assert admitted(case.models, case.records, counts, np.array([1]), 2) is False
+
+
+def test_persons_of_the_rest_are_those_who_are_not_whole_on_the_side() -> None:
+    # Five persons with two rows each: three of them on the side, two left.
+    rows: list[Row] = [(value, "x", who) for who in range(5) for value in "ab"]
+    models = (KAnonymity(3), DistinctLDiversity(2, "s"))
+    case = Case(rows, Spec(("q",), models, unit="who"))
+    three = case.counts(), case.counts(), case.counts()
+    side = np.flatnonzero(case.table.codes[:, -1] < 3)
+
+    assert not both_admitted(case.models, case.records, three, side, (10, 6))
+    whole, here, rest = (counts[case.models.n_counts] for counts in three)
+    assert (whole, here, rest) == (5, 3, 2)
 
 
 def test_of_a_population_only_the_rows_inside_the_table_are_a_class() -> None:
@@ -225,4 +244,4 @@ def test_limits_are_admitted(at: str) -> None:
         models = case.models._replace(rules=one)
         chosen = np.array([0, 1])
         found = admitted(models, case.records, case.counts(), chosen, 2)
-        assert bool(found) is expected
+        assert found is expected
