@@ -171,3 +171,12 @@ def test_texts_that_are_all_numbers_rank_as_numbers(missing: Any) -> None:
     assert found == pytest.approx([(2 / 3 + 1 / 3) / 2, (1 / 3 + 1 / 3) / 2, 1 / 2])
     assert list(model.bind(("10", "8", "9")))[1:4] == [1, 2, 0]
     assert list(model.bind(("10", "8", "nine")))[1:4] == [0, 1, 2]
+
+
+def test_a_hierarchy_is_not_shown() -> None:
+    model = TCloseness(0.2, "s", "hierarchical", flat(["CANARY"]))
+
+    assert repr(model).startswith("TCloseness(t=0.2, sensitive='s', distance=")
+    assert "hierarchy=" not in repr(model)
+    assert "CANARY" not in repr(model)
+    assert TCloseness(0.2, "s").hierarchy is None
