@@ -60,6 +60,9 @@ def test_populations_are_neither_compared_nor_shown() -> None:
     assert one == other
     assert repr(one) == "KMap(k=5)"
     assert len({one, other}) == 1
+    few, many = DeltaPresence(0, 0.5, np.zeros(2)), DeltaPresence(0, 0.5, np.ones(3))
+    assert few == many
+    assert repr(few) == "DeltaPresence(low=0, high=0.5)"
 
 
 def test_what_they_are() -> None:

@@ -16,6 +16,8 @@ from core_mondrian.models import RecursiveCLDiversity
         pytest.param("aaaaabbccd", 4, 5 / 1, id="the last"),
         pytest.param("aaaaabbccd", 5, math.inf, id="too few values"),
         pytest.param("aabbcc", 3, 2 / 2, id="ties"),
+        pytest.param("aabbcd", 4, 2 / 1, id="ties before the rare"),
+        pytest.param("aaabbbccd", 4, 3 / 1, id="ties, and one less frequent"),
         pytest.param("aaa", 2, math.inf, id="one value"),
     ],
 )

@@ -71,3 +71,6 @@ def test_what_they_are() -> None:
     assert MaximumRisk(0.2).name == "maximum risk 0.2"
     assert AverageRisk(0.2).name == "average risk 0.2"
     assert AverageRisk(0.2).min_rows == 1
+    assert AverageRisk(0.2).is_monotone
+    assert AverageRisk(0.2).limits().at_most == 0.2
+    assert MaximumRisk(0.2).is_monotone

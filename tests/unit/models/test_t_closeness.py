@@ -1,5 +1,7 @@
 """t-closeness by equal, ordered and hierarchical distance."""
 
+from typing import Any
+
 import pytest
 from models_oracle import counted
 
@@ -145,3 +147,36 @@ def test_what_it_is() -> None:
     assert model.name == "0.2-closeness of income (equal)"
     assert model.min_rows == 1
     assert "Hierarchy" not in repr(model)
+
+
+@pytest.mark.parametrize(
+    ("other", "halves"), [("b", 1), ("x", 2)], ids=["same parent", "root"]
+)
+def test_a_height_is_the_longest_way_down(other: str, halves: int) -> None:
+    tree = from_paths([("a", "g", "*"), ("b", "g", "*")]).with_leaves(["x"])
+    model = TCloseness(0.2, "s", "hierarchical", tree)
+
+    found = model.measured(counted([["a"], [other]]))
+
+    assert found == pytest.approx([halves / 4] * 2)
+
+
+@pytest.mark.parametrize("missing", ["value", "ignored"])
+def test_texts_that_are_all_numbers_rank_as_numbers(missing: Any) -> None:
+    model = TCloseness(0.2, "s", "ordered", missing=missing)
+
+    # As texts, 10 would come first and be next to 8.
+    found = model.measured(counted([["8"], ["9"], ["10"]]))
+
+    assert found == pytest.approx([(2 / 3 + 1 / 3) / 2, (1 / 3 + 1 / 3) / 2, 1 / 2])
+    assert list(model.bind(("10", "8", "9")))[1:4] == [1, 2, 0]
+    assert list(model.bind(("10", "8", "nine")))[1:4] == [0, 1, 2]
+
+
+def test_a_hierarchy_is_not_shown() -> None:
+    model = TCloseness(0.2, "s", "hierarchical", flat(["CANARY"]))
+
+    assert repr(model).startswith("TCloseness(t=0.2, sensitive='s', distance=")
+    assert "hierarchy=" not in repr(model)
+    assert "CANARY" not in repr(model)
+    assert TCloseness(0.2, "s").hierarchy is None
