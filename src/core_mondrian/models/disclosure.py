@@ -45,6 +45,8 @@ class DeltaDisclosure(PrivacyModel):
         largest = 0.0
         for i in range(counts.size):
             if counts[i] > 0:
+                if table[i] == 0:  # only suppressed rows have it
+                    return math.inf
                 ratio = (counts[i] * total) / (table[i] * rows)
                 largest = max(largest, abs(math.log(ratio)))
             elif table[i] > 0 and parameters[0] == 0.0:

@@ -49,6 +49,8 @@ class BetaLikeness(PrivacyModel):
         for i in range(counts.size):
             gain = counts[i] * total - table[i] * rows
             if gain > 0:
+                if table[i] == 0:  # only suppressed rows have it
+                    return math.inf
                 relative = gain / (table[i] * rows)
                 if parameters[0] == 1.0:
                     highest = math.log(total / table[i])

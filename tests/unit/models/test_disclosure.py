@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from models_oracle import counted
 
@@ -34,6 +35,14 @@ def test_a_value_absent_from_a_class_fails_unless_it_is_allowed() -> None:
     assert strict.reached(classes) == math.inf
     assert lenient.holds(classes)
     assert lenient.reached(classes) == pytest.approx(math.log(2))
+
+
+def test_a_value_that_the_released_table_lacks_fails() -> None:
+    model = DeltaDisclosure(9.0, "s", absent="allowed")
+
+    found = model.measure(2, np.array([1, 1]), np.array([4, 0]), np.ones(1))
+
+    assert found == math.inf  # and no warning of a division by 0
 
 
 def test_what_it_is() -> None:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from models_oracle import counted
 
@@ -37,6 +38,15 @@ def test_a_gain_within_both_limits_passes() -> None:
 
 def test_one_value_gains_nothing() -> None:
     assert BetaLikeness(0.1, "s", "enhanced").holds(counted(["aa", "a"]))
+
+
+@pytest.mark.parametrize("enhanced", [0.0, 1.0])
+def test_a_value_that_the_released_table_lacks_fails(enhanced: float) -> None:
+    kind = np.array([enhanced])
+
+    found = BetaLikeness.measure(2, np.array([1, 1]), np.array([4, 0]), kind)
+
+    assert found == math.inf  # and no warning of a division by 0
 
 
 def test_what_it_is() -> None:
