@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 SUPPLY := .venv-supply
 PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments mutants peers pictures lock sbom licences audit versions clean
+.PHONY: help demo test test-all check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments mutants peers pictures lock sbom licences audit versions clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
 	@echo "make test             lint, types, import rules, all tests"
+	@echo "make test-all         the same, with the tests that take long (an hour)"
 	@echo "make check            lint, types, import rules only"
 	@echo "make format           let ruff format the code"
 	@echo "make bench            benchmarks as JSON lines (minutes)"
@@ -62,6 +63,10 @@ demo: $(VENV)/stamp-run
 
 test: check unit plain
 
+# ALL=--all: with those that take long.
+test-all:
+	@$(MAKE) test ALL=--all
+
 check: lint types imports
 
 lint: $(VENV)/stamp-dev
@@ -74,14 +79,14 @@ types: $(VENV)/stamp-dev
 imports: $(VENV)/stamp-dev
 	@$(BIN)/lint-imports
 
-# loadgroup: the tests that share one Spark cluster run in one process.
 unit: $(VENV)/stamp-dev
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	@$(BIN)/python -m pytest --numprocesses auto $(ALL)
 
 # The same kernels as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-dev
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto tests/unit/partition tests/property tests/golden \
-	  --ignore tests/property/test_statistics_order.py --ignore tests/property/test_explain_release.py
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/unit/partition tests/property tests/golden \
+	  --ignore tests/property/test_statistics_order.py --ignore tests/property/test_explain_release.py \
+	  $(if $(ALL),,--ignore tests/property/test_crew.py --ignore tests/property/test_counted_plan.py --ignore tests/property/test_equity_release.py)
 
 format: $(VENV)/stamp-dev
 	@$(BIN)/ruff check --fix .

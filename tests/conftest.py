@@ -1,6 +1,8 @@
 """Fixtures and settings for all tests."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,14 @@ from hypothesis import HealthCheck, Phase, settings
 from core_mondrian.cli.main import run
 
 IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+
+SHARING = ("test_spark.py", "test_sql.py", "test_studio.py", "test_report_browser.py")
+WARM = """
+from core_mondrian import *
+from core_mondrian.datasets import census
+spec = Spec(("age", "sex", "occupation"), (KAnonymity(5),), policy={})
+anonymize(census(5000), spec, threads=1)
+"""
 
 # A kernel's first call compiles, so no deadline; uncompiled kernels are slow, so fewer
 # examples. Every run tries the same examples: a failure can be repeated.
@@ -34,6 +44,52 @@ settings.register_profile(
     "deep", _COMPILED, phases=_UNSHRUNK, derandomize=False, max_examples=2000
 )
 settings.load_profile("plain" if IS_PLAIN else "compiled")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="those that take long, too")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Skip what takes long, and say so; `make test-all` runs it."""
+    if config.getoption("--all"):
+        return
+    skip = pytest.mark.skip(reason="takes long; make test-all runs it")
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(skip)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep tests in one process that share a cluster, a server or a browser.
+
+    By file: xdist 3.8 does not get its groups into the names of pytest 9.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file.endswith(SHARING) else nodeid
+
+    return Scheduling(config, log)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels before the workers start: each would compile all of them."""
+    config = session.config
+    has_workers = bool(getattr(config.option, "numprocesses", None))
+    if IS_PLAIN or not has_workers or hasattr(config, "workerinput"):
+        return
+    running = [
+        subprocess.Popen([sys.executable, "-c", WARM.format(policy)])  # noqa: S603
+        for policy in ("PaperPolicy()", "BestPolicy(effort='strong')")
+    ]
+    for process in running:
+        process.wait()
 
 
 def pytest_configure(config: pytest.Config) -> None:

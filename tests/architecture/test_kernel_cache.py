@@ -67,6 +67,7 @@ def walk_five(folder: Path, length: int) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_numba_alone_keeps_a_caller_whose_callee_changed(tmp_path: Path) -> None:
     # If this ever fails, Numba has learnt it and our own stamp may go.
     toy_package(tmp_path, PLAIN_JIT)
@@ -84,6 +85,7 @@ def test_our_stamp_notices_a_changed_callee(tmp_path: Path) -> None:
     assert lengths == [5, 100]
 
 
+@pytest.mark.slow
 def test_our_stamp_leaves_the_cache_alone_when_nothing_changed(tmp_path: Path) -> None:
     toy_package(tmp_path, Path(jit.__file__).read_text())
     walk_five(tmp_path, 1)

@@ -96,6 +96,7 @@ def test_every_figure_has_its_files_and_they_can_be_read(done: Run) -> None:
         assert len(rows) == len(done.json(f"{kind}.json")["figures"][key]) > 0
 
 
+@pytest.mark.slow
 def test_another_run_gives_the_same_numbers(done: Run) -> None:
     base = with_canaries(ROWS, 0)
     lab = Lab(

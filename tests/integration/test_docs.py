@@ -26,6 +26,11 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+LONG = {
+    *("attacks", "best", "choosing-k", "equity", "evidence", "explain", "good-enough"),
+    *("own-model", "p-sensitize", "report", "roles", "streams"),
+}
+"""Pages that take 15 seconds and more."""
 UPDATES = os.environ.get("CORE_MONDRIAN_UPDATE_DOCS") == "1"
 
 
@@ -78,7 +83,14 @@ def tidy(printed: str) -> str:
     return re.sub(r"in (\d+\.\d|…) s$", "in … s", "\n".join(lines), flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow) if page.stem in LONG else page
+        for page in PAGES
+    ],
+    ids=lambda page: page.name,
+)
 def test_examples_run_and_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     printed = ""

@@ -2,7 +2,7 @@
 
 A master, two workers and a Connect server are processes of their own, started by
 deploy/spark/cluster.py. The shortest tests of each kind always run;
-CORE_MONDRIAN_SPARK=all adds the others, with Adult and a million rows.
+--all adds the others, with Adult and a million rows.
 """
 
 import json
@@ -47,17 +47,12 @@ pytestmark = [
         shutil.which("java") is None and "JAVA_HOME" not in os.environ,
         reason="Spark needs Java, and there is none here",
     ),
-    pytest.mark.xdist_group("spark"),
     # pyspark itself: of pandas 3, and of sockets that it leaves open.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-MINUTES = pytest.mark.skipif(
-    os.environ.get("CORE_MONDRIAN_SPARK") != "all",
-    reason="takes minutes; CORE_MONDRIAN_SPARK=all runs it",
-)
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "spark"
 KEY = b"sixteen bytes at least"
@@ -127,7 +122,7 @@ def assert_same(found: Release[Any], wanted: Release[pa.Table]) -> None:
 
 QIDS = ("age", "sex", "education", "race", "marital_status")
 POLICIES = [
-    pytest.param(PaperPolicy(), id="paper"),
+    pytest.param(PaperPolicy(), id="paper", marks=pytest.mark.slow),
     pytest.param(BestPolicy(effort="fast"), id="best"),
 ]
 
@@ -226,7 +221,7 @@ CASES = [
 ]
 
 
-@MINUTES
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", CASES[:-1])
 def test_other_hostile_tables_are_released_as_in_memory(
     cluster: Cluster, spec: Spec
@@ -272,7 +267,7 @@ def test_cases_have_what_their_names_say() -> None:
     assert plans[3].n_suppressed > 0
 
 
-@MINUTES
+@pytest.mark.slow
 def test_text_of_any_collation_is_told_apart(cluster: Cluster) -> None:
     from core_mondrian.spark.api import anonymize_spark
 
@@ -328,7 +323,11 @@ def test_what_cannot_be_done_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("policy", "driver_tuples"), [(PaperPolicy(), 1_000), (BestPolicy(), 3_000)]
+    ("policy", "driver_tuples"),
+    [
+        pytest.param(PaperPolicy(), 1_000, id="paper", marks=pytest.mark.slow),
+        pytest.param(BestPolicy(), 3_000, id="best"),
+    ],
 )
 def test_a_tree_that_is_cut_on_the_cluster_is_the_same(
     cluster: Cluster, policy: Any, driver_tuples: int
@@ -369,7 +368,9 @@ def made_locally(cli: Command, *arguments: object) -> dict[str, Any]:
     return manifest
 
 
-@pytest.mark.parametrize("suffix", ["parquet", pytest.param("csv", marks=MINUTES)])
+@pytest.mark.parametrize(
+    "suffix", ["parquet", pytest.param("csv", marks=pytest.mark.slow)]
+)
 def test_command_line_writes_what_it_writes_locally(
     cluster: Cluster, cli: Command, suffix: str
 ) -> None:
@@ -396,7 +397,7 @@ def test_command_line_writes_what_it_writes_locally(
     assert "exists" in again.err
 
 
-@MINUTES
+@pytest.mark.slow
 def test_command_line_takes_tables_and_replaces_them(
     cluster: Cluster, cli: Command
 ) -> None:
@@ -441,7 +442,7 @@ def test_options_of_a_cluster_need_the_engine(cli: Command) -> None:
     assert "--engine spark" in done.err
 
 
-@MINUTES
+@pytest.mark.slow
 def test_scripts_submit_to_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
     """The classic way: pack what executors need, and spark-submit."""
     table = census(3_000)
@@ -484,7 +485,7 @@ LARGE = [
 ]
 
 
-@MINUTES
+@pytest.mark.slow
 @pytest.mark.parametrize("driver_tuples", [5_000_000, 10_000])
 @pytest.mark.parametrize(("name", "policy"), LARGE)
 def test_large_tables_are_released_as_in_memory(

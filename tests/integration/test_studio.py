@@ -381,6 +381,7 @@ def make_key(page: Any, folder: Path) -> Path:
 
 
 @needs_browser
+@pytest.mark.slow
 def test_pseudonyms_have_a_key_that_is_nowhere_else(
     server: Server, context: Any, people: Path, tmp_path: Path
 ) -> None:
@@ -436,6 +437,7 @@ def take_and_repeat(
 
 
 @needs_browser
+@pytest.mark.slow
 def test_another_model_and_a_hierarchy_file(
     server: Server, context: Any, people: Path, tmp_path: Path
 ) -> None:

@@ -240,7 +240,7 @@ def test_limits_are_admitted(at: str) -> None:
         *((value, value, True), (value, 9.0, True), (-9.0, value, True)),
         *((value + 1e-9, 9.0, False), (-9.0, value - 1e-9, False)),
     ):
-        one.least[0], one.most[0] = least, most
+        one["least"][0], one["most"][0] = least, most
         models = case.models._replace(rules=one)
         chosen = np.array([0, 1])
         found = admitted(models, case.records, case.counts(), chosen, 2)
