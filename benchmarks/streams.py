@@ -2,7 +2,8 @@
 
     python -m benchmarks.streams [--rows 1 10 100] [--memory 4GB] [--policy best]
         [--folder FOLDER] [--keep]
-    python -m benchmarks.streams --engine    bytes per tuple that planning takes
+    python -m benchmarks.streams --engine    bytes per tuple that planning takes, at
+                                             once and by a crew in ten parts
 
 Rows are in millions, of a census in parts of a million rows, with 8 quasi-identifiers
 and k = 5. Each run is a fresh process with compiled kernels. Up to --in-memory millions
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +48,9 @@ from core_mondrian import BestPolicy, KAnonymity, PaperPolicy, Spec
 from core_mondrian.counted import make_plan
 from core_mondrian.counts import TupleCounts
 from core_mondrian.datasets import census
+from core_mondrian.partition.crew import LocalCrew
 from core_mondrian.streams.memory import give_back, used_memory
-names, policy = json.loads(sys.argv[1]), sys.argv[2]
+names, policy, parts = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 chosen = BestPolicy() if policy == "best" else PaperPolicy()
 spec = Spec(tuple(names), (KAnonymity(5),), policy=chosen)
 table = census(1_000_000).select(names)
@@ -63,7 +66,8 @@ def watch():
         time.sleep(0.003)
 thread = threading.Thread(target=watch)
 thread.start()
-make_plan(TupleCounts(values, rows), spec)
+crew = LocalCrew(rows.size // parts) if parts > 1 else None
+make_plan(TupleCounts(values, rows), spec, crew=crew)
 is_on[0] = False
 thread.join()
 print(rows.size, (peak[0] - before) / rows.size)
@@ -102,14 +106,13 @@ def measure_engine() -> None:
     """Print what planning takes at its peak, next to the counts themselves."""
     more = ("hours_per_week", "capital_gain", "zip_code")
     sets = (QUASI_IDENTIFIERS[:5], QUASI_IDENTIFIERS, (*QUASI_IDENTIFIERS, *more))
-    for names in sets:
-        for policy in ("best", "paper"):
-            command = [sys.executable, "-c", _ENGINE, json.dumps(names), policy]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            tuples, size = done.stdout.split()
-            line = {"tuples": int(tuples), "bytes_per_tuple": round(float(size))}
-            shape = {"columns": len(names), "policy": policy}
-            emit(facts() | {"benchmark": "engine memory"} | shape | line)
+    for names, policy, parts in product(sets, ("best", "paper"), (1, 10)):
+        command = [sys.executable, "-c", _ENGINE, json.dumps(names), policy, str(parts)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        tuples, size = done.stdout.split()
+        line = {"tuples": int(tuples), "bytes_per_tuple": round(float(size))}
+        shape = {"columns": len(names), "policy": policy, "parts": parts}
+        emit(facts() | {"benchmark": "engine memory"} | shape | line)
 
 
 def make_parts(folder: Path, n_parts: int) -> None:

@@ -64,7 +64,9 @@ def _arguments() -> argparse.Namespace:
         type=Path,
         help="keep what an earlier run found, and run the survivors without a reason",
     )
-    parser.add_argument("--files", nargs="+", metavar="NAME", help="only these")
+    parser.add_argument(
+        "--files", nargs="+", choices=TARGETS, metavar="NAME", help="only these"
+    )
     parser.add_argument("--sample", type=int, metavar="N", help="so many of each file")
     parser.add_argument("--markdown", action="store_true", help="print the report")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="write it there")
