@@ -27,7 +27,7 @@ _MOST_KEYS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Rows by node, projection and key: one entry each, rising."""
+    """Rows by projection, node and key: one entry each, rising."""
 
     node: Integers
     projection: Integers
@@ -36,13 +36,15 @@ class Counted:
 
     def of(self, node: int, projection: int) -> tuple[Integers, Integers]:
         """Return the keys of one projection of a node, rising, and their rows."""
-        first, last = np.searchsorted(self.node, [node, node + 1])
-        inside = slice(int(first), int(last))
-        low, high = np.searchsorted(
-            self.projection[inside], [projection, projection + 1]
-        )
-        found = slice(int(first + low), int(first + high))
+        inside = self.slice_of(projection)
+        low, high = np.searchsorted(self.node[inside], [node, node + 1])
+        found = slice(inside.start + int(low), inside.start + int(high))
         return self.key[found], self.rows[found]
+
+    def slice_of(self, projection: int) -> slice:
+        """Return where the entries of a projection are."""
+        first, last = np.searchsorted(self.projection, [projection, projection + 1])
+        return slice(int(first), int(last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Projector:
         for number, (left, right) in enumerate(self.pairs):
             key = codes[:, left] * self.widths[right] + codes[:, right]
             found.append(_count(n_columns + number, owner, key, rows))
-        return add_up(found)
+        return _joined(found)
 
     def lay_out(self, counted: Counted, node: int) -> tuple[Codes, Integers]:
         """Return a node's counts as records, column after column, and where each is.
@@ -154,33 +156,40 @@ def projector_of(table: EncodedTable, *, has_rules: bool, has_pairs: bool) -> Pr
 
 
 def _count(projection: int, node: Integers, key: Integers, rows: Integers) -> Counted:
-    return _summed(node, np.full_like(node, projection), key, rows)
-
-
-def _summed(
-    node: Integers, projection: Integers, key: Integers, rows: Integers
-) -> Counted:
-    order = np.lexsort((key, projection, node))
-    node, projection, key = node[order], projection[order], key[order]
+    order = np.lexsort((key, node))
+    node, key = node[order], key[order]
     is_new = np.ones(order.size, dtype=np.bool_)
-    is_new[1:] = (
-        (node[1:] != node[:-1])
-        | (projection[1:] != projection[:-1])
-        | (key[1:] != key[:-1])
-    )
+    is_new[1:] = (node[1:] != node[:-1]) | (key[1:] != key[:-1])
     first = np.flatnonzero(is_new)
     total = np.add.reduceat(rows[order], first) if first.size else rows[:0]
-    return Counted(node[first], projection[first], key[first], total)
+    return Counted(node[first], np.full_like(first, projection), key[first], total)
 
 
-def add_up(counted: Sequence[Counted]) -> Counted:
-    """Return the sums of what several have counted."""
-    return _summed(
+def _joined(counted: Sequence[Counted]) -> Counted:
+    return Counted(
         np.concatenate([one.node for one in counted]),
         np.concatenate([one.projection for one in counted]),
         np.concatenate([one.key for one in counted]),
         np.concatenate([one.rows for one in counted]),
     )
+
+
+def add_up(counted: Sequence[Counted]) -> Counted:
+    """Return the sums of what several have counted.
+
+    Projection by projection: pairs of fine columns are as many as the tuples, and
+    there are many pairs, so that nothing should be as long as all of them twice.
+    """
+    known = np.unique(np.concatenate([np.unique(one.projection) for one in counted]))
+    found = []
+    for projection in known.tolist():
+        parts = [(one, one.slice_of(projection)) for one in counted]
+        node, key, rows = (
+            np.concatenate([getattr(one, name)[inside] for one, inside in parts])
+            for name in ("node", "key", "rows")
+        )
+        found.append(_count(projection, node, key, rows))
+    return _joined(found) if found else counted[0]
 
 
 def counted_tuples(records: Codes, edges: Integers, work: Work) -> tuple[Tuples, Work]:

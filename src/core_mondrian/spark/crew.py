@@ -71,6 +71,8 @@ class SparkCrew:
         summed = counted.groupBy(*_COUNTED[:3]).sum("rows").toDF(*_COUNTED)
         with working("counting tuples"):
             table = summed.toArrow()
+        # They come in any order; `add_up` sorts each projection by itself.
+        table = table.sort_by("projection")
         columns = [table[name].to_numpy() for name in _COUNTED]
         return add_up([Counted(*columns)])
 
