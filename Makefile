@@ -22,7 +22,7 @@ help:
 	@echo "make fuzz             random tables, specs and files: TABLES=20000 COMMANDS=500 SECONDS=60 (minutes)"
 	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
 	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
-	@echo "make mutants          faults put into the rules, and the tests that notice them: FILES=budget.py UPDATE=1 (half an hour)"
+	@echo "make mutants          faults put into the rules, and the tests that notice them: FILES=budget.py UPDATE=1 (a quarter of an hour)"
 	@echo "make pictures         the pictures of the docs"
 	@echo "make lock             renew the locked versions after pyproject.toml; UPGRADE=1 takes the newest"
 	@echo "make sbom             what users install, as CycloneDX: out/sbom.cdx.json"

@@ -130,9 +130,9 @@ def _load(path: Path) -> object:
     """Import a file that the user named."""
     if not path.is_file():
         raise SpecError(f"no file {path.name!r} with models")
-    if path.suffix != ".py":  # nor what others have compiled
-        raise SpecError(f"{path.name} is not a Python file")
-    module = importlib.util.spec_from_file_location(path.stem, path)
+    is_source = path.suffix == ".py"  # and not what others have compiled
+    found = importlib.util.spec_from_file_location(path.stem, path)
+    module = found if is_source else None
     if module is None or module.loader is None:
         raise SpecError(f"{path.name} is not a Python file")
     loaded = importlib.util.module_from_spec(module)

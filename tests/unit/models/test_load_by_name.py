@@ -1,5 +1,6 @@
 """Models by name and parameters, as spec files and the command line give them."""
 
+import py_compile
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,10 @@ def test_which_models_have_a_field(folder: Path) -> None:
     assert model_from_mapping({"name": "k-anonymity", "k": 3}) == KAnonymity(3)
     built = model_from_mapping(parse_model("distinct-l-diversity l=2 sensitive=s"))
     assert built == DistinctLDiversity(2, "s")
+
+
+def test_what_others_have_compiled_is_not_imported(folder: Path) -> None:
+    py_compile.compile(str(folder / "own.py"), cfile=str(folder / "other.pyc"))
+
+    with pytest.raises(SpecError, match=r"^other\.pyc is not a Python file"):
+        model_from_mapping({"name": "other.pyc:Own"}, folder)
