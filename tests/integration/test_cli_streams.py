@@ -218,25 +218,26 @@ def test_killed_runs_never_leave_a_wrong_target_and_can_go_on(
     seconds = time_a_run(folder, tmp_path / "expected.parquet", asked)
     expected = (tmp_path / "expected.parquet").read_bytes()
     moments = random.Random(0)  # noqa: S311
-    n_killed = n_begun = n_done = 0
+    n_killed = n_begun = n_tries = 0
 
-    while n_killed < n_kills:
+    while n_killed < n_kills or not n_begun:
+        n_tries += 1
+        assert n_tries <= 8 * n_kills
         child = start("4000", "anonymize", folder, target, *asked, "--resume")
         time.sleep(moments.uniform(0, seconds))
         child.kill()
         child.communicate()
         n_killed += child.returncode == -signal.SIGKILL
-        if child.returncode == 0:  # quicker than those that were timed
-            seconds, n_done = 0.8 * seconds, n_done + 1
-            assert n_done <= 2 * n_kills
-        n_begun += (workspace_of(target) / "counts.arrow").exists()
+        is_begun = (workspace_of(target) / "counts.arrow").exists()
+        n_begun += is_begun
+        # The machine may be busier now than when runs were timed, or less so.
+        seconds *= 0.9 if child.returncode == 0 else 1.0 if is_begun else 1.2
         assert not target.exists() or target.read_bytes() == expected
 
     child = start("4000", "anonymize", folder, target, *asked, "--resume")
     _, err = child.communicate()
     assert child.returncode == 0, err
     assert target.read_bytes() == expected
-    assert n_begun
     assert not workspace_of(target).exists()
     digests = [
         json.loads((tmp_path / f"{name}.parquet.manifest.json").read_text())["digests"]
