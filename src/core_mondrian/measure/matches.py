@@ -60,7 +60,9 @@ def count_presence(
         column = plain_column(arrow_column(others, name))
         coded = code_column(column, ordered=True)
         known = pa.array(coded.labels, column.type)
-        fits.append(fitting(distinct, known, column_tree(name, known, spec)))
+        tree = column_tree(name, known, spec)
+        has_sets = spec.categories_of(name) == "set"
+        fits.append(fitting(distinct, known, tree, has_sets=has_sets))
         people.append(coded)
     keys = combine(people)
     one = first_rows(keys)
@@ -91,7 +93,7 @@ def fitting(
     values: Array,
     hierarchy: Hierarchy | None,
     *,
-    has_sets: bool = True,
+    has_sets: bool,
 ) -> Flags:
     """Tell which value (axis 1; missing as the last) each cell (axis 0) fits.
 
@@ -177,13 +179,23 @@ def _fit_set(fits: Flags, cell: str, labels: Array) -> None:
 
 
 def _read_set(cell: str) -> set[str | None]:
-    """Return the members of a set: texts, quoted as in JSON where needed, or null."""
+    """Return the members of a set: texts, quoted as in JSON where needed, or null.
+
+    Raises:
+        SpecError: it is no set that was released.
+    """
     members: set[str | None] = set()
     decoder = json.JSONDecoder()
     rest = cell[1:-1]
     while rest:
         if rest.startswith('"'):
-            member, end = decoder.raw_decode(rest)
+            try:
+                member, end = decoder.raw_decode(rest)
+            except ValueError:
+                raise SpecError(
+                    "a released set has a quote that does not end",
+                    hint="sets need to be as they were released: see categories",
+                ) from None
             members.add(member)
             rest = rest[end:].removeprefix(", ")
         else:

@@ -358,7 +358,9 @@ def _find_fits(
             unread.append(i)
     if unread:
         cells = [texts[i] for i in unread]
-        fits[unread] = fitting(cells, pa.array(levels, pa.string()), tree)
+        fits[unread] = fitting(
+            cells, pa.array(levels, pa.string()), tree, has_sets=True
+        )
         for i in unread:
             text = texts[i] or ""
             is_one = fits[i].sum() == 1.0
