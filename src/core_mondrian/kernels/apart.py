@@ -30,12 +30,23 @@ def has_pairs(finder: Finder) -> bool:
 
 
 @kernel
+def is_elsewhere(finder: Finder, column: int) -> bool:
+    """Tell whether pairs were counted elsewhere, but not those of this column."""
+    if not has_pairs(finder):
+        return False
+    n_columns = finder.active.size
+    # A column that was counted has pairs with itself.
+    edges = 2 * n_columns + column * n_columns + column
+    return finder.apart[edges] == finder.apart[edges + 1]
+
+
+@kernel
 def load_counted_pairs(
     space: Space, finder: Finder, column: int, other: int, start: int, n_groups: int
 ) -> None:
     """Find the codes of ``other`` in each group of ``column`` among counted pairs.
 
-    ``space.codes`` and ``space.worth`` hold the pairs of all columns, by rising codes.
+    ``space.codes`` and ``space.worth`` hold the pairs, by rising codes.
     """
     n_columns = finder.active.size
     edges = 2 * n_columns + column * n_columns + other

@@ -8,7 +8,7 @@ columns gives what either side of every candidate would lose.
 
 import numpy as np
 
-from core_mondrian.kernels.apart import first_of, last_of
+from core_mondrian.kernels.apart import first_of, is_elsewhere, last_of
 from core_mondrian.kernels.borrow import (
     borrow_aims,
     borrow_finder,
@@ -501,6 +501,8 @@ def find_exact_cuts(
     best = -1
     for i in range(n_active):
         column = finder.active[i]
+        if is_elsewhere(finder, column):
+            continue
         first = first_of(finder.apart, column, start)
         end = last_of(finder.apart, column, stop)
         n_groups = group_records(space, finder, column, first, end)

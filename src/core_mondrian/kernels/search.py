@@ -14,7 +14,7 @@ from core_mondrian.kernels.borrow import (
     borrow_space,
     borrowed,
 )
-from core_mondrian.kernels.exact import find_cuts
+from core_mondrian.kernels.exact import find_cuts, is_ahead
 from core_mondrian.kernels.groups import copy_record
 from core_mondrian.kernels.jit import entry_kernel, kernel
 from core_mondrian.kernels.layout import (
@@ -43,6 +43,15 @@ from core_mondrian.kernels.solve import solve_main
 
 
 @kernel
+def note_choice(finder: Finder, best: int) -> None:
+    """Count in the funnel which column is cut, and what became of the others."""
+    count_columns(finder)
+    if best >= 0:
+        finder.funnel[FINAL, best] += 1
+        finder.funnel[ACCEPTED, best] += 1
+
+
+@kernel
 def choose_cut(
     space: Space,
     aims: Aims,
@@ -56,19 +65,31 @@ def choose_cut(
     """Return the column whose best cut is best, or -1; count it in the funnel."""
     weight = weight_of_impurity(models, rows, search.beta)
     best = find_cuts(space, aims, models, finder, start, stop, rows, weight)
-    count_columns(finder)
-    if best >= 0:
-        finder.funnel[FINAL, best] += 1
-        finder.funnel[ACCEPTED, best] += 1
+    note_choice(finder, best)
     return best
 
 
 @entry_kernel
-def choose_counted(
+def score_counted(
     space: Space, aims: Aims, models: Models, finder: Finder, search: Search, rows: int
-) -> int:
-    """Choose the cut of a partition of which only counts are at hand."""
-    return choose_cut(space, aims, models, finder, search, 0, 0, rows)
+) -> None:
+    """Find the cuts of columns whose pairs were counted: ``finder.found``."""
+    weight = weight_of_impurity(models, rows, search.beta)
+    find_cuts(space, aims, models, finder, 0, 0, rows, weight)
+
+
+@entry_kernel
+def choose_scored(finder: Finder) -> int:
+    """Return the column whose best cut is best, once all were found."""
+    best = -1
+    for column in range(finder.active.size):
+        found = finder.found[column]
+        if found.rows == 0 or found.gain == 0.0:
+            continue
+        if best < 0 or is_ahead(finder.found, column, best):
+            best = column
+    note_choice(finder, best)
+    return best
 
 
 @entry_kernel

@@ -2,12 +2,13 @@
 
 Whoever has some of the records counts them (`project`); the sums of all (`add_up`) are
 laid out as the kernels take them. A projection is a column with the sensitive codes,
-or, for the policy `best`, a pair of columns.
+or, for the policy `best`, a pair of columns: those of one column at a time, because
+pairs of fine columns are as many as the tuples.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,31 +21,41 @@ from core_mondrian.partition.arrays import build_tuples
 
 Integers = NDArray[np.int64]
 
-TUPLES = -1
+_TUPLES = -1
 """The projection that only counts tuples."""
 _MOST_KEYS = 2**62
+# Counting by place takes no more than sorting as long as places are no more than this.
+_FEW_PLACES = 1 << 16
+
+
+class Entries(NamedTuple):
+    """Rows by node and key: one entry each, rising."""
+
+    node: Codes
+    key: Integers
+    rows: Codes
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Rows by projection, node and key: one entry each, rising."""
+    """What was counted, by projection."""
 
-    node: Integers
-    projection: Integers
-    key: Integers
-    rows: Integers
+    entries: dict[int, Entries]
 
-    def of(self, node: int, projection: int) -> tuple[Integers, Integers]:
+    def of(self, node: int, projection: int) -> tuple[Integers, Codes]:
         """Return the keys of one projection of a node, rising, and their rows."""
-        inside = self.slice_of(projection)
-        low, high = np.searchsorted(self.node[inside], [node, node + 1])
-        found = slice(inside.start + int(low), inside.start + int(high))
-        return self.key[found], self.rows[found]
+        found = self.entries[projection]
+        low, high = np.searchsorted(found.node, [node, node + 1])
+        return found.key[low:high], found.rows[low:high]
 
-    def slice_of(self, projection: int) -> slice:
-        """Return where the entries of a projection are."""
-        first, last = np.searchsorted(self.projection, [projection, projection + 1])
-        return slice(int(first), int(last))
+    def n_tuples(self, node: int) -> int:
+        """Return how many tuples a node has."""
+        return int(self.of(node, _TUPLES)[1].sum())
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return sum(one.key.size for one in self.entries.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +66,38 @@ class Projector:
     """Codes of each quasi-identifier."""
     others: tuple[int, ...]
     """Codes of the sensitive columns and the unit; none, if only rows matter."""
-    has_pairs: bool
+    paired: int | None = None
+    """The column that is counted with each of the others; None: each by itself."""
 
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of columns, in the order of their projections."""
-        if not self.has_pairs:
-            return []
-        return list(combinations(range(len(self.widths)), 2))
+    def with_others(self, column: int) -> "Projector":
+        """Return what counts a column with each of the others."""
+        return replace(self, paired=column)
 
-    def project(self, records: Codes, node: NDArray[np.int32]) -> Counted:
+    def project(self, records: Codes, node: Codes) -> Counted:
         """Count records by node in every projection."""
+        rows = records[:, -2]
+        found = {}
+        if self.paired is None:
+            ones = np.ones_like(rows)
+            found[_TUPLES] = _count(node, np.zeros(rows.size, dtype=np.int64), ones)
+        for column in range(len(self.widths)):
+            if column != self.paired:
+                found[column] = _count(node, self._keys(records, column), rows)
+        return Counted(found)
+
+    def _keys(self, records: Codes, column: int) -> Integers:
+        """Return the key of each record in one projection."""
         n_columns = len(self.widths)
-        owner = node.astype(np.int64)
-        rows = records[:, -2].astype(np.int64)
-        codes = records[:, :-2].astype(np.int64)
-        zero = np.zeros_like(owner)
-        found = [_count(TUPLES, owner, zero, np.ones_like(rows))]
-        for column in range(n_columns):
-            key = codes[:, column].copy()
-            for i, width in enumerate(self.others):
-                key = key * width + codes[:, n_columns + i]
-            found.append(_count(column, owner, key, rows))
-        for number, (left, right) in enumerate(self.pairs):
-            key = codes[:, left] * self.widths[right] + codes[:, right]
-            found.append(_count(n_columns + number, owner, key, rows))
-        return _joined(found)
+        if self.paired is None:
+            key = records[:, column].astype(np.int64)
+            more = [(n_columns + i, width) for i, width in enumerate(self.others)]
+        else:
+            key = records[:, self.paired].astype(np.int64)
+            more = [(column, self.widths[column])]
+        for place, width in more:
+            key *= width
+            key += records[:, place]
+        return key
 
     def lay_out(self, counted: Counted, node: int) -> tuple[Codes, Integers]:
         """Return a node's counts as records, column after column, and where each is.
@@ -88,52 +105,62 @@ class Projector:
         The second array has the start and stop of every column.
         """
         n_columns = len(self.widths)
-        parts, edges, at = [], [], 0
-        for column in range(n_columns):
-            key, rows = counted.of(node, column)
-            part = np.zeros((key.size, n_columns + len(self.others) + 2), np.int32)
+        keys = [counted.of(node, column) for column in range(n_columns)]
+        stops = np.cumsum([rows.size for _, rows in keys])
+        edges = np.stack([stops - [rows.size for _, rows in keys], stops], axis=1)
+        records = np.zeros((stops[-1], n_columns + len(self.others) + 2), np.int32)
+        for column, (key, rows) in enumerate(keys):
+            part = records[edges[column, 0] : edges[column, 1]]
+            rest = key
             for i in range(len(self.others) - 1, -1, -1):
-                key, part[:, n_columns + i] = np.divmod(key, self.others[i])
-            part[:, column] = key
+                rest, part[:, n_columns + i] = np.divmod(rest, self.others[i])
+            part[:, column] = rest
             part[:, -2] = rows
-            parts.append(part)
-            edges += [at, at + rows.size]
-            at += rows.size
-        return np.concatenate(parts), np.array(edges, dtype=np.int64)
+        return records, edges.ravel()
 
     def lay_out_pairs(
-        self, counted: Counted, node: int
-    ) -> tuple[Codes, Codes, Integers, Integers]:
-        """Return second codes and rows of all pairs, first codes, and where each is."""
+        self, alone: Counted, counted: Counted, node: int
+    ) -> tuple[Codes, Codes, Integers]:
+        """Return second codes and rows of a node's pairs, and where those are.
+
+        The third array has the edges of all pairs of columns, of which only those of
+        the paired column hold anything, and then the first code of each pair.
+        ``alone`` has the counts of each column by itself.
+        """
         n_columns = len(self.widths)
-        tables = {}
-        for number, (left, right) in enumerate(self.pairs):
-            key, rows = counted.of(node, n_columns + number)
-            first, second = np.divmod(key, self.widths[right])
-            tables[left, right] = first, second, rows
-            order = np.argsort(second, kind="stable")
-            tables[right, left] = second[order], first[order], rows[order]
-        for column in range(n_columns):
-            codes, rows = self.marginal(counted, node, column)
-            tables[column, column] = codes, codes, rows
-        places = [(i, j) for i in range(n_columns) for j in range(n_columns)]
-        edges = np.cumsum([0, *(tables[place][0].size for place in places)])
-        first, second, rows = (
-            np.concatenate([tables[place][k] for place in places]) for k in range(3)
-        )
-        return second.astype(np.int32), rows.astype(np.int32), first, edges
+        found = []
+        for column, width in enumerate(self.widths):
+            if column == self.paired:
+                codes, rows = self.marginal(alone, node, column)
+                found.append((codes * width + codes, rows))
+            else:
+                found.append(counted.of(node, column))
+        sizes = np.zeros((n_columns, n_columns), dtype=np.int64)
+        sizes[self.paired] = [rows.size for _, rows in found]
+        edges = np.cumsum(sizes.ravel())
+        n = int(edges[-1])
+        second, rows_of = np.empty((2, n), dtype=np.int32)
+        places = np.concatenate([[0], edges, np.empty(n, dtype=np.int64)])
+        first, at = places[edges.size + 1 :], 0
+        for (key, rows), width in zip(found, self.widths, strict=True):
+            inside = slice(at, at + key.size)
+            np.floor_divide(key, width, out=first[inside])
+            np.remainder(key, width, out=second[inside], casting="same_kind")
+            rows_of[inside] = rows
+            at += key.size
+        return second, rows_of, places
 
     def marginal(
         self, counted: Counted, node: int, column: int
-    ) -> tuple[Integers, Integers]:
+    ) -> tuple[Integers, Codes]:
         """Return the codes of a column that a node has, rising, and their rows."""
         key, rows = counted.of(node, column)
         codes = key // int(np.prod(self.others, dtype=np.int64))
         found, first = np.unique(codes, return_index=True)
-        return found, np.add.reduceat(rows, first)
+        return found, np.add.reduceat(rows, first, dtype=np.int32)
 
 
-def projector_of(table: EncodedTable, *, has_rules: bool, has_pairs: bool) -> Projector:
+def projector_of(table: EncodedTable, *, has_rules: bool) -> Projector:
     """Return what has to be counted of a table.
 
     Raises:
@@ -152,44 +179,49 @@ def projector_of(table: EncodedTable, *, has_rules: bool, has_pairs: bool) -> Pr
             "the sensitive columns have too many values to be counted together",
             hint="run where all tuples fit, or with fewer of them",
         )
-    return Projector(widths, others, has_pairs)
+    return Projector(widths, others)
 
 
-def _count(projection: int, node: Integers, key: Integers, rows: Integers) -> Counted:
-    order = np.lexsort((key, node))
+def _count(node: Codes, key: Integers, rows: Codes) -> Entries:
+    """Add up the rows of each node and key."""
+    if not node.size:
+        return Entries(node, key, rows)
+    first, width = int(node.min()), int(key.max()) + 1
+    n_places = (int(node.max()) - first + 1) * width
+    if n_places > _MOST_KEYS:
+        return _sum_runs(np.lexsort((key, node)), node, key, rows)
+    place = (node.astype(np.int64) - first) * width + key
+    if n_places > 2 * node.size + _FEW_PLACES:
+        return _sum_runs(np.argsort(place), node, key, rows)
+    used = np.flatnonzero(np.bincount(place))
+    # Sums of whole numbers below 2**31, so that floats hold them.
+    total = np.bincount(place, weights=rows)[used]
+    nodes, keys = np.divmod(used, width)
+    return Entries((nodes + first).astype(np.int32), keys, total.astype(np.int32))
+
+
+def _sum_runs(
+    order: NDArray[np.intp], node: Codes, key: Integers, rows: Codes
+) -> Entries:
+    """Add up neighbours of one node and key, once they are in order."""
     node, key = node[order], key[order]
     is_new = np.ones(order.size, dtype=np.bool_)
     is_new[1:] = (node[1:] != node[:-1]) | (key[1:] != key[:-1])
     first = np.flatnonzero(is_new)
-    total = np.add.reduceat(rows[order], first) if first.size else rows[:0]
-    return Counted(node[first], np.full_like(first, projection), key[first], total)
-
-
-def _joined(counted: Sequence[Counted]) -> Counted:
-    return Counted(
-        np.concatenate([one.node for one in counted]),
-        np.concatenate([one.projection for one in counted]),
-        np.concatenate([one.key for one in counted]),
-        np.concatenate([one.rows for one in counted]),
+    return Entries(
+        node[first], key[first], np.add.reduceat(rows[order], first, dtype=np.int32)
     )
 
 
 def add_up(counted: Sequence[Counted]) -> Counted:
-    """Return the sums of what several have counted.
-
-    Projection by projection: pairs of fine columns are as many as the tuples, and
-    there are many pairs, so that nothing should be as long as all of them twice.
-    """
-    known = np.unique(np.concatenate([np.unique(one.projection) for one in counted]))
-    found = []
-    for projection in known.tolist():
-        parts = [(one, one.slice_of(projection)) for one in counted]
-        node, key, rows = (
-            np.concatenate([getattr(one, name)[inside] for one, inside in parts])
-            for name in ("node", "key", "rows")
+    """Return the sums of what several have counted."""
+    found = {}
+    for projection in counted[0].entries:
+        parts = [one.entries[projection] for one in counted]
+        found[projection] = _count(
+            *(np.concatenate(part) for part in zip(*parts, strict=True))
         )
-        found.append(_count(projection, node, key, rows))
-    return _joined(found) if found else counted[0]
+    return Counted(found)
 
 
 def counted_tuples(records: Codes, edges: Integers, work: Work) -> tuple[Tuples, Work]:
@@ -207,11 +239,10 @@ def counted_tuples(records: Codes, edges: Integers, work: Work) -> tuple[Tuples,
 def counted_space(
     records: Codes,
     edges: Integers,
-    pairs: tuple[Codes, Codes, Integers, Integers],
+    pairs: tuple[Codes, Codes, Integers],
     finder: Finder,
 ) -> tuple[Space, Finder]:
     """Return laid out counts as the search takes them."""
-    second, rows, first, places = pairs
+    second, rows, places = pairs
     space = build_space(records)._replace(codes=second, worth=rows)
-    apart = np.concatenate([edges, places, first])
-    return space, finder._replace(apart=apart)
+    return space, finder._replace(apart=np.concatenate([edges, places]))

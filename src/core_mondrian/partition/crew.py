@@ -27,7 +27,6 @@ from core_mondrian.kernels.layout import (
     raw_fields,
 )
 from core_mondrian.partition.apart import (
-    TUPLES,
     Counted,
     Projector,
     add_up,
@@ -127,7 +126,7 @@ class LocalCrew:
                 )
             )
             # Sums are few next to what is added to them; as often as they double.
-            if sum(one.key.size for one in found[1:]) > found[0].key.size:
+            if sum(one.size for one in found[1:]) > found[0].size:
                 found = [add_up(found)]
         return add_up(found)
 
@@ -263,11 +262,28 @@ class FunnelUnit:
         return Solved(nodes[:n_nodes].copy(), tuples.records, work.funnel)
 
 
-class Cutter(Protocol):
-    """Cuts a partition of the top by its counts."""
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Partitions of the top that are too large, and those who count them."""
 
-    def cut(self, top: Top, counted: Counted, node: int) -> list[int]:
-        """Cut a node of the top, or leave it; return the children to look at next."""
+    crew: Crew
+    descent: Descent
+    nodes: list[int]
+
+    def count(self, projector: Projector) -> Counted:
+        """Count the partitions."""
+        return self.crew.count(projector, self.descent, np.array(self.nodes))
+
+    def of(self, nodes: list[int]) -> "Level":
+        """Return some of the partitions."""
+        return replace(self, nodes=nodes)
+
+
+class Cutter(Protocol):
+    """Cuts partitions of the top by their counts."""
+
+    def cut(self, top: Top, level: Level, counted: Counted) -> list[int]:
+        """Cut nodes of the top, or leave them; return the children to look at next."""
 
 
 def cut_top(
@@ -287,11 +303,10 @@ def cut_top(
         large = [n for n in opened if int(top.nodes["rows"][n]) > crew.unit_tuples]
         if not large:
             return top.nodes, top.place(records, root)
-        counted = crew.count(projector, top.descent(), np.array(large))
-        opened = []
-        for node in large:
-            if int(counted.of(node, TUPLES)[1].sum()) > crew.unit_tuples:
-                opened += cutter.cut(top, counted, node)
+        level = Level(crew, top.descent(), large)
+        counted = level.count(projector)
+        large = [n for n in large if counted.n_tuples(n) > crew.unit_tuples]
+        opened = cutter.cut(top, level.of(large), counted)
 
 
 class FunnelCutter:
@@ -302,7 +317,11 @@ class FunnelCutter:
         self._models, self.work = context.models(), context.work()
         self.inline: list[tuple[list[int], int]] = []
 
-    def cut(self, top: Top, counted: Counted, node: int) -> list[int]:
+    def cut(self, top: Top, level: Level, counted: Counted) -> list[int]:
+        cut = [self._cut(top, counted, node) for node in level.nodes]
+        return [child for children in cut for child in children]
+
+    def _cut(self, top: Top, counted: Counted, node: int) -> list[int]:
         context = self._context
         laid_out = self._projector.lay_out(counted, node)
         tuples, work = counted_tuples(*laid_out, self.work)

@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.kernels import layout
-from core_mondrian.kernels.layout import Aims, Codes, Finder, Search, fields
-from core_mondrian.kernels.search import choose_counted
+from core_mondrian.kernels.layout import Aims, Codes, Fields, Search, fields
+from core_mondrian.kernels.search import choose_scored, score_counted
 from core_mondrian.partition.aims import build_finder, build_space
 from core_mondrian.partition.apart import Counted, Projector, counted_space
 from core_mondrian.partition.best import BestSearch, Part, chunks_of
 from core_mondrian.partition.crew import (
     Context,
     Crew,
+    Level,
     Solved,
     Top,
     Unit,
@@ -120,24 +121,68 @@ class CrewSearch(BestSearch):
         return parts
 
 
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """The best cut of each column of a partition, and its box."""
+
+    found: Fields
+    totals: Fields
+
+
 class _BestCutter:
     """Cuts where both sides lose least together."""
 
     def __init__(self, search: CrewSearch) -> None:
         self._search = search
 
-    def cut(self, top: Top, counted: Counted, node: int) -> list[int]:
-        search = self._search
-        rows = int(top.nodes["rows"][node])
-        if rows < search.search.block_rows or rows < 2 * search.models.min_rows:
-            top.nodes["kind"][node] = layout.CLASS
-            return []
+    def cut(self, top: Top, level: Level, counted: Counted) -> list[int]:
+        search, rows = self._search, top.nodes["rows"]
+        least = max(search.search.block_rows, 2 * search.models.min_rows)
+        large = [node for node in level.nodes if rows[node] >= least]
+        scores = self._score(level.of(large), counted, rows)
+        opened = []
+        for node in level.nodes:
+            column = self._choose(scores[node]) if node in scores else -1
+            if column >= 0:
+                opened += self._cut(top, counted, node, column)
+            else:
+                top.nodes["kind"][node] = layout.CLASS
+        return opened
+
+    def _score(
+        self, level: Level, counted: Counted, rows: Integers
+    ) -> dict[int, _Scores]:
+        """Score the cuts of partitions, column by column."""
+        search, n_columns = self._search, len(self._search.projector.widths)
         finder = search.finders[0]
-        column = self._choose(counted, node, rows, finder)
-        if column < 0:
-            top.nodes["kind"][node] = layout.CLASS
-            return []
-        found = finder.found[column]
+        scores = {
+            node: _Scores(fields(n_columns + 1, layout.FOUND), finder.totals.copy())
+            for node in level.nodes
+        }
+        for column in range(n_columns if level.nodes else 0):
+            projector = search.projector.with_others(column)
+            paired = level.count(projector)
+            for node, score in scores.items():
+                pairs = projector.lay_out_pairs(counted, paired, node)
+                laid_out = projector.lay_out(counted, node)
+                space, apart = counted_space(*laid_out, pairs, finder)
+                score_counted(
+                    *(space, search.aims, search.models, apart, search.search),
+                    int(rows[node]),
+                )
+                score.found[column] = finder.found[column]
+                score.totals[:] = finder.totals
+        return scores
+
+    def _choose(self, scores: _Scores) -> int:
+        finder = self._search.finders[0]
+        finder.found[:] = scores.found
+        finder.totals[:] = scores.totals
+        return int(choose_scored(finder))
+
+    def _cut(self, top: Top, counted: Counted, node: int, column: int) -> list[int]:
+        search = self._search
+        rows, found = int(top.nodes["rows"][node]), search.finders[0].found[column]
         codes, each = search.projector.marginal(counted, node, column)
         if found["by_rows"]:
             order = np.lexsort((codes, -each))
@@ -158,17 +203,6 @@ class _BestCutter:
         child[sides[0]] = 0
         first = top.cut(node, children, column, child)
         return [first, first + 1]
-
-    def _choose(self, counted: Counted, node: int, rows: int, finder: Finder) -> int:
-        search = self._search
-        projector = search.projector
-        pairs = projector.lay_out_pairs(counted, node)
-        space, apart = counted_space(*projector.lay_out(counted, node), pairs, finder)
-        return int(
-            choose_counted(
-                space, search.aims, search.models, apart, search.search, rows
-            )
-        )
 
 
 def _children(rows: int, left: int) -> Nodes:

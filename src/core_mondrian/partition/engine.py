@@ -290,10 +290,9 @@ class _Asked:
         table = without_tuples(self.table)
         return Context(table, self.spec, self.standard, columns, policy)
 
-    def projector(self, models: Models, *, has_pairs: bool) -> Projector:
+    def projector(self, models: Models) -> Projector:
         """Return what a crew has to count."""
-        has_rules = models.has_rules
-        return projector_of(self.table, has_rules=has_rules, has_pairs=has_pairs)
+        return projector_of(self.table, has_rules=models.has_rules)
 
 
 def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
@@ -318,7 +317,7 @@ def _run_funnel(
     if asked.crew is None:
         return run_queue(job, planted, works, report)
     context = asked.context(job.columns, job.policy)
-    projector = asked.projector(job.models, has_pairs=False)
+    projector = asked.projector(job.models)
     nodes, records, funnel = grow_with(
         asked.crew, context, projector, job.tuples.records.copy(), planted
     )
@@ -337,7 +336,7 @@ def _open_search(asked: _Asked, job: _FunnelJob, n_threads: int) -> BestSearch:
     return CrewSearch(
         *(search.aims, search.models, search.finders, search.search, search.space),
         *(asked.crew, asked.context(job.columns, job.policy)),
-        asked.projector(job.models, has_pairs=True),
+        asked.projector(job.models),
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from core_mondrian.errors import InternalError
 from core_mondrian.kernels import layout
 from core_mondrian.kernels.layout import Codes
-from core_mondrian.partition.apart import Counted, Projector, add_up
+from core_mondrian.partition.apart import Counted, Entries, Projector, add_up
 from core_mondrian.partition.crew import Descent, Solved, Unit, count_part
 from core_mondrian.spark.troubles import working
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 _CELL_RECORDS: Final = 1 << 15
 _CELLS_PER_TASK: Final = 4
-_COUNTED: Final = ("node", "projection", "key", "rows")
+_COUNTED: Final = ("projection", "node", "key", "rows")
 
 
 class SparkCrew:
@@ -63,18 +63,18 @@ class SparkCrew:
                     records = _codes(cell["records"], width)
                     root = np.frombuffer(cell["root"], dtype=np.int32)
                     found = count_part(projector, descent, wanted, records, root)
-                    columns = [getattr(found, name) for name in _COUNTED]
-                    yield pa.record_batch(columns, names=list(_COUNTED))
+                    for projection, entries in found.entries.items():
+                        n = len(entries.key)
+                        same = pa.repeat(pa.scalar(projection, pa.int32()), n)
+                        columns = [same, *entries]
+                        yield pa.record_batch(columns, names=list(_COUNTED))
 
-        schema = ", ".join(f"{name} long" for name in _COUNTED)
+        schema = "projection int, node int, key long, rows int"
         counted = self._frame.mapInArrow(count, schema)
         summed = counted.groupBy(*_COUNTED[:3]).sum("rows").toDF(*_COUNTED)
         with working("counting tuples"):
             table = summed.toArrow()
-        # They come in any order; `add_up` sorts each projection by itself.
-        table = table.sort_by("projection")
-        columns = [table[name].to_numpy() for name in _COUNTED]
-        return add_up([Counted(*columns)])
+        return _sorted_out(table)
 
     def solve(
         self, solve: Callable[[Unit], Solved], units: Sequence[Unit]
@@ -108,6 +108,20 @@ class SparkCrew:
         if self._frame is not None:
             self._frame.unpersist()
             self._frame = None
+
+
+def _sorted_out(table: pa.Table) -> Counted:
+    """Return counts that came in any order."""
+    found = {}
+    projections = table["projection"].to_numpy()
+    for projection in np.unique(projections).tolist():
+        inside = table.filter(pa.array(projections == projection))
+        kinds = (np.int32, np.int64, np.int32)
+        columns = zip(_COUNTED[1:], kinds, strict=True)
+        found[projection] = Entries(
+            *(inside[name].to_numpy().astype(kind) for name, kind in columns)
+        )
+    return add_up([Counted(found)])
 
 
 def _bytes(array: NDArray[Any]) -> bytes:
