@@ -97,13 +97,15 @@ def write_table(lines: list[Line]) -> Iterator[str]:
     titles = (
         *("release", "loss", "linked above 1/k", "income certain"),
         *("certain once one value is ruled out", "belief doubled"),
-        *("membership: advantage", "exact bounds", "rows in order", "two releases"),
+        *("membership: advantage", "exact bounds", "cells given away"),
+        *("rows in order", "two releases"),
     )
     yield cells(*titles)
     yield rule(len(titles))
     for line in lines:
         found = {one["name"]: one["numbers"] for one in reversed(line["attacks"])}
         member, order = found["membership"], found["row order"]
+        told = found["downcoding"]
         yield cells(
             line["release"],
             write_loss(line["loss"]),
@@ -118,6 +120,7 @@ def write_table(lines: list[Line]) -> Iterator[str]:
             ),
             f"{member['advantage']:.2f}",
             f"{found['reconstruction']['exposed']:,}",
+            f"{told['certain']:,} of {told['cells']:,}",
             f"{100 * order['in_order']:.0f} %",
             f"{found['intersection']['fewer']:,}",
         )
