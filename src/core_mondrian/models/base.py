@@ -173,7 +173,10 @@ class PrivacyModel:
             return float(measure(*arguments))
         except Exception as error:
             name, fault = type(self).__name__, type(error).__name__
-            raise SpecError(f"the measure of {name} raised a {fault}") from error
+            raise SpecError(
+                f"the measure of {name} raised a {fault}",
+                hint="call it with counts of your own to see why",
+            ) from error
 
     def passes(self, classes: ClassCounts) -> Flags:
         """Tell, class by class, which may be released."""
