@@ -282,12 +282,17 @@ def _check(model: PrivacyModel, parts: Iterable[ClassCounts]) -> ModelResult:
     """Raise PrivacyViolation unless all classes pass; return what they reach."""
     n_classes = n_rows = 0
     failing: list[Codes] = []
+    sizes: list[Codes] = []
+    unit = ""
     reached: list[float] = []
     holds = True
     for classes in parts:
         n_classes += classes.rows.size
         n_rows += int(classes.rows.sum())
-        failing.append(classes.rows[~model.passes(classes)])
+        fails = ~model.passes(classes)
+        failing.append(classes.rows[fails])
+        sizes.append(classes.sizes[fails])
+        unit = "" if classes.persons is None else " persons"
         reached.append(float(model.reached(classes)))
         holds = holds and model.holds(classes)
     few = np.concatenate(failing)
@@ -295,7 +300,7 @@ def _check(model: PrivacyModel, parts: Iterable[ClassCounts]) -> ModelResult:
         raise PrivacyViolation(
             f"{model.title} fails for {few.size} of {n_classes} classes with "
             f"{int(few.sum())} of {n_rows} rows; "
-            f"the smallest of them has {int(few.min())}",
+            f"the smallest of them has {int(np.concatenate(sizes).min())}{unit}",
             hint=_KEEP,
         )
     worst = min if model.limits().at_least > -math.inf else max

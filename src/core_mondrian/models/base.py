@@ -121,7 +121,11 @@ class PrivacyModel:
 
     @property
     def min_rows(self) -> int:
-        """Rows (persons) below which no class can pass; none smaller is proposed."""
+        """Rows (persons) below which no class can pass; none smaller is proposed.
+
+        Persons where the spec names a unit, so that the values of one person do not
+        stand for those of several.
+        """
         return 1
 
     @property
