@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import ADULT_6, adult_folder
-from benchmarks.lines import emit, facts, read_lines, say, source_digest
+from benchmarks.lines import Line, facts, gather, say, source_digest
 from benchmarks.markdown import cells, rule, update_page, write_loss
 
-Line = dict[str, Any]
 _INCOME = "sensitive=income"
 _CAREFUL = {"nice": True, "shuffle": 7}
 RELEASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
@@ -45,11 +44,7 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="print the table")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="a page with marks")
     asked = parser.parse_args()
-    lines = []
-    for line in read_lines(asked.lines) if asked.lines else _run():
-        lines.append(line)
-        if not (asked.markdown or asked.update):
-            emit(line)
+    lines = gather(asked, _run())
     table = "\n".join(write_table(lines))
     if asked.markdown:
         print(table)
@@ -102,13 +97,15 @@ def write_table(lines: list[Line]) -> Iterator[str]:
     titles = (
         *("release", "loss", "linked above 1/k", "income certain"),
         *("certain once one value is ruled out", "belief doubled"),
-        *("membership: advantage", "exact bounds", "rows in order", "two releases"),
+        *("membership: advantage", "exact bounds", "cells given away"),
+        *("rows in order", "two releases"),
     )
     yield cells(*titles)
     yield rule(len(titles))
     for line in lines:
         found = {one["name"]: one["numbers"] for one in reversed(line["attacks"])}
         member, order = found["membership"], found["row order"]
+        told = found["downcoding"]
         yield cells(
             line["release"],
             write_loss(line["loss"]),
@@ -123,6 +120,7 @@ def write_table(lines: list[Line]) -> Iterator[str]:
             ),
             f"{member['advantage']:.2f}",
             f"{found['reconstruction']['exposed']:,}",
+            f"{told['certain']:,} of {told['cells']:,}",
             f"{100 * order['in_order']:.0f} %",
             f"{found['intersection']['fewer']:,}",
         )

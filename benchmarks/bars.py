@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from benchmarks.lines import Line
 from benchmarks.markdown import (
     cells,
     rule,
@@ -10,8 +11,6 @@ from benchmarks.markdown import (
     write_millions,
     write_seconds,
 )
-
-Line = dict[str, Any]
 
 
 class Case(NamedTuple):

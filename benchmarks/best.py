@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.bars import BARRED, Case, Line, case_of, find_missed, write_tables
+from benchmarks.bars import BARRED, Case, case_of, find_missed, write_tables
 from benchmarks.cases import (
     ADULT_6,
     ADULT_8,
@@ -29,7 +29,7 @@ from benchmarks.cases import (
     adult_folder,
 )
 from benchmarks.judged import Bench, find_wrong
-from benchmarks.lines import emit, facts, read_lines, say, source_digest
+from benchmarks.lines import Line, facts, gather, say, source_digest
 
 if TYPE_CHECKING:
     from core_mondrian import Spec
@@ -46,11 +46,7 @@ _VERDICT = (
 
 def main() -> None:
     asked = _arguments()
-    lines = []
-    for line in read_lines(asked.lines) if asked.lines else _run(asked):
-        lines.append(line)
-        if not (asked.lines or asked.markdown):
-            emit(line)
+    lines = gather(asked, _run(asked))
     found = {case_of(line): line for line in lines}
     if asked.markdown:
         print(write_tables(found))

@@ -7,14 +7,11 @@ release or that of the tree; with 2 if the files have no case in common.
 """
 
 import argparse
-import json
 from math import nan
 from pathlib import Path
-from typing import Any
 
-from benchmarks.lines import say
+from benchmarks.lines import Line, read_lines, say
 
-Line = dict[str, Any]
 Key = tuple[str, ...]
 _DIGESTS = ("digest", "tree_digest")
 _KEYS = (
@@ -44,8 +41,7 @@ def main() -> None:
 
 
 def _read(path: Path) -> dict[Key, Line]:
-    lines = [json.loads(text) for text in path.read_text().splitlines() if text.strip()]
-    timed = [line for line in lines if "cpu_seconds" in line]
+    timed = [line for line in read_lines(path) if "cpu_seconds" in line]
     return {_key(line): line for line in timed}
 
 

@@ -1,18 +1,20 @@
 """What every benchmark prints: one JSON object per line, and what it ran on."""
 
+import argparse
 import hashlib
 import importlib.util
 import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+Line = dict[str, Any]
 _MEBIBYTE = 1 << 20
 
 
@@ -21,9 +23,25 @@ def emit(line: Mapping[str, Any]) -> None:
     print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[Line]:
     """Return the results that an earlier run printed."""
-    return [json.loads(text) for text in path.read_text().splitlines() if text.strip()]
+    texts = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(text) for text in texts if text.strip()]
+
+
+def gather(asked: argparse.Namespace, run: Iterable[Line]) -> list[Line]:
+    """Return the results of an earlier run (``--lines``), or else of this one.
+
+    A new run prints them as they come, unless ``--markdown`` prints tables instead.
+    """
+    if asked.lines:
+        return read_lines(asked.lines)
+    lines = []
+    for line in run:
+        lines.append(line)
+        if not asked.markdown:
+            emit(line)
+    return lines
 
 
 def say(words: str) -> None:

@@ -1,11 +1,10 @@
 """Which privacy models are measured on Adult, and what they have to reach."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from benchmarks.lines import Line
 from benchmarks.markdown import cells
-
-Line = dict[str, Any]
 
 K = "k-anonymity k=5"
 DISTINCT = "distinct-l-diversity l=2 sensitive=income"

@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from benchmarks.cases import ADULT_6, CENSUS_6, adult_folder
 from benchmarks.judged import ID, Bench, Timed, find_wrong
-from benchmarks.lines import emit, facts, middle, read_lines, say, source_digest
+from benchmarks.lines import Line, facts, gather, middle, say, source_digest
 from benchmarks.model_bars import (
     CASES,
     CLOSE,
@@ -41,7 +41,6 @@ from benchmarks.model_bars import (
     PERSONS,
     Case,
     K,
-    Line,
     find_missed,
     write_tables,
 )
@@ -70,11 +69,7 @@ print(time.process_time() - before)
 
 def main() -> None:
     asked = _arguments()
-    lines = []
-    for line in read_lines(asked.lines) if asked.lines else _run(asked):
-        lines.append(line)
-        if not (asked.lines or asked.markdown):
-            emit(line)
+    lines = gather(asked, _run(asked))
     if asked.markdown:
         print(write_tables(lines))
     missed = find_missed(lines) if asked.check else []

@@ -24,9 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.lines import emit, facts, read_lines, say, source_digest
+from benchmarks.lines import Line, facts, gather, say, source_digest
 
-Line = dict[str, Any]
 ROOT = Path(__file__).parents[1]
 WARM_UP = 50_000
 SETTINGS = {"spark.sql.shuffle.partitions": "8"}
@@ -38,7 +37,7 @@ CORES = 200
 
 def main() -> None:
     asked = _arguments()
-    lines = read_lines(asked.lines) if asked.lines else list(_run(asked.rows))
+    lines = gather(asked, _run(asked.rows))
     if asked.markdown:
         print(write_tables(lines))
 
@@ -62,10 +61,8 @@ def _run(sizes: list[int]) -> Iterator[Line]:
             line = _measure(session, root, Path(folder), n_rows)
             if n_rows != WARM_UP:
                 lines.append(line)
-                emit(line)
                 yield line
     model = fit(lines)
-    emit(model)
     yield model
 
 

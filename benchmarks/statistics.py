@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import ADULT_6, ADULT_8, ADULT_10, adult_folder
-from benchmarks.lines import emit, facts, read_lines, say, source_digest
+from benchmarks.lines import Line, facts, gather, say, source_digest
 
-Line = dict[str, Any]
 SETS = {"6": ADULT_6, "8": ADULT_8, "10": ADULT_10}
 FORMATS: dict[str, dict[str, Any]] = {
     "paper": {"policy": "paper"},
@@ -37,11 +36,7 @@ _ASKED: tuple[tuple[Any, str, tuple[str, ...]], ...] = (
 
 def main() -> None:
     asked = _arguments()
-    lines = []
-    for line in read_lines(asked.lines) if asked.lines else _run(asked):
-        lines.append(line)
-        if not asked.markdown:
-            emit(line)
+    lines = gather(asked, _run(asked))
     if asked.markdown:
         print(write_tables(lines))
 

@@ -75,17 +75,23 @@ def make_corpus(corpus: Path) -> None:
             (corpus / f"seed{number}").write_bytes(bytes([number]) + content)
 
 
-def read(number: int, content: bytes, folder: Path) -> None:
-    """Give bytes to one of the readers, as a file; errors in words are welcome."""
-    from core_mondrian.errors import MondrianError
+def read(number: int, content: bytes, folder: Path) -> bool:
+    """Give bytes to one of the readers, as a file; tell whether it took them.
+
+    A refusal in words is welcome; any other error is a find, and raised.
+    """
+    from core_mondrian.errors import InternalError, MondrianError
 
     suffix = _SUFFIXES[number % len(_SUFFIXES)]
     path = folder / f"file{suffix}"
     path.write_bytes(content)
     try:
         _READERS[suffix](path)
+    except InternalError:
+        raise
     except MondrianError:
-        return
+        return False
+    return True
 
 
 def _read_table(path: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lines import emit, facts, read_lines, say
+from benchmarks.lines import facts, gather, read_lines, say
 from benchmarks.markdown import update_page
 from benchmarks.mutants.operators import Mutant
 from benchmarks.mutants.report import (
@@ -40,11 +40,7 @@ _HEAVY = (
 
 def main() -> None:
     asked = _arguments()
-    lines = []
-    for line in read_lines(asked.lines) if asked.lines else _run(asked):
-        lines.append(line)
-        if not asked.markdown:
-            emit(line)
+    lines = gather(asked, _run(asked))
     explained = read_explained()
     if asked.markdown or asked.update:
         present = Counter(mutant.file for mutant in find_all(sources()))

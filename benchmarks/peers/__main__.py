@@ -16,7 +16,6 @@ value, `*` or {A, B}.
 """
 
 import argparse
-import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -28,11 +27,11 @@ import pandas as pd
 from benchmarks.cases import CENSUS_6, adult_folder
 from benchmarks.judge_sweep import load_judge
 from benchmarks.judged import complete_tree
-from benchmarks.lines import emit, facts, say, source_digest
+from benchmarks.lines import Line, facts, gather, say, source_digest
 from benchmarks.markdown import update_page
 from benchmarks.peers import hostile
 from benchmarks.peers.runs import NAMES, TOOLS, Ran, Task, Tool, find_tools, run_tool
-from benchmarks.peers.tables import Line, write_short, write_tables
+from benchmarks.peers.tables import write_short, write_tables
 from benchmarks.peers.tools import arx
 from benchmarks.peers.tools.ours import read as read_ours
 from benchmarks.peers.verdicts import (
@@ -55,11 +54,7 @@ _SUPPRESS = 0.01
 
 def main() -> None:
     asked = _arguments()
-    if asked.lines:
-        texts = asked.lines.read_text(encoding="utf-8").splitlines()
-        lines = [json.loads(text) for text in texts if text.strip()]
-    else:
-        lines = list(_run(asked))
+    lines = gather(asked, _run(asked))
     if asked.markdown:
         print(write_tables(lines))
     texts = {"peers": write_tables(lines), "peers: short": write_short(lines)}
@@ -100,10 +95,7 @@ def _run(asked: argparse.Namespace) -> Iterator[Line]:
         adapters.append(TOOLS / "arx.py")
     tools = find_tools(asked.tools, adapters)
     with tempfile.TemporaryDirectory(prefix="core-mondrian-peers-") as folder:
-        for line in _every(asked, tools, Path(folder)):
-            if not asked.markdown:
-                emit(line)
-            yield line
+        yield from _every(asked, tools, Path(folder))
 
 
 def _every(asked: argparse.Namespace, tools: list[Tool], place: Path) -> Iterator[Line]:

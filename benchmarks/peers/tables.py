@@ -1,10 +1,8 @@
 """What the lines of a run say, as Markdown."""
 
-from typing import Any
-
+from benchmarks.lines import Line
 from benchmarks.markdown import cells, rule, write_loss, write_millions, write_seconds
 
-Line = dict[str, Any]
 _ALL = (
     *("CPU s", "of it the call", "peak MB", "classes", "suppressed"),
     *("DM", "DM without penalty", "NCP flat", "NCP set"),

@@ -139,7 +139,10 @@ def _check_groups(frame: nw.DataFrame[Any], spec: Spec, by: Sequence[str]) -> No
 def check_threads(threads: int | None) -> None:
     """Refuse to work on no thread."""
     if threads is not None and threads < 1:
-        raise SpecError(f"threads is at least 1, got {threads}")
+        raise SpecError(
+            f"threads is at least 1, got {threads}",
+            hint="leave it out to use all cores",
+        )
 
 
 def take_in(

@@ -21,9 +21,14 @@ class Suppression:
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
-            raise SpecError("suppress is a share between 0% and 100%")
+            raise SpecError(
+                "suppress is a share between 0% and 100%", hint="such as '1%'"
+            )
         if self.rows is not None and self.rows < 0:
-            raise SpecError(f"suppress is a number of rows >= 0, got {self.rows}")
+            raise SpecError(
+                f"suppress is a number of rows >= 0, got {self.rows}",
+                hint="such as 100, or a share: '1%'",
+            )
         if not 0 <= self.multiplier <= 1:
             raise SpecError("suppress_multiplier lies between 0 and 1")
 

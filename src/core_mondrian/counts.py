@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.columns import rank_column
 from core_mondrian.errors import DataError, InternalError, list_names
-from core_mondrian.files.kinds import reason
+from core_mondrian.files.kinds import unreadable
 from core_mondrian.files.place import write_files
 from core_mondrian.spec import Spec
 
@@ -116,17 +116,23 @@ class TupleCounts:
                 table = pa.ipc.open_file(file).read_all()
             table.validate(full=True)
         except OSError as error:
-            raise DataError(f"{path}: cannot be read ({reason(error)})") from None
+            raise unreadable(path, error) from None
         except pa.ArrowException:
-            raise DataError(f"{path}: no file of counts, or damaged") from None
+            raise DataError(
+                f"{path}: no file of counts, or damaged", hint="count again"
+            ) from None
         if table.column_names[-1:] != [ROWS] or table.num_columns < 2:
             raise DataError(f"{path}: no file of counts", hint="see --save-counts")
         rows = table.column(ROWS)
         if rows.type != pa.int64() or rows.null_count:
-            raise DataError(f"{path}: no file of counts, or damaged")
+            raise DataError(
+                f"{path}: no file of counts, or damaged", hint="count again"
+            )
         counts = rows.to_numpy()
         if (counts < 0).any():
-            raise DataError(f"{path}: no file of counts, or damaged")
+            raise DataError(
+                f"{path}: no file of counts, or damaged", hint="count again"
+            )
         return TupleCounts(table.drop_columns([ROWS]), counts)
 
 

@@ -17,8 +17,10 @@ import re
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
+CHECK_PATH: Final = "check the path and its permissions"
+"""What helps against most of what keeps a file from being read."""
 _DATA_LIKE = re.compile(r"\s*[+-]?[\d.,:/eE-]*\d[\d.,:/eE-]*\s*")
 
 

@@ -151,19 +151,33 @@ def from_paths(
         if len(row) != width or width < 2 or row[-1:] != root or "" in row:
             _refuse_row(row, rows[0], place(i), numbers[0])
         if row[0] in seen:
-            raise DataError(f"{place(i)}: the same leaf a second time")
+            raise DataError(
+                f"{place(i)}: the same leaf a second time", hint="write each value once"
+            )
         seen.add(row[0])
     return from_columns(list(zip(*rows, strict=True)), place)
 
 
 def _refuse_row(row: list[str], first: list[str], where: str, line: int) -> None:
     if len(row) != len(first):
-        raise DataError(f"{where}: {len(row)} levels, but line {line} has {len(first)}")
+        raise DataError(
+            f"{where}: {len(row)} levels, but line {line} has {len(first)}",
+            hint="repeat a label to fill a level, as in 'leaf;leaf;*'",
+        )
     if len(row) < 2:
-        raise DataError(f"{where}: one level; a leaf and a root are needed")
+        raise DataError(
+            f"{where}: one level; a leaf and a root are needed",
+            hint="write 'leaf;parent;…;*' per value",
+        )
     if row[-1] != first[-1]:
-        raise DataError(f"{where}: another root than line {line}")
-    raise DataError(f"{where}: an empty label")
+        raise DataError(
+            f"{where}: another root than line {line}",
+            hint="end every line with the same label, such as *",
+        )
+    raise DataError(
+        f"{where}: an empty label",
+        hint="repeat a label to fill a level, as in 'leaf;leaf;*'",
+    )
 
 
 def from_columns(
@@ -186,7 +200,10 @@ def from_columns(
         parent[codes[::-1]] = above[::-1]  # the first row counts
         strays = np.flatnonzero(parent[codes] != above)
         if strays.size:
-            raise DataError(f"{place(int(strays[0]))}: a label with two parents")
+            raise DataError(
+                f"{place(int(strays[0]))}: a label with two parents",
+                hint="call the groups by different names, or move one of them",
+            )
         above = codes + len(labels)
         labels.extend(number)
         parents.append(parent)
@@ -205,7 +222,10 @@ def lay_out(labels: Sequence[str], parents: NDArray[np.int64]) -> Hierarchy:
     n = len(labels)
     roots = np.flatnonzero(parents < 0)
     if roots.size != 1:
-        raise DataError(f"a hierarchy has one root, found {roots.size}")
+        raise DataError(
+            f"a hierarchy has one root, found {roots.size}",
+            hint="the root alone has no parent: -1",
+        )
     counts = np.bincount(parents[parents >= 0], minlength=n)
     by_parent = np.argsort(parents, kind="stable")
     firsts = 1 + np.cumsum(counts) - counts
@@ -216,7 +236,10 @@ def lay_out(labels: Sequence[str], parents: NDArray[np.int64]) -> Hierarchy:
         levels.append(by_parent[at + np.arange(at.size)])
     order = np.concatenate(levels)
     if order.size != n:
-        raise DataError(f"{n - order.size} nodes of a hierarchy hang in a circle")
+        raise DataError(
+            f"{n - order.size} nodes of a hierarchy hang in a circle",
+            hint="every way up ends at the root",
+        )
     n_children = counts[order]
     low, width = _intervals(n_children, [level.size for level in levels])
     first = np.where(n_children > 0, 1 + np.cumsum(n_children) - n_children, 0)

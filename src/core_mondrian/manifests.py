@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from core_mondrian.errors import DataError, SpecError
+from core_mondrian.errors import CHECK_PATH, DataError, SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.hierarchy import Hierarchy
@@ -24,6 +24,7 @@ Counts = Mapping[str, Mapping[str, int]]
 """Counts by column or kind, then by stage."""
 
 _FORMAT: Final = 1
+_HINT: Final = "it may have been changed: take the one written beside the release"
 _BY_CLASS: Final = {kind.__name__: kind for kind in MODELS.values()}
 
 
@@ -108,7 +109,7 @@ def read_manifest(path: Path) -> Manifest:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from None
+        raise DataError(f"{path}: {error.strerror}", hint=CHECK_PATH) from None
     return parse_bytes(raw, path)[0]
 
 
@@ -125,7 +126,7 @@ def parse_bytes(raw: bytes, path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     try:
         return parse_manifest(plain), plain
     except DataError as error:
-        raise DataError(f"{path}: {error.message}", hint=error.hint) from None
+        raise DataError(f"{path}: {error.message}", hint=error.hint or _HINT) from None
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encode.columns import as_floats, comparable, rank_column
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, list_names
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.release import Release
 
@@ -124,7 +124,10 @@ def _axis(release: Release[Any], name: str, apart: float) -> _Axis:
     """Return where the classes lie; labels are ``apart`` from each other."""
     names = release.spec.quasi_identifiers
     if name not in names:
-        raise SpecError(f"{name!r} is not a quasi-identifier of the release")
+        raise SpecError(
+            f"{name!r} is not a quasi-identifier of the release",
+            hint=f"it has {list_names(names)}",
+        )
     recoded = release._recoded  # noqa: SLF001
     labels = recoded.labels[name]
     index = labels.index[recoded.leaf_of_class]

@@ -177,7 +177,10 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
         InfeasibleError: a class has fewer than ``k`` rows or cannot have ``p`` values.
     """
     if isinstance(quasi_identifiers, str):
-        raise SpecError("quasi_identifiers is a list of columns, got one text")
+        raise SpecError(
+            "quasi_identifiers is a list of columns, got one text",
+            hint="such as ['age', 'sex']",
+        )
     names = tuple(quasi_identifiers)
     asked = Request(names, sensitive, p, k, probabilities, seed, missing)
     frame = open_frame(data)
@@ -220,7 +223,7 @@ def _check_names(asked: Request) -> None:
         if not isinstance(name, str):
             raise SpecError(f"columns are named by texts, got {type(name).__name__}")
     if len(set(names)) < len(names):
-        raise SpecError("a quasi-identifier is named twice")
+        raise SpecError("a quasi-identifier is named twice", hint="name each once")
     if asked.sensitive in names:
         raise SpecError(
             f"column {asked.sensitive!r} is a quasi-identifier and sensitive",
@@ -230,7 +233,10 @@ def _check_names(asked: Request) -> None:
 
 def _check_probabilities(probabilities: Mapping[Any, float]) -> None:
     if not isinstance(probabilities, Mapping):
-        raise SpecError("probabilities map values to numbers")
+        raise SpecError(
+            "probabilities map values to numbers",
+            hint="such as {value: 0.5, other: 0.5}",
+        )
     for number in probabilities.values():
         is_number = isinstance(number, int | float | np.number)
         if not is_number or isinstance(number, bool):
@@ -238,7 +244,10 @@ def _check_probabilities(probabilities: Mapping[Any, float]) -> None:
         if not 0.0 <= number < math.inf:
             raise SpecError("a probability is finite and not below 0")
     if not 0.0 < sum(map(float, probabilities.values())) < math.inf:
-        raise SpecError("probabilities have a finite sum above 0")
+        raise SpecError(
+            "probabilities have a finite sum above 0",
+            hint="give at least one value a chance",
+        )
 
 
 def _rank(frame: nw.DataFrame[Any], name: str) -> Ranked:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core_mondrian.errors import DataError, PrivacyViolation, SpecError
+from core_mondrian.errors import CHECK_PATH, DataError, PrivacyViolation, SpecError
 from core_mondrian.files.place import Content, check_place, manifest_of, write_files
 from core_mondrian.manifests import manifest_text, parse_bytes
 
@@ -273,7 +273,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from None
+        raise DataError(f"{path}: {error.strerror}", hint=CHECK_PATH) from None
 
 
 def _write(path: Path, raw: bytes) -> None:
@@ -284,7 +284,7 @@ def _read_key(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise SpecError(f"key {path}: {error.strerror}") from None
+        raise SpecError(f"key {path}: {error.strerror}", hint=CHECK_PATH) from None
 
 
 def _fingerprint(key: "Ed25519PublicKey") -> str:

@@ -307,10 +307,14 @@ def _check_columns(spec: Spec) -> None:
     ):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
-            raise SpecError(f"{key} for {stray}, which are not quasi-identifiers")
+            raise SpecError(
+                f"{key} for {stray}, which are not quasi-identifiers",
+                hint="add them to quasi_identifiers, or leave them out here",
+            )
     if spec.equity in (*spec.removed, *spec.pseudonyms):
         raise SpecError(
             f"best.equity is {spec.equity!r}, which is not released as it is",
+            hint="name a column that passes through",
             key=("best", "equity"),
         )
     known = {*spec.quasi_identifiers, *spec.removed}
@@ -333,6 +337,7 @@ def _check_roles(spec: Spec) -> None:
             if name in roles and {roles[name], role} != {"unit", "pseudonyms"}:
                 raise SpecError(
                     f"column {name!r} named twice: {roles[name]}, {role}",
+                    hint="give it one role",
                     key=("models",) if role == "sensitive" else (role,),
                 )
             roles[name] = role
@@ -343,7 +348,10 @@ def _check_models(spec: Spec) -> None:
         raise SpecError("no privacy model", hint="the usual one is k = 5")
     for model in spec.models:
         if not isinstance(model, PrivacyModel):
-            raise SpecError(f"{type(model).__name__} is not a privacy model")
+            raise SpecError(
+                f"{type(model).__name__} is not a privacy model",
+                hint="such as KAnonymity(5)",
+            )
 
 
 def _check_population(spec: Spec) -> None:
@@ -365,7 +373,10 @@ def _check_population(spec: Spec) -> None:
     }
     for what, is_wrong in wrong.items():
         if is_wrong:
-            raise SpecError(f"a model with a population does not go with {what}")
+            raise SpecError(
+                f"a model with a population does not go with {what}",
+                hint="leave one of them out",
+            )
 
 
 def _check_options(spec: Spec) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core_mondrian.budget import Suppression, exact, parse_suppression
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import CHECK_PATH, SpecError
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
@@ -113,7 +113,9 @@ def _check_keys(asked: Mapping[str, Any], known: Mapping[str, Any], where: str) 
 
 def _texts(values: list[Any], key: str) -> tuple[str, ...]:
     if any(not isinstance(value, str) for value in values):
-        raise SpecError(f"{key} is a list of texts")
+        raise SpecError(
+            f"{key} is a list of texts", hint=f"such as {key} = ['age', 'sex']"
+        )
     return tuple(values)
 
 
@@ -237,9 +239,11 @@ def read_spec_file(path: Path) -> SpecFile:
         text = path.read_text(encoding="utf-8")
         return SpecFile(path, text, read_toml(text))
     except OSError as error:
-        raise SpecError(f"spec {path}: {error.strerror}") from None
+        raise SpecError(f"spec {path}: {error.strerror}", hint=CHECK_PATH) from None
     except UnicodeDecodeError:
-        raise SpecError(f"spec {path}: not UTF-8 text") from None
+        raise SpecError(
+            f"spec {path}: not UTF-8 text", hint="save it as UTF-8"
+        ) from None
     except ValueError as error:
         raise SpecError(f"spec {path}: {error}") from None
 

@@ -63,3 +63,22 @@ def test_nothing_reads_the_clock_or_hashes_but_where_it_may() -> None:
     ]
 
     assert suspects == []
+
+
+def test_errors_about_files_say_what_to_do() -> None:
+    readers = {"files", "hierarchies", "sql", "streams"}
+    raised = [
+        (file.name, node)
+        for file in SOURCES
+        if readers & {*file.parts}
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in {"DataError", "OutputError"}
+    ]
+
+    assert len(raised) > 20
+    assert [
+        (name, node.lineno)
+        for name, node in raised
+        if "hint" not in {word.arg for word in node.keywords}
+    ] == []

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from models_oracle import PATHS, accepts, sensitive_models, sized_models
 
 from benchmarks.fuzz import commands
-from benchmarks.fuzz.commands import CANARY, DOCUMENTED, make_files, run_here
+from benchmarks.fuzz.commands import CANARY, DOCUMENTED, run_here
 from benchmarks.fuzz.definitions import holds
 from benchmarks.fuzz.drawing import Case, draw
 from benchmarks.fuzz.judging import find_faults, is_feasible
 from benchmarks.fuzz.mutations import mutate
-from benchmarks.fuzz.readers import _SUFFIXES, read
+from benchmarks.fuzz.readers import _READERS, _SUFFIXES, make_corpus, read
 from benchmarks.fuzz.tables import run_tables
 from core_mondrian import KAnonymity, Release, Spec, anonymize
+from core_mondrian.errors import InternalError
 from core_mondrian.models import DistinctLDiversity
 
 N_TABLES = 30 if IS_PLAIN else 300
@@ -165,15 +166,35 @@ def test_what_a_command_does_wrong_is_found() -> None:
 
 
 def test_mutated_files_are_read_or_refused_in_words(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    make_files(base)
-    files = ["table.csv", "table.parquet", "table.arrow", "spec.toml", "tree.csv"]
-    files += ["tree.json", "spec.toml", "release.csv.manifest.json", "release.csv"]
+    corpus = tmp_path / "corpus"
+    make_corpus(corpus)
+    seeds = [path.read_bytes() for path in sorted(corpus.iterdir())]
     drawn = random.Random(3)  # noqa: S311
 
-    for number, file in enumerate(files * 20):
-        content = (base / file).read_bytes()
-        read(number % len(_SUFFIXES), mutate(drawn, content), tmp_path)
+    whole = [read(seed[0], seed[1:], tmp_path) for seed in seeds]
+    ends = {
+        (_SUFFIXES[seed[0]], read(seed[0], mutate(drawn, seed[1:]), tmp_path))
+        for seed in seeds * 20
+    }
+
+    assert whole == [True] * len(_SUFFIXES)
+    refused = {suffix for suffix, was_read in ends if not was_read}
+    assert refused == {*_SUFFIXES} - {".labels"}  # which may be any text
+    assert {".csv", ".tree.csv", ".tree.toml", ".labels"} <= {
+        suffix for suffix, was_read in ends if was_read
+    }
+
+
+def test_a_fault_of_ours_is_no_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path) -> None:
+        raise InternalError(f"{path.name} breaks an invariant")
+
+    monkeypatch.setitem(_READERS, ".csv", fail)
+
+    with pytest.raises(InternalError):
+        read(0, b"a\n1\n", tmp_path)
 
 
 def test_commands_run_here_say_what_they_would(tmp_path: Path) -> None:

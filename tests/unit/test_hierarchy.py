@@ -138,12 +138,20 @@ def test_label_with_two_parents_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [pytest.param(None, id="absent"), pytest.param(b"\xff;*", id="not text")]
+    ("content", "words"),
+    [
+        pytest.param(None, "cannot be read .*\nhint: check the path", id="absent"),
+        pytest.param(
+            b"\xff;*", "not UTF-8 text\nhint: save it as UTF-8", id="not text"
+        ),
+    ],
 )
-def test_unreadable_file_is_refused(content: bytes | None, tmp_path: Path) -> None:
+def test_unreadable_file_is_refused(
+    content: bytes | None, words: str, tmp_path: Path
+) -> None:
     file = tmp_path / "pets.csv"
     if content is not None:
         file.write_bytes(content)
 
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=words):
         read_hierarchy(file)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from core_mondrian.attacks.candidates import Candidates
-from core_mondrian.attacks.columns import Column
+from core_mondrian.attacks.columns import Column, EndParts
 from core_mondrian.attacks.findings import Finding, counted, share_of
 from core_mondrian.measure.counting import Codes
 
@@ -14,7 +14,7 @@ def reconstruct(candidates: Candidates) -> Finding | None:
     They count where an attacker can rely on them: in columns all of whose bounds are
     somebody's value, who fits the class. None: no column is released as ranges.
     """
-    numbers = [one for one in candidates.columns if one.ends is not None]
+    numbers = [one for one in candidates.columns if isinstance(one.parts, EndParts)]
     if not numbers:
         return None
     owners = [_count_owners(candidates, column) for column in numbers]
@@ -49,9 +49,9 @@ def reconstruct(candidates: Candidates) -> Finding | None:
 
 def _count_owners(candidates: Candidates, column: Column) -> Codes:
     """Return, for each bound of a class, how many people it is the value of."""
-    if column.ends is None:
+    if not isinstance(column.parts, EndParts):
         return np.zeros(0, dtype=np.int64)
-    ends = column.ends[column.cells]
+    ends = column.parts.ends[column.cells]
     n_classes = candidates.rows.size
     counts = np.zeros((n_classes, 2), dtype=np.int64)
     for _, _, (found, classes) in candidates.pairs():

@@ -28,13 +28,34 @@ _MOST_FITS: Final = 1 << 31
 _RANGES: Final = ("interval", "bounds", "struct")
 
 
-class Parts(NamedTuple):
-    """Parts of cells, each of which has a row in every class that shows the cell."""
+class EndParts(NamedTuple):
+    """Both bounds of ranges: each is the value of a row, if they are tight."""
+
+    ends: Codes
+    """The values that are a cell's two bounds; -1: it has none, -2: nobody's value."""
+
+    @property
+    def n_parts(self) -> Codes:
+        """How many each cell names; nobody is in one that is nobody's value."""
+        return np.where((self.ends != -1).all(axis=1), 2, 0)
+
+    def part_of(self, cells: Codes, values: Codes) -> Codes:
+        """Return the part that each value is in, of the cell next to it; 0: none."""
+        low, high = self.ends[cells].T
+        return np.where(values == low, 1, np.where(values == high, 2, 0))
+
+
+class LabelParts(NamedTuple):
+    """Parts of categories, each of which has a row in a class that shows the cell."""
 
     number: NDArray[np.int16]
     """Cells by values: the part that a value is in, from 1 on; 0: in none."""
     n_parts: Codes
     """How many each cell names, even if nobody has a value of it."""
+
+    def part_of(self, cells: Codes, values: Codes) -> Codes:
+        """Return the part that each value is in, of the cell next to it; 0: none."""
+        return self.number[cells, values].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +69,8 @@ class Column:
     """Number of each person's value; missing is the last."""
     fits: Flags | None
     """Cells by values; None: a cell fits the value of its number."""
-    ends: Codes | None = None
-    """Of numbers, the values that are a cell's two bounds; -1: it has none, -2: it
-    is nobody's value."""
-    parts: "Parts | None" = None
-    """Of categories, what must be in a class for it to show a cell."""
-
-    @property
-    def has_parts(self) -> bool:
-        """Tell whether cells say what must be in their class."""
-        return self.ends is not None or self.parts is not None
-
-    def n_parts(self) -> Codes:
-        """Return how many parts each cell names."""
-        if self.ends is not None:
-            return np.where((self.ends >= 0).all(axis=1), 2, 0)
-        if self.parts is None:
-            return np.zeros(int(self.cells.max(initial=-1)) + 1, dtype=np.int64)
-        return self.parts.n_parts
-
-    def part_of(self, cells: Codes, values: Codes) -> Codes:
-        """Return the part that each value is in, of the cell next to it; 0: none."""
-        if self.ends is not None:
-            low, high = self.ends[cells].T
-            return np.where(values == low, 1, np.where(values == high, 2, 0))
-        if self.parts is None:
-            return np.zeros_like(values)
-        return self.parts.number[cells, values].astype(np.int64)
+    parts: EndParts | LabelParts | None = None
+    """What must be in a class for it to show a cell; None: cells do not say."""
 
     def fit(self, values: Codes, cells: Codes) -> Flags:
         """Tell which values (axis 0) fit which cells (axis 1)."""
@@ -122,9 +118,9 @@ def read_quasi_identifier(
     has_sets = spec.categories_of(name) == "set"
     fits = fitting(distinct, known, tree, has_sets=has_sets)
     if is_number:
-        return Column(name, cells, coded.codes, fits, _ends(distinct, known))
-    parts = _parts(distinct, fits, known, tree, has_sets=has_sets)
-    return Column(name, cells, coded.codes, fits, parts=parts)
+        return Column(name, cells, coded.codes, fits, EndParts(_ends(distinct, known)))
+    parts = _label_parts(distinct, fits, known, tree, has_sets=has_sets)
+    return Column(name, cells, coded.codes, fits, parts)
 
 
 def is_matched(original: nw.DataFrame[Any], name: str, spec: Spec) -> bool:
@@ -160,16 +156,16 @@ def _ends(cells: Sequence[str | None], values: Array) -> Codes:
     return ends
 
 
-def _parts(
+def _label_parts(
     cells: Sequence[str | None],
     fits: Flags,
     values: Array,
     tree: Hierarchy | None,
     *,
     has_sets: bool,
-) -> Parts:
+) -> LabelParts:
     """Return what must be below each cell: all of a set, both of two branches."""
-    parts = Parts(np.zeros(fits.shape, np.int16), np.zeros(len(cells), np.int64))
+    parts = LabelParts(np.zeros(fits.shape, np.int16), np.zeros(len(cells), np.int64))
     texts = np.array(values.cast(pa.string()).to_pylist(), dtype=object)
     for i, cell in enumerate(cells):
         members = np.flatnonzero(fits[i])

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from core_mondrian.attacks.candidates import Candidates
-from core_mondrian.attacks.columns import Column
+from core_mondrian.attacks.columns import Column, EndParts, LabelParts
 from core_mondrian.attacks.findings import Finding, counted, share_of
-from core_mondrian.measure.counting import Codes
 
 
 class _Told(NamedTuple):
@@ -32,7 +31,7 @@ def downcode(candidates: Candidates) -> Finding | None:
     They count in columns where it is true of every class, so that an attacker can rely
     on it. None: no column says anything.
     """
-    columns = [one for one in candidates.columns if one.has_parts]
+    columns = [one for one in candidates.columns if one.parts is not None]
     if not columns:
         return None
     told = [_tell(candidates, column) for column in columns]
@@ -63,27 +62,28 @@ def downcode(candidates: Candidates) -> Finding | None:
 
 
 def _tell(candidates: Candidates, column: Column) -> _Told:
-    if column.fits is None:
+    if column.fits is None or column.parts is None:
         return _Told(0, 0, 0)
     n_values = np.count_nonzero(column.fits, axis=1)[column.cells]
     is_blank = column.cells == len(column.fits) - 1
     rows = np.where((n_values > 1) & ~is_blank, candidates.rows, 0)
     general = int(rows.sum())
-    n_parts = column.n_parts()[column.cells]
-    if not _is_reliable(candidates, column, n_parts):
+    n_parts = column.parts.n_parts[column.cells]
+    if not _is_reliable(candidates, column, column.parts):
         return _Told(general, 0, 0)
     certain = np.minimum(n_parts, rows)
     return _Told(general, int(certain.sum()), int(rows[certain == rows].sum()))
 
 
-def _is_reliable(candidates: Candidates, column: Column, n_parts: Codes) -> bool:
+def _is_reliable(
+    candidates: Candidates, column: Column, parts: EndParts | LabelParts
+) -> bool:
     """Tell whether somebody fits every part of every class that names some."""
-    if column.ends is not None and (column.ends == -2).any():
-        return False  # a bound that is nobody's value: they are not tight
+    n_parts = parts.n_parts[column.cells]
     found = np.zeros((candidates.rows.size, int(n_parts.max(initial=0)) + 1), np.bool_)
     for _, _, (persons, classes) in candidates.pairs():
         values = column.values[candidates.first[persons]]
-        found[classes, column.part_of(column.cells[classes], values)] = True
+        found[classes, parts.part_of(column.cells[classes], values)] = True
     asked = candidates.rows > 0
     present = np.count_nonzero(found[:, 1:], axis=1)
     return bool((present[asked] == n_parts[asked]).all())

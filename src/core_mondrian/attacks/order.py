@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from core_mondrian.attacks.candidates import Candidates
-from core_mondrian.attacks.columns import Column
+from core_mondrian.attacks.columns import Column, EndParts
 from core_mondrian.attacks.findings import Finding, percent, share_of
 from core_mondrian.draws import draw, row_words
 from core_mondrian.errors import list_names
@@ -95,7 +95,8 @@ def _sorted_columns(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(
         one.name
         for one in columns
-        if one.ends is not None and abs(_rank_correlation(one.values)) >= _SORTED_FROM
+        if isinstance(one.parts, EndParts)
+        and abs(_rank_correlation(one.values)) >= _SORTED_FROM
     )
 
 

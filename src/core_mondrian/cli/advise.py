@@ -130,7 +130,10 @@ def _read_vary(k: str | None, vary: list[str]) -> dict[str, list[float]]:
         if not equals:
             raise SpecError("--vary takes NAME=V,V,…", hint="such as --vary l=2,3,4")
         if asked.get(name):
-            raise SpecError(f"{name!r} is varied twice")
+            raise SpecError(
+                f"{name!r} is varied twice",
+                hint=f"name all values at once, such as {name}=2,5,10",
+            )
         asked[name] = [_number(value, name) for value in values.split(",")]
     return asked
 
@@ -164,14 +167,13 @@ def check_files(
 ) -> None:
     """Refuse files that cannot be written, before the work."""
     from core_mondrian.charts import KINDS
-    from core_mondrian.files.place import check_place
+    from core_mondrian.files.place import check_apart, check_place
 
     if plot is not None and plot.suffix.lower() not in KINDS:
         raise SpecError(
             f"{plot}: unknown kind of picture", hint=f"take one of {', '.join(KINDS)}"
         )
-    if len({file.resolve() for file in (*files, source)}) <= len(files):
-        raise SpecError("source, --plot and --json are different files")
+    check_apart("source, --plot and --json", (*files, source))
     for file in files:
         check_place(file, overwrite=overwrite)
 

@@ -50,7 +50,7 @@ from core_mondrian.cli.summary import (
     tell_compiling,
     tell_release,
 )
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import CHECK_PATH, SpecError
 from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
@@ -394,7 +394,9 @@ def read_key(file: Path | None, spec: "Spec") -> bytes | None:
         try:
             key: bytes | None = file.read_bytes().rstrip(b"\r\n")
         except OSError as error:
-            raise SpecError(f"key file {file}: {error.strerror}") from None
+            raise SpecError(
+                f"key file {file}: {error.strerror}", hint=CHECK_PATH
+            ) from None
     else:
         found = os.environ.get("CORE_MONDRIAN_KEY") if spec.pseudonyms else None
         key = None if found is None else os.fsencode(found)
@@ -405,21 +407,19 @@ def read_key(file: Path | None, spec: "Spec") -> bytes | None:
 def _check_targets(
     source: Path, files: list[Path], report: Path | None, *, overwrite: bool
 ) -> None:
-    from core_mondrian.files.place import check_place, check_target
+    from core_mondrian.files.place import check_apart, check_place, check_target
 
     for file in files:
         check_target(file, overwrite=overwrite, source=source)
     check_place(manifest_of(files[0]), overwrite=overwrite)
-    if len({file.resolve() for file in files}) < len(files):
-        raise SpecError("TARGET and --suppressed-file are different files")
+    check_apart("TARGET and --suppressed-file", files)
     if report is None:
         return
     if report.suffix.lower() not in (".html", ".htm"):
         raise SpecError(f"{report}: a report is a page", hint="name it FILE.html")
     check_place(report, overwrite=overwrite)
     taken = (source, *files, manifest_of(files[0]))
-    if report.resolve() in {file.resolve() for file in taken}:
-        raise SpecError("TARGET and --report are different files")
+    check_apart("TARGET and --report", (report, *taken))
 
 
 def _anonymize(

@@ -106,12 +106,11 @@ def manifest_of_table(target: str) -> Path:
 
 
 def _check_files(files: list[Path], *, overwrite: bool) -> None:
-    from core_mondrian.files.place import check_place
+    from core_mondrian.files.place import check_apart, check_place
 
     for file in files:
         check_place(file, overwrite=overwrite)
-    if len({file.resolve() for file in files}) < len(files):
-        raise SpecError("--manifest and --report are different files")
+    check_apart("--manifest and --report", files)
 
 
 def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":

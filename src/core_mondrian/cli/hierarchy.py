@@ -130,7 +130,10 @@ def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
         )
     ends = {key: given[key] for key in ("below", "above") if given[key] is not None}
     if ends and way != "ranges":
-        raise SpecError("--below and --above go with --ranges")
+        raise SpecError(
+            "--below and --above go with --ranges",
+            hint="add --ranges WIDTHS, or leave them out",
+        )
     if way == "from":
         return {"file": str(given["from"])}
     if way in ("redact", "learned"):

@@ -16,7 +16,7 @@ from core_mondrian.cli.options import (
     build_spec,
 )
 from core_mondrian.cli.summary import json_line, say
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import CHECK_PATH, SpecError
 
 if TYPE_CHECKING:
     from core_mondrian.sensitize import Sensitized
@@ -151,7 +151,9 @@ def _read_probabilities(
             hint=f"name values that column {sensitive!r} can hold",
         ) from None
     if len(set(values)) < len(values):
-        raise SpecError(f"{file}: names a value twice")
+        raise SpecError(
+            f"{file}: names a value twice", hint="keep one line of each value"
+        )
     return dict(zip(values, chances.values(), strict=True))
 
 
@@ -162,7 +164,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
     try:
         found = read_toml(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SpecError(f"{file}: {error.strerror}") from None
+        raise SpecError(f"{file}: {error.strerror}", hint=CHECK_PATH) from None
     except ValueError:  # no UTF-8, or no TOML
         found = {"": {}}
     if any(isinstance(chance, dict) for chance in found.values()):

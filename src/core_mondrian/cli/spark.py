@@ -70,14 +70,13 @@ def _check_files(
     source: "Spot", spots: "list[Spot]", texts: list[Path], *, overwrite: bool
 ) -> None:
     """Refuse places that are taken, or are one another, before any work."""
-    from core_mondrian.files.place import check_place
+    from core_mondrian.files.place import check_apart, check_place
 
     for file in texts:
         check_place(file, overwrite=overwrite)
     places = [Path(spot.text).resolve() for spot in (source, *spots)]
     places += [file.resolve() for file in texts]
-    if len(set(places)) < len(places):
-        raise SpecError("source, target and the files beside it are different files")
+    check_apart("source, target and the files beside it", places)
     if any(place.is_relative_to(places[0]) for place in places[1:]):
         raise SpecError(
             "the target is inside the source", hint="name a folder beside it"

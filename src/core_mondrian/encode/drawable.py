@@ -63,7 +63,10 @@ def read_drawable(
     both = rank_column(pa.chunked_array([ranked.values, given]), name)
     rank_of, rank_given = both.codes[:n_values], both.codes[n_values:]
     if np.unique(rank_given).size < rank_given.size:
-        raise SpecError(f"probabilities name a value of {name!r} twice")
+        raise SpecError(
+            f"probabilities name a value of {name!r} twice",
+            hint="give each value one probability",
+        )
     weights = np.zeros(len(both.values))
     weights[rank_given] = chances
     is_new = ~np.isin(rank_given, rank_of)

@@ -151,7 +151,10 @@ def _encode(place: int, table: pa.Table) -> _Encoded:
     inner = plain.type
     if not (pa.types.is_boolean(inner) or _is_text(inner)):
         name = show_name(field.name, place + 1)
-        raise DataError(f"CTGAN cannot learn the type {inner} of {name}")
+        raise DataError(
+            f"CTGAN cannot learn the type {inner} of {name}",
+            hint="leave the column out, or convert it to text or numbers",
+        )
     # Sorted, so that codes do not depend on the order of rows.
     domain = pc.unique(plain.combine_chunks()).drop_null()
     domain = domain.take(pc.sort_indices(domain))

@@ -86,17 +86,27 @@ def _read_header(path: Path) -> tuple[list[str], bool]:
         names = header_names(path, lines)
         rest = lines.read()
         if not rest and len(text) == BLOCK:
-            raise too_long(path)
+            raise too_long(path, 1)
         blank = "" if len(names) == 1 else "\r\n"  # else lines that nobody reads
         while rest and not rest.strip(blank):
             rest = file.read(BLOCK)
     return names, bool(rest)
 
 
-def too_long(path: Path, line: int = 1) -> DataError:
+def too_long(path: Path, line: int | None = None) -> DataError:
     """Return what is told of a row that no block holds."""
+    where = path if line is None else f"{path}, line {line}"
     return DataError(
-        f"{path}, line {line}: a row of over {BLOCK >> 20} MiB, or a quote never closed"
+        f"{where}: a row of over {BLOCK >> 20} MiB, or a quote never closed",
+        hint='close the quote; one inside a value is written twice: "say ""so"""',
+    )
+
+
+def bad_header(path: Path) -> DataError:
+    """Return what is told of a first row that is none."""
+    return DataError(
+        f"{path}: the header cannot be read",
+        hint="the first line names the columns; close the quotes in it",
     )
 
 
@@ -109,7 +119,7 @@ def header_names(path: Path, lines: Iterable[str]) -> list[str]:
     try:
         names = next((row for row in csv.reader(lines) if row), [])
     except csv.Error:
-        raise DataError(f"{path}: the header cannot be read") from None
+        raise bad_header(path) from None
     if not names:
         raise DataError(f"{path}: the file is empty", hint="write it again")
     check_names(path, names)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from core_mondrian.errors import DataError, list_names
+from core_mondrian.errors import CHECK_PATH, DataError, list_names
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
@@ -39,6 +39,11 @@ def is_text(kind: Type) -> bool:
 def reason(error: OSError) -> str:
     """Return what the system says went wrong, without the file's content."""
     return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
+def unreadable(path: str | Path, error: OSError) -> DataError:
+    """Return what is told of a file that the system does not give."""
+    return DataError(f"{path}: cannot be read ({reason(error)})", hint=CHECK_PATH)
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:

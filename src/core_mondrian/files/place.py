@@ -6,7 +6,7 @@ import re
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -52,6 +52,15 @@ def check_target(
             f"{path}: target and source are the same file", hint="take another name"
         )
     check_place(path, overwrite=overwrite)
+
+
+def check_apart(what: str, files: Iterable[Path]) -> None:
+    """Refuse one file for two things."""
+    places = [file.resolve() for file in files]
+    if len(set(places)) < len(places):
+        raise SpecError(
+            f"{what} are different files", hint="give each a name of its own"
+        )
 
 
 def check_place(path: Path, *, overwrite: bool) -> None:

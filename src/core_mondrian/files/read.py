@@ -10,15 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core_mondrian.errors import DataError, MemoryLimitError, MondrianError
-from core_mondrian.files.csv_text import read_csv
+from core_mondrian.files.csv_text import read_csv, too_long
 from core_mondrian.files.kinds import (
-    BLOCK,
     FORMATS,
     SUFFIXES,
     check_names,
     is_text,
-    reason,
     remember,
+    unreadable,
 )
 
 _STREAM: Final = "--memory SIZE reads CSV and Parquet in batches"
@@ -82,9 +81,7 @@ def check_file(path: Path) -> None:
         with path.open("rb") as file:
             is_empty = not file.read(1)
     except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read ({reason(error)})", hint="check its permissions"
-        ) from None
+        raise unreadable(path, error) from None
     if is_empty:
         raise DataError(f"{path}: the file is empty", hint="write it again")
 
@@ -106,20 +103,25 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             raise DataError(
                 f"{path}: holds bytes that are no UTF-8", hint=hint
             ) from None
-        raise DataError(*_unreadable(path, kind, str(error))) from None
+        raise _damaged(path, kind, str(error)) from None
     except OSError as error:
         if error.errno is not None:
-            raise DataError(f"{path}: cannot be read ({reason(error)})") from None
-        raise DataError(*_unreadable(path, kind, "")) from None
+            raise unreadable(path, error) from None
+        raise _damaged(path, kind, "") from None
     except pa.ArrowException as error:
-        raise DataError(f"{path}: cannot be read ({type(error).__name__})") from None
+        raise DataError(
+            f"{path}: cannot be read ({type(error).__name__})",
+            hint="write it again, with types and a compression that others know",
+        ) from None
 
 
-def _unreadable(path: Path, kind: str, message: str) -> tuple[str]:
+def _damaged(path: Path, kind: str, message: str) -> DataError:
     if "straddling" in message:
-        return (f"{path}: a row of over {BLOCK >> 20} MiB, or a quote never closed",)
+        return too_long(path)
     names = {"csv": "a CSV", "parquet": "a Parquet", "ipc": "an Arrow"}
-    return (f"{path}: not {names[kind]} file, or cut off or damaged",)
+    return DataError(
+        f"{path}: not {names[kind]} file, or cut off or damaged", hint="write it again"
+    )
 
 
 def _read_parquet(path: Path) -> pa.Table:
@@ -144,7 +146,9 @@ def check_counts(path: Path, metadata: pq.FileMetaData) -> None:
     ]
     n_rows = sum(group.num_rows for group in groups)
     if n_rows != metadata.num_rows or not all(same):
-        raise DataError(f"{path}: contradicts itself on its number of rows")
+        raise DataError(
+            f"{path}: contradicts itself on its number of rows", hint="write it again"
+        )
 
 
 def is_repetitive(metadata: pq.FileMetaData, name: str) -> bool:

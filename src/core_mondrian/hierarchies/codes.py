@@ -38,9 +38,14 @@ class Prefix(Builder):
         if self.lengths:
             check_numbers(self.kind, "lengths", self.lengths)
             if list(self.lengths) != sorted(set(self.lengths), reverse=True):
-                raise SpecError("prefix: lengths fall from level to level")
+                raise SpecError(
+                    "prefix: lengths fall from level to level",
+                    hint="such as lengths = [4, 2]",
+                )
             if self.steps != 1:
-                raise SpecError("prefix: either steps or lengths")
+                raise SpecError(
+                    "prefix: either steps or lengths", hint="leave one of them out"
+                )
         if self.pad not in ("right", "left"):
             raise SpecError("prefix: pad is one of right, left")
 

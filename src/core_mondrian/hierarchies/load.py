@@ -70,7 +70,10 @@ def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builde
     try:
         return KINDS[kind](**{key: _freeze(x) for key, x in table.items()})
     except (TypeError, AttributeError):
-        raise SpecError(f"{where} lacks a key, or one is of the wrong kind") from None
+        raise SpecError(
+            f"{where} lacks a key, or one is of the wrong kind",
+            hint=f"{kind} takes {names}",
+        ) from None
 
 
 def _kinds() -> str:

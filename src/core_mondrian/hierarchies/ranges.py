@@ -61,7 +61,10 @@ class Ranges(Builder):
                     hint="such as widths = [5, 10, 20]",
                 )
         if len(set(widths)) < len(widths):
-            raise SpecError("ranges: two levels have the same width")
+            raise SpecError(
+                "ranges: two levels have the same width",
+                hint="such as widths = [5, 10, 20]",
+            )
         if None not in (self.below, self.above) and self._ends[0] >= self._ends[1]:  # type: ignore[operator]
             raise SpecError("ranges: below is not less than above")
 
@@ -70,9 +73,15 @@ class Ranges(Builder):
         for level in self.bounds:
             exact = [_exact(x) for x in level]
             if not exact or exact != sorted(set(exact)):
-                raise SpecError("ranges: bounds rise")
+                raise SpecError(
+                    "ranges: bounds rise",
+                    hint="such as bounds = [[18, 30, 45, 65], [30, 65]]",
+                )
             if finer is not None and not finer.issuperset(exact):
-                raise SpecError("ranges: a bound is not one of the level before")
+                raise SpecError(
+                    "ranges: a bound is not one of the level before",
+                    hint="leave bounds out from level to level, and add none",
+                )
             finer = set(exact)
         if self.bounds and (self.below, self.above) != (None, None):
             raise SpecError(

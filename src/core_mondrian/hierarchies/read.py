@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core_mondrian.errors import DataError
+from core_mondrian.errors import CHECK_PATH, DataError
 from core_mondrian.hierarchies.base import as_text
 from core_mondrian.hierarchy import Hierarchy, from_paths, lay_out
 from core_mondrian.toml_lines import read_toml
@@ -18,6 +18,7 @@ from core_mondrian.toml_lines import read_toml
 Rows = tuple[list[list[str]], list[int]]
 """The cells of each row, and the line it ends on."""
 _HINT = 'write {"*": {"group": ["value", "value"]}}'
+_AGAIN = "write it again, or as CSV with a row per value"
 
 
 def read_hierarchy(path: Path) -> Hierarchy:
@@ -90,9 +91,11 @@ def _split(text: str, sign: str, where: str) -> Rows:
 def _read_text(path: Path, where: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = type(error).__name__
-        raise DataError(f"{where}: cannot be read ({reason})") from None
+    except OSError as error:
+        kind = type(error).__name__
+        raise DataError(f"{where}: cannot be read ({kind})", hint=CHECK_PATH) from None
+    except UnicodeDecodeError:
+        raise DataError(f"{where}: not UTF-8 text", hint="save it as UTF-8") from None
 
 
 def _parse(path: Path, where: str) -> Any:  # noqa: ANN401
@@ -103,17 +106,25 @@ def _parse(path: Path, where: str) -> Any:  # noqa: ANN401
             return read_toml(text)
         return json.loads(text, object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as error:
-        raise DataError(f"{where}, line {error.lineno}: not JSON") from None
+        raise DataError(
+            f"{where}, line {error.lineno}: not JSON", hint="was it cut off?"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         place = str(error).rpartition("(")[2].rstrip(")")
-        raise DataError(f"{where}: not TOML ({place})") from None
+        raise DataError(
+            f"{where}: not TOML ({place})",
+            hint='put texts in quotes: group = ["value"]',
+        ) from None
     except (RecursionError, ValueError):
         raise DataError(
             f"{where}: nested too deeply, or a number of too many digits",
             hint="write it as CSV, a row per value",
         ) from None
     except _RepeatedKeyError:
-        raise DataError(f"{where}: a label twice under one parent") from None
+        raise DataError(
+            f"{where}: a label twice under one parent",
+            hint="write what is below both in one place",
+        ) from None
 
 
 class _RepeatedKeyError(Exception):
@@ -141,15 +152,24 @@ class _Nodes:
     def add(self, label: object, parent: int, place: str, *, is_leaf: bool) -> int:
         """Append a node; leaves differ from each other, groups from those beside."""
         if not isinstance(label, str | int | float):
-            raise DataError(f"{self._where}, {place}: a label is a text or a number")
+            raise DataError(
+                f"{self._where}, {place}: a label is a text or a number",
+                hint="put it in quotes",
+            )
         text = as_text(label)
         if not text.strip():
-            raise DataError(f"{self._where}, {place}: an empty label")
+            raise DataError(
+                f"{self._where}, {place}: an empty label",
+                hint="every value and group has a name",
+            )
         depth = 0 if parent < 0 else self._depths[parent] + 1
         key = (-1 if is_leaf else depth, text)
         if key in self._seen:
             what = "the same leaf a second time" if is_leaf else "with two parents"
-            raise DataError(f"{self._where}, {place}: {what}")
+            raise DataError(
+                f"{self._where}, {place}: {what}",
+                hint="write each value once; groups beside each other differ in name",
+            )
         self._seen.add(key)
         self.labels.append(text)
         self.parents.append(parent)
@@ -178,7 +198,10 @@ def tree_from_nested(data: object, where: str) -> Hierarchy:
     for content, node in queue:  # it grows on the way
         items = list(_items(content, nodes.places[node], where))
         if not items:
-            raise DataError(f"{where}, {nodes.places[node]}: nothing below it")
+            raise DataError(
+                f"{where}, {nodes.places[node]}: nothing below it",
+                hint="list the values of the group, or leave it out",
+            )
         for label, below, place in items:
             child = nodes.add(label, node, place, is_leaf=below is None)
             if below is not None:
@@ -217,30 +240,37 @@ def _tree_from_nodes(data: Mapping[str, Any], where: str) -> Hierarchy:
     met: dict[str, int] = {}
     for key, parent, over in queue:  # it grows on the way
         if key not in found:
-            raise DataError(f"{where}: a node that is named but not there")
+            raise DataError(f"{where}: a node that is named but not there", hint=_AGAIN)
         if key in met:
-            raise DataError(f"{where}, {places[key]}: a node with two parents")
+            raise DataError(
+                f"{where}, {places[key]}: a node with two parents", hint=_AGAIN
+            )
         value, named, _, children = found[key]
         if str(named) != over:
-            raise DataError(f"{where}, {places[key]}: names another parent")
+            raise DataError(
+                f"{where}, {places[key]}: names another parent", hint=_AGAIN
+            )
         at = nodes.add(value, parent, places[key], is_leaf=not children)
         met[key] = at
         queue.extend((str(child), at, key) for child in children)
     if lost := len(found) - len(met):
-        raise DataError(f"{where}: {lost} nodes in a circle, or under another root")
+        raise DataError(
+            f"{where}: {lost} nodes in a circle, or under another root", hint=_AGAIN
+        )
     return _with_default_sizes(nodes, [found[key][2] for key in met], where)
 
 
 def _places_of_nodes(found: object, where: str) -> dict[str, str]:
     """Return how messages name each node, if it is one."""
     if not isinstance(found, Mapping):
-        raise DataError(f"{where}: its nodes are not listed by id")
+        raise DataError(f"{where}: its nodes are not listed by id", hint=_AGAIN)
     places = {key: f"node {i}" for i, key in enumerate(found, start=1)}
     for key, node in found.items():
         is_node = isinstance(node, list) and len(node) == 4
         if not is_node or not isinstance(node[3], list):
             raise DataError(
-                f"{where}, {places[key]}: not [value, parent, size, children]"
+                f"{where}, {places[key]}: not [value, parent, size, children]",
+                hint=_AGAIN,
             )
     return places
 

@@ -44,7 +44,10 @@ def render(tree: Hierarchy, path: Path) -> bytes:
             f"{path}: the tree is too high for this form", hint="write .csv or .json"
         ) from None
     except UnicodeEncodeError:
-        raise SpecError(f"{path}: a label is no text that can be written") from None
+        raise SpecError(
+            f"{path}: a label is no text that can be written",
+            hint="is the table in UTF-8?",
+        ) from None
 
 
 def paths_of(tree: Hierarchy) -> Iterator[tuple[str, ...]]:

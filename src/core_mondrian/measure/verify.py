@@ -35,6 +35,7 @@ from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spec import Spec
 from core_mondrian.threads import map_columns
 
+_KEEP = "do not give this table away"
 # Counts of classes by value that are laid out at a time: 128 MiB.
 _MOST_CELLS = 1 << 24
 
@@ -119,7 +120,9 @@ def verify_counts(
     pseudonyms (`are_pseudonyms`).
     """
     if left := sorted(set(spec.identifiers).intersection(names)):
-        raise PrivacyViolation(f"identifiers are still in the table: {left}")
+        raise PrivacyViolation(
+            f"identifiers are still in the table: {left}", hint=_KEEP
+        )
     return _verify(values, spec, budget, threads, rows)
 
 
@@ -156,7 +159,9 @@ def _recount(
             "without a unit, which counts rows",
         )
     if left := sorted(set(spec.identifiers).intersection(frame.columns)):
-        raise PrivacyViolation(f"identifiers are still in the table: {left}")
+        raise PrivacyViolation(
+            f"identifiers are still in the table: {left}", hint=_KEEP
+        )
     if counts is None:  # else the unit may be there as it was
         _check_pseudonyms(frame, spec)
     n_entries = len(frame)
@@ -244,9 +249,14 @@ def open_release(
         frame = nw.from_native(data, eager_only=True)
         names = frame.columns
     except TypeError:
-        raise SpecError(f"not a table in memory: {type(data).__name__}") from None
+        raise SpecError(
+            f"not a table in memory: {type(data).__name__}",
+            hint="pandas, polars and pyarrow tables work; .collect() a lazy frame",
+        ) from None
     except DuplicateError:
-        raise DataError("the table has several columns of one name") from None
+        raise DataError(
+            "the table has several columns of one name", hint="rename all but one"
+        ) from None
     shown = {
         name: (name,) if name in names else spec.bounds_of(name) or (name,)
         for name in spec.quasi_identifiers
@@ -272,12 +282,17 @@ def _check(model: PrivacyModel, parts: Iterable[ClassCounts]) -> ModelResult:
     """Raise PrivacyViolation unless all classes pass; return what they reach."""
     n_classes = n_rows = 0
     failing: list[Codes] = []
+    sizes: list[Codes] = []
+    unit = ""
     reached: list[float] = []
     holds = True
     for classes in parts:
         n_classes += classes.rows.size
         n_rows += int(classes.rows.sum())
-        failing.append(classes.rows[~model.passes(classes)])
+        fails = ~model.passes(classes)
+        failing.append(classes.rows[fails])
+        sizes.append(classes.sizes[fails])
+        unit = "" if classes.persons is None else " persons"
         reached.append(float(model.reached(classes)))
         holds = holds and model.holds(classes)
     few = np.concatenate(failing)
@@ -285,14 +300,14 @@ def _check(model: PrivacyModel, parts: Iterable[ClassCounts]) -> ModelResult:
         raise PrivacyViolation(
             f"{model.title} fails for {few.size} of {n_classes} classes with "
             f"{int(few.sum())} of {n_rows} rows; "
-            f"the smallest of them has {int(few.min())}",
-            hint="do not give this table away",
+            f"the smallest of them has {int(np.concatenate(sizes).min())}{unit}",
+            hint=_KEEP,
         )
     worst = min if model.limits().at_least > -math.inf else max
     if not holds:
         raise PrivacyViolation(
             f"{model.title} fails: the table reaches {worst(reached):.6g}",
-            hint="do not give this table away",
+            hint=_KEEP,
         )
     return ModelResult(model.title, worst(reached))
 

@@ -121,7 +121,11 @@ class PrivacyModel:
 
     @property
     def min_rows(self) -> int:
-        """Rows (persons) below which no class can pass; none smaller is proposed."""
+        """Rows (persons) below which no class can pass; none smaller is proposed.
+
+        Persons where the spec names a unit, so that the values of one person do not
+        stand for those of several.
+        """
         return 1
 
     @property
@@ -173,7 +177,10 @@ class PrivacyModel:
             return float(measure(*arguments))
         except Exception as error:
             name, fault = type(self).__name__, type(error).__name__
-            raise SpecError(f"the measure of {name} raised a {fault}") from error
+            raise SpecError(
+                f"the measure of {name} raised a {fault}",
+                hint="call it with counts of your own to see why",
+            ) from error
 
     def passes(self, classes: ClassCounts) -> Flags:
         """Tell, class by class, which may be released."""

@@ -42,7 +42,9 @@ def whole_number(
     """Refuse what is not a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise SpecError(
-            f"{field} must be a whole number, got {type(value).__name__}", key=(field,)
+            f"{field} must be a whole number, got {type(value).__name__}",
+            hint=f"such as {field} = {least}",
+            key=(field,),
         )
     if value < least:
         raise SpecError(

@@ -84,7 +84,9 @@ def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Priva
             if item.default is dataclasses.MISSING
             and item.default_factory is dataclasses.MISSING
         ]
-        raise SpecError(f"the model {name!r} needs {needed}") from None
+        raise SpecError(
+            f"the model {name!r} needs {needed}", hint="give each of them a value"
+        ) from None
     _check_numbers(model, name)
     return model
 
@@ -121,7 +123,10 @@ def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
             hint="a model is a class that inherits from core_mondrian.PrivacyModel",
         )
     if not dataclasses.is_dataclass(found):
-        raise SpecError(f"the model {name!r} is not a dataclass")
+        raise SpecError(
+            f"the model {name!r} is not a dataclass",
+            hint="write @dataclass(frozen=True) above the class",
+        )
     return found
 
 
@@ -129,18 +134,23 @@ def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
 def _load(path: Path) -> object:
     """Import a file that the user named."""
     if not path.is_file():
-        raise SpecError(f"no file {path.name!r} with models")
+        raise SpecError(f"no file {path.name!r} with models", hint="check the path")
     is_source = path.suffix == ".py"  # and not what others have compiled
     found = importlib.util.spec_from_file_location(path.stem, path)
     module = found if is_source else None
     if module is None or module.loader is None:
-        raise SpecError(f"{path.name} is not a Python file")
+        raise SpecError(
+            f"{path.name} is not a Python file", hint="a file with models ends in .py"
+        )
     loaded = importlib.util.module_from_spec(module)
     try:
         module.loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
         kind = type(error).__name__
-        raise SpecError(f"{path.name} cannot be imported: {kind}") from error
+        raise SpecError(
+            f"{path.name} cannot be imported: {kind}",
+            hint="run it with python to see why",
+        ) from error
     return loaded
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, list_names
 from core_mondrian.painting import paint
 from core_mondrian.partition.funnel import STAGES
 from core_mondrian.release import Release
@@ -142,7 +142,9 @@ def _paint(
     """Return the painting of two columns; None: there are not two, or no class."""
     names = release.spec.quasi_identifiers
     if asked is not None and (len(asked) != 2 or not set(asked) <= set(names)):
-        raise SpecError("a painting is of two quasi-identifiers")
+        raise SpecError(
+            "a painting is of two quasi-identifiers", hint=f"it has {list_names(names)}"
+        )
     if len(names) < 2 or not facts.sizes:
         return None
     x, y = asked or _cut_most(facts)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.files.kinds import reason
+from core_mondrian.files.kinds import unreadable
 from core_mondrian.sql.base import Database
 
 _SQLITE: Final = b"SQLite format 3\0"
@@ -56,7 +56,7 @@ def _open_file(path: Path, threads: int | None) -> Database:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file", hint="check the path") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({reason(error)})") from None
+        raise unreadable(path, error) from None
     if header == _SQLITE:
         from core_mondrian.sql.sqlite_file import SQLiteFile
 
@@ -65,4 +65,7 @@ def _open_file(path: Path, threads: int | None) -> Database:
         from core_mondrian.sql.duckdb_file import DuckDBFile
 
         return DuckDBFile(path, threads)
-    raise DataError(f"{path}: neither a DuckDB nor an SQLite file")
+    raise DataError(
+        f"{path}: neither a DuckDB nor an SQLite file",
+        hint="tables in other files are read without a database",
+    )

@@ -165,7 +165,10 @@ def open_tables(
     check_columns(before, (*spec.quasi_identifiers, *units))
     for frame, what in ((before, "original"), (after, "release")):
         if not len(frame):
-            raise DataError(f"the {what} has no rows: there is nothing to compare")
+            raise DataError(
+                f"the {what} has no rows: there is nothing to compare",
+                hint="take a table with rows",
+            )
     if any(isinstance(entry, Builder) for entry in spec.hierarchies.values()):
         _, encoded = take_in(original, spec, Stages(None))
         spec = built(spec, encoded)
@@ -215,7 +218,10 @@ def _texts_of(ranked: Ranked) -> list[str]:
     try:
         return list(comparable(ranked.values).cast(pa.string()).to_pylist())
     except pa.ArrowException:
-        raise DataError(f"values of type {ranked.values.type} have no text") from None
+        raise DataError(
+            f"values of type {ranked.values.type} have no text",
+            hint="convert the column to text first",
+        ) from None
 
 
 def _released_texts(tables: Tables, name: str) -> tuple[Codes, Texts]:
@@ -230,7 +236,10 @@ def _released_texts(tables: Tables, name: str) -> tuple[Codes, Texts]:
         try:
             texts = read_cells(frame, names, first_rows(keys))
         except pa.ArrowException:
-            raise DataError(f"released column {name!r} cannot be read") from None
+            raise DataError(
+                f"released column {name!r} cannot be read",
+                hint="is it a release of this table, made with this spec?",
+            ) from None
     else:
         ranked = rank_column(arrow_column(frame, name), name)
         codes, texts = ranked.codes.astype(np.int64), [*_texts_of(ranked), None]

@@ -200,7 +200,10 @@ class _Parquet:
 
     def check_rows(self, found: int, told: int) -> None:
         if self.names and found != told:
-            raise DataError(f"{self.part.path}: has not the rows that it tells of")
+            raise DataError(
+                f"{self.part.path}: has not the rows that it tells of",
+                hint="write it again",
+            )
 
     def finish(self, table: pa.Table, n_rows: int) -> pa.Table:
         table.validate(full=True)  # Arrow trusts offsets and text in these files

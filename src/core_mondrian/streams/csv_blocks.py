@@ -13,7 +13,13 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
-from core_mondrian.files.csv_text import BOM, header_names, parse_options, too_long
+from core_mondrian.files.csv_text import (
+    BOM,
+    bad_header,
+    header_names,
+    parse_options,
+    too_long,
+)
 from core_mondrian.files.kinds import BLOCK
 from core_mondrian.kernels.csv_rows import IN_QUOTES, scan_rows
 
@@ -157,7 +163,7 @@ def _skip_header(reader: _Reader) -> list[str]:
         size *= 4
         _check_length(reader)
     if not n_found and found.state == IN_QUOTES:
-        raise DataError(f"{reader.path}: the header cannot be read")
+        raise bad_header(reader.path)
     start, stop, line, _ = (int(x) for x in first[0])
     header = reader.rest[start:stop].decode()
     names = header_names(reader.path, io.StringIO(header, newline=""))
@@ -206,7 +212,10 @@ def _skip_to(reader: _Reader, start: tuple[int, int]) -> None:
     while reader.at < start[0]:
         reader.fill(min(BLOCK, start[0] - reader.at))
         if not reader.rest:
-            raise DataError(f"{reader.path}: shorter than it was")
+            raise DataError(
+                f"{reader.path}: shorter than it was",
+                hint="leave it alone while it is read, and start again",
+            )
         reader.take(min(len(reader.rest), start[0] - reader.at), 0)
     reader.line = start[1]
 

@@ -18,12 +18,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from core_mondrian.errors import DataError, PrivacyViolation, SpecError
+from core_mondrian.api import anonymize
+from core_mondrian.errors import (
+    DataError,
+    InfeasibleError,
+    PrivacyViolation,
+    SpecError,
+)
 from core_mondrian.measure.counting import Coded, code_column
 from core_mondrian.measure.verify import _spread, are_pseudonyms, verify
 from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
+from core_mondrian.models.distinct import DistinctLDiversity
+from core_mondrian.models.entropy import EntropyLDiversity
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.models.population import KMap
+from core_mondrian.models.recursive import RecursiveCLDiversity
 from core_mondrian.models.risk import AverageRisk
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.pseudonyms import LENGTH
@@ -514,6 +523,33 @@ def test_an_empty_table_has_no_persons() -> None:
     found = verify(empty, Spec(("a",), (KAnonymity(2),), unit="who"))
 
     assert (found.n_classes, found.models[0].reached) == (0, math.inf)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DistinctLDiversity(3, "s"),
+        EntropyLDiversity(2.5, "s"),
+        RecursiveCLDiversity(3.0, 3, "s"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_values_of_one_person_do_not_stand_for_those_of_several(
+    model: PrivacyModel,
+) -> None:
+    rows = {"a": [1, 1, 1, 1], "s": ["p", "p", "q", "r"]}
+    two = pa.table(rows | {"who": ["x", "x", "x", "y"]})
+    three = pa.table(rows | {"who": ["x", "y", "z", "z"]})
+    spec = Spec(("a",), (model,))
+    of_persons = replace(spec, unit="who")
+
+    assert verify(two, spec).n_classes == 1
+    assert verify(three, of_persons).n_classes == 1  # by rows z has two of the values
+    with pytest.raises(PrivacyViolation, match="the smallest of them has 2 persons"):
+        verify(two, of_persons)
+    assert anonymize(three, of_persons).n_rows == 4
+    with pytest.raises(InfeasibleError, match="2 persons, but one class needs 3"):
+        anonymize(two, of_persons)
 
 
 def test_rows_of_nobody_are_one_persons() -> None:
