@@ -130,9 +130,9 @@ def category_covers(
         return _range_covers(cell, value)
     if isinstance(builder, Learned):
         return cell.endswith(" more") or text in read_set(cell)
-    if isinstance(builder, Redact) and len(text) != len(cell):
-        return False  # what is hidden is as long as it was
-    return text.startswith(cell.rstrip("*"))
+    # What is redacted is as long as it was.
+    is_long = not isinstance(builder, Redact) or len(text) == len(cell)
+    return is_long and text.startswith(cell.rstrip("*"))
 
 
 def _range_covers(cell: str, value: float) -> bool:

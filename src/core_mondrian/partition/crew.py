@@ -7,7 +7,7 @@ What is cut where depends on exact counts alone, and budgets are fixed before a
 partition is queued, so that the tree is the same as on one machine.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -95,10 +95,13 @@ class Crew(Protocol):
     ) -> Counted:
         """Count the records of the wanted nodes."""
 
+    def close(self) -> None:
+        """Let go of the records."""
+
     def solve(
         self, solve: Callable[[Unit], Solved], units: Sequence[Unit]
-    ) -> list[Solved]:
-        """Solve units, and return what became of them in the same order."""
+    ) -> Iterator[Solved]:
+        """Solve units, and say what became of them in the same order."""
 
 
 class LocalCrew:
@@ -112,6 +115,9 @@ class LocalCrew:
 
     def load(self, records: Codes, root: NDArray[np.int32]) -> None:
         self._records, self._root = records, root
+
+    def close(self) -> None:
+        self._records, self._root = self._records[:0].copy(), self._root[:0].copy()
 
     def count(
         self, projector: Projector, descent: Descent, wanted: Integers
@@ -132,8 +138,8 @@ class LocalCrew:
 
     def solve(
         self, solve: Callable[[Unit], Solved], units: Sequence[Unit]
-    ) -> list[Solved]:
-        return [solve(unit) for unit in units]
+    ) -> Iterator[Solved]:
+        return map(solve, units)
 
 
 def count_part(
@@ -302,6 +308,7 @@ def cut_top(
         # So many rows may be as many tuples.
         large = [n for n in opened if int(top.nodes["rows"][n]) > crew.unit_tuples]
         if not large:
+            crew.close()
             return top.nodes, top.place(records, root)
         level = Level(crew, top.descent(), large)
         counted = level.count(projector)
@@ -349,8 +356,7 @@ def grow_with(
     forest = Forest(nodes)
     solve = FunnelUnit(context)
     funnel = cutter.work.funnel.copy()
-    for solved in solve_queued(crew, solve, forest, records):
-        funnel += solved.funnel
+    solve_queued(crew, solve, forest, records, funnel)
     for turns, budget in cutter.inline:
         left = budget
         for number in turns:
@@ -366,15 +372,19 @@ def grow_with(
 
 
 def solve_queued(
-    crew: Crew, solve: Callable[[Unit], Solved], forest: Forest, records: Codes
-) -> list[Solved]:
+    crew: Crew,
+    solve: Callable[[Unit], Solved],
+    forest: Forest,
+    records: Codes,
+    funnel: Integers,
+) -> None:
     """Solve every queued node of a forest, and put its tree in its place."""
     targets = [(number, node.copy()) for number, node in forest.queued(0)]
     units = [Unit(_slice(records, node), node) for _, node in targets]
     done = crew.solve(solve, units)
     for (number, node), solved in zip(targets, done, strict=True):
         graft(forest, number, node, solved, records)
-    return done
+        funnel += solved.funnel
 
 
 def _slice(records: Codes, node: Nodes) -> Codes:

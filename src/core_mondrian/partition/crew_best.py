@@ -87,15 +87,11 @@ class CrewSearch(BestSearch):
         """Return the tree down to its blocks; the records are put in its order."""
         cutter = _BestCutter(self)
         records = self.space.records
-        nodes, ordered = cut_top(
-            self.crew, self.projector, cutter, records.copy(), roots
-        )
-        forest = Forest(nodes)
-        for solved in solve_queued(
-            self.crew, CutUnit(self._elsewhere), forest, ordered
-        ):
-            self.finders[0].funnel[:] += solved.funnel
+        nodes, ordered = cut_top(self.crew, self.projector, cutter, records, roots)
         records[:] = ordered
+        del ordered
+        forest, funnel = Forest(nodes), self.finders[0].funnel
+        solve_queued(self.crew, CutUnit(self._elsewhere), forest, records, funnel)
         report(1.0)
         return forest.joined()
 

@@ -319,7 +319,7 @@ def _run_funnel(
     context = asked.context(job.columns, job.policy)
     projector = asked.projector(job.models)
     nodes, records, funnel = grow_with(
-        asked.crew, context, projector, job.tuples.records.copy(), planted
+        asked.crew, context, projector, job.tuples.records, planted
     )
     job.tuples.records[:] = records
     works[0].funnel[:] = funnel
@@ -327,9 +327,10 @@ def _run_funnel(
 
 
 def _open_search(asked: _Asked, job: _FunnelJob, n_threads: int) -> BestSearch:
+    """Open a search on the records of a job, which it reorders."""
     search = open_search(
         *(asked.table, asked.spec, _policy(asked.spec), job.models),
-        *(job.tuples.records.copy(), n_threads),
+        *(job.tuples.records, n_threads),
     )
     if asked.crew is None:
         return search
@@ -354,26 +355,39 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     work = build_work(table, policy)
     job = _FunnelJob(tuples, columns, models, policy)
     search = _open_search(asked, job, n_threads)
-    price = _policy(spec).price * float(search.aims.info["weight"].sum())
-    found = search_with_budget(search, planted.copy(), price, budget, report)
+    beta, price = search.search.beta, float(search.aims.info["weight"].sum())
+    price *= _policy(spec).price
+    found = search_with_budget(search, planted, price, budget, report)
     funnel = _funnel(table, [finder.funnel for finder in search.finders])
     if models.is_monotone:
+        # Planted anew: the search has put the records in its own order.
+        tuples, planted = _plant(table, roots, budget)
+        job = replace(job, tuples=tuples)
         nodes = _run_funnel(asked, job, planted, [work], lambda _: None)
         found = at_least(search, found, Searched(nodes, tuples.records, 0.0), price)
+    groups = find_groups(table, spec)
+    losses = None if groups is None else losses_by_group(search, found, groups)
+    del search, job, tuples  # as long as the table, each of them
     # What is suppressed where is decided for the table as a whole.
     found.nodes["budget"] = budget
+    tree, pieces, tuples = _freeze_pieces(table, roots, found)
+    return Grown(
+        *(tree, funnel, budget, roots.n_blanked, tuples, columns, work),
+        *(pieces, beta, losses),
+    )
+
+
+def _freeze_pieces(
+    table: EncodedTable, roots: Roots, found: Searched
+) -> tuple[PartitionTree, Pieces | None, Tuples]:
+    """Return what was found as the read-only tree, over tuples in pieces."""
     pieces, numbers = find_pieces(found.records)
     codes, counts = roots.codes, table.counts
     if pieces is not None:
         codes, counts = codes[pieces.tuple_of], pieces.rows
     tuples = build_tuples(codes, counts, numbers)
-    tree = _freeze(number_nodes(found.nodes, planted.size), tuples, _names(table))
-    groups = find_groups(table, spec)
-    return Grown(
-        *(tree, funnel, budget, roots.n_blanked, tuples, columns, work),
-        *(pieces, search.search.beta),
-        None if groups is None else losses_by_group(search, found, groups),
-    )
+    nodes = number_nodes(found.nodes, roots.n_roots)
+    return _freeze(nodes, tuples, _names(table)), pieces, tuples
 
 
 def _policy(spec: Spec) -> BestPolicy:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.errors import InternalError
@@ -78,10 +79,10 @@ class SparkCrew:
 
     def solve(
         self, solve: Callable[[Unit], Solved], units: Sequence[Unit]
-    ) -> list[Solved]:
-        """Solve units on the executors, and return what became of them in order."""
+    ) -> Iterator[Solved]:
+        """Solve units on the executors, and say what became of them in order."""
         if not units:
-            return []
+            return
 
         def solve_one(rows: pa.Table) -> pa.Table:
             cells = rows.sort_by("place").to_pylist()
@@ -100,8 +101,9 @@ class SparkCrew:
         )
         with working("solving partitions"):
             done = sent.groupBy("unit").applyInArrow(solve_one, schema).toArrow()
-        found = {row["unit"]: _unpacked(row) for row in done.to_pylist()}
-        return [found[number] for number in range(len(units))]
+        place = pc.sort_indices(done["unit"]).to_pylist()
+        for at in place:
+            yield _unpacked(done.slice(at, 1).to_pylist()[0])
 
     def close(self) -> None:
         """Let the cluster forget the records."""
