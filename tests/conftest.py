@@ -18,7 +18,6 @@ from core_mondrian.cli.main import run
 
 IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
-SHARING = ("test_spark.py", "test_sql.py", "test_studio.py", "test_report_browser.py")
 WARM = """
 from core_mondrian import *
 from core_mondrian.datasets import census
@@ -64,18 +63,14 @@ def pytest_collection_modifyitems(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep tests in one process that share a cluster, a server or a browser.
+    """Keep the tests of a file in one process: what they share is made once.
 
-    By file: xdist 3.8 does not get its groups into the names of pytest 9.
+    In the order of the folders, so that the quick files of tests/unit end a run.
     """
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadFileScheduling
 
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return file if file.endswith(SHARING) else nodeid
-
-    return Scheduling(config, log)
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -116,14 +111,15 @@ def as_arrow(table: pa.Table) -> pa.Table:
     return table
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param(as_pandas, id="pandas"),
-        pytest.param(as_polars, id="polars"),
-        pytest.param(as_arrow, id="pyarrow"),
-    ],
-)
+FRAMES = [
+    pytest.param(as_arrow, id="pyarrow"),
+    pytest.param(as_pandas, id="pandas"),
+    pytest.param(as_polars, id="polars"),
+]
+
+
+# Kernels see the same arrays whatever the frame was: uncompiled, one kind will do.
+@pytest.fixture(scope="session", params=FRAMES[:1] if IS_PLAIN else FRAMES)
 def frame_kind(request: pytest.FixtureRequest) -> Frame:
     """Turn an Arrow table into each kind of frame."""
     kind: Frame = request.param
