@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
 	@echo "make test             lint, types, import rules, all tests"
-	@echo "make test-all         the same, with the tests that take long (an hour)"
+	@echo "make test-all         the same, with the tests that take long and more examples (an hour)"
 	@echo "make check            lint, types, import rules only"
 	@echo "make format           let ruff format the code"
 	@echo "make bench            benchmarks as JSON lines (minutes)"
@@ -91,7 +91,7 @@ unit: $(VENV)/stamp-dev
 
 # The same kernels as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-dev
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/property tests/golden tests/unit/partition \
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/golden tests/unit/partition tests/property \
 	  --ignore tests/property/test_statistics_order.py --ignore tests/property/test_explain_release.py --ignore tests/property/test_determinism.py \
 	  $(if $(ALL),,--ignore tests/property/test_crew.py --ignore tests/property/test_counted_plan.py --ignore tests/property/test_equity_release.py)
 

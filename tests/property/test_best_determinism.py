@@ -66,10 +66,11 @@ def test_threads_change_no_row(effort: str) -> None:
     check_same(runs[0], runs[2])
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.skipif(IS_PLAIN, reason="minutes without the compiler")
+@pytest.mark.parametrize(
+    "effort", [*EFFORTS[:-1], pytest.param(EFFORTS[-1], marks=pytest.mark.slow)]
+)
 def test_threads_change_no_row_of_a_large_table(effort: str) -> None:
-    if IS_PLAIN:
-        pytest.skip("minutes without the compiler")
     # More tuples than one thread is enough for, in many blocks.
     n = 20_000
     rng = random.Random(1)  # noqa: S311
