@@ -38,7 +38,7 @@ settings.register_profile(
 )
 _COMPILED = settings.get_profile("compiled")
 settings.register_profile("compiled, all", _COMPILED, max_examples=180)
-settings.register_profile("plain", _COMPILED, max_examples=10, phases=_UNSHRUNK)
+settings.register_profile("plain", _COMPILED, max_examples=6, phases=_UNSHRUNK)
 settings.register_profile("plain, all", settings.get_profile("plain"), max_examples=20)
 # For development, chosen by --hypothesis-profile: failures unshrunk; many examples.
 settings.register_profile("quick", _COMPILED, phases=_UNSHRUNK)
