@@ -13,12 +13,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
 
 from core_mondrian.cli.main import run
 
 IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
-SHARING = ("test_spark.py", "test_sql.py", "test_studio.py", "test_report_browser.py")
 WARM = """
 from core_mondrian import *
 from core_mondrian.datasets import census
@@ -37,13 +37,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 _COMPILED = settings.get_profile("compiled")
-settings.register_profile("plain", _COMPILED, max_examples=10, phases=_UNSHRUNK)
+settings.register_profile("compiled, all", _COMPILED, max_examples=180)
+settings.register_profile("plain", _COMPILED, max_examples=6, phases=_UNSHRUNK)
+settings.register_profile("plain, all", settings.get_profile("plain"), max_examples=20)
 # For development, chosen by --hypothesis-profile: failures unshrunk; many examples.
 settings.register_profile("quick", _COMPILED, phases=_UNSHRUNK)
 settings.register_profile(
     "deep", _COMPILED, phases=_UNSHRUNK, derandomize=False, max_examples=2000
 )
-settings.load_profile("plain" if IS_PLAIN else "compiled")
+PROFILE = "plain" if IS_PLAIN else "compiled"
+settings.load_profile(PROFILE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,18 +67,14 @@ def pytest_collection_modifyitems(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep tests in one process that share a cluster, a server or a browser.
+    """Keep the tests of a file in one process: what they share is made once.
 
-    By file: xdist 3.8 does not get its groups into the names of pytest 9.
+    In the order of the folders, so that the quick files of tests/unit end a run.
     """
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadFileScheduling
 
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return file if file.endswith(SHARING) else nodeid
-
-    return Scheduling(config, log)
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -93,7 +92,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the hash kernel wrap around, as it does compiled without a word."""
+    """Try more examples with --all; let the hash kernel wrap around uncompiled, too."""
+    if config.getoption("--all") and not config.getoption("--hypothesis-profile", None):
+        settings.load_profile(f"{PROFILE}, all")
     if IS_PLAIN:
         wraps = "ignore:overflow encountered in scalar:RuntimeWarning"
         config.addinivalue_line("filterwarnings", wraps)
@@ -116,14 +117,18 @@ def as_arrow(table: pa.Table) -> pa.Table:
     return table
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param(as_pandas, id="pandas"),
-        pytest.param(as_polars, id="polars"),
-        pytest.param(as_arrow, id="pyarrow"),
-    ],
-)
+FRAMES: dict[str, Frame] = {"pyarrow": as_arrow}
+# Kernels see the same arrays whatever the frame was: uncompiled, one kind will do.
+if not IS_PLAIN:
+    FRAMES |= {"pandas": as_pandas, "polars": as_polars}
+
+
+def frame_kinds() -> st.SearchStrategy[Frame]:
+    """Draw one of what `frame_kind` goes through."""
+    return st.sampled_from([*FRAMES.values()])
+
+
+@pytest.fixture(scope="session", params=FRAMES.values(), ids=FRAMES)
 def frame_kind(request: pytest.FixtureRequest) -> Frame:
     """Turn an Arrow table into each kind of frame."""
     kind: Frame = request.param

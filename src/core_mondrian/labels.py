@@ -1,5 +1,7 @@
 """Labels: what each class shows in one column."""
 
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,3 +52,21 @@ class Labels:
         number = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
         shown = self.shown.filter(pa.array(used))
         return replace(self, index=number[self.index], shown=shown)
+
+
+def digest_classes(
+    shown: Mapping[str, Sequence[str]],
+    ranks: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> str:
+    """Return the digest of classes, given what they show and how many rows they have.
+
+    ``shown`` has all texts of each column, from the smallest on; ``ranks`` says which
+    of them each class (axis 1) shows per column (-1: blank).
+    """
+    digest = hashlib.sha256()
+    for name, texts in shown.items():
+        digest.update("\0".join([name, *texts]).encode() + b"\1")
+    table = np.vstack([ranks, rows])[:, np.lexsort(ranks[::-1])]
+    digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
+    return digest.hexdigest()

@@ -1,7 +1,5 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +12,7 @@ from core_mondrian.encode.table import EncodedColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.kernels.boxes import find_boxes, find_nodes
-from core_mondrian.labels import Labels
+from core_mondrian.labels import Labels, digest_classes
 from core_mondrian.middles import label_middles, number_leaves
 from core_mondrian.partition.engine import Grown
 from core_mondrian.ranges import label_ranges
@@ -239,21 +237,3 @@ def release_digest(recoded: Recoded) -> str:
         for name, item in recoded.labels.items()
     }
     return digest_classes(shown, _rank_cells(recoded), recoded.classes.rows)
-
-
-def digest_classes(
-    shown: Mapping[str, Sequence[str]],
-    ranks: NDArray[np.int64],
-    rows: NDArray[np.int64],
-) -> str:
-    """Return the digest of classes, given what they show and how many rows they have.
-
-    ``shown`` has all texts of each column, from the smallest on; ``ranks`` says which
-    of them each class (axis 1) shows per column (-1: blank).
-    """
-    digest = hashlib.sha256()
-    for name, texts in shown.items():
-        digest.update("\0".join([name, *texts]).encode() + b"\1")
-    table = np.vstack([ranks, rows])[:, np.lexsort(ranks[::-1])]
-    digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
-    return digest.hexdigest()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.branches import ReleasedTable
 from core_mondrian.frames import arrow_column
-from core_mondrian.labels import Labels
+from core_mondrian.labels import Labels, digest_classes
 from core_mondrian.measure.counting import (
     Array,
     Codes,
@@ -23,7 +23,6 @@ from core_mondrian.measure.counting import (
     combine,
     first_rows,
 )
-from core_mondrian.recode import digest_classes
 
 _MOST_READINGS: Final = 64
 _COARSER: Final = {"ns": "us", "us": "ms", "ms": "s"}

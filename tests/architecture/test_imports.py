@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,13 @@ HEAVY = (
 )
 
 
-def run(code: str) -> str:
+def run(code: str, folder: Path | None = None) -> str:
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -47,6 +52,38 @@ def test_help_loads_no_compiler_and_no_dataframes(arguments: list[str]) -> None:
 
     heavy = set(HEAVY) - {"rich", "typer"}
     assert [name for name in heavy if name in loaded] == []
+
+
+def test_what_only_reads_a_release_loads_no_compiler(tmp_path: Path) -> None:
+    table = "age,sex,job\n20,f,a\n30,f,b\n40,m,a\n40,m,b\n"
+    release = 'age,sex,job\n"[20, 30]",f,a\n"[20, 30]",f,b\n40,m,a\n40,m,b\n'
+    (tmp_path / "table.csv").write_text(table)
+    (tmp_path / "release.csv").write_text(release)
+    spec = 'quasi_identifiers = ["age", "sex"]\nk = 2\n'
+    (tmp_path / "spec.toml").write_text(spec)
+    asked = ["--spec", "spec.toml"]
+    commands = [
+        ["verify", "release.csv", *asked],
+        ["explain", "release.csv", *asked],
+        ["attack", "release.csv", "--with", "table.csv", *asked],
+        ["inspect", "table.csv"],
+        ["init", "table.csv", "first.toml"],
+    ]
+    code = (
+        "import contextlib, io, sys\n"
+        "from core_mondrian.cli.main import run\n"
+        f"for command in {commands!r}:\n"
+        "    with contextlib.redirect_stdout(io.StringIO()):\n"
+        "        try:\n"
+        "            run(command)\n"
+        "        except SystemExit as end:\n"
+        "            code = end.code or 0\n"
+        "    print(command[0], code, 'numba' in sys.modules)"
+    )
+
+    ends = run(code, tmp_path).splitlines()
+
+    assert ends == [f"{command[0]} 0 False" for command in commands]
 
 
 def test_verifier_loads_no_engine() -> None:

@@ -102,6 +102,11 @@ def test_census_is_released_as_before(policy: str, missing: str, numbers: str) -
     check(f"census 2000 {policy} {missing} {numbers}", found)
 
 
+# Uncompiled, the trees of the test above are enough: no other kernel is used below.
+shows_the_same_trees = pytest.mark.skipif(IS_PLAIN, reason="the trees are those above")
+
+
+@shows_the_same_trees
 @pytest.mark.parametrize("nice", [False, True], ids=["exact", "nice"])
 @pytest.mark.parametrize("numbers", ["interval", "bounds", "midpoint", "sample"])
 def test_census_is_released_in_other_formats_as_before(numbers: str, nice: Any) -> None:
@@ -112,6 +117,7 @@ def test_census_is_released_in_other_formats_as_before(numbers: str, nice: Any) 
     check(f"census 2000 paper value {numbers}{' nice' * nice}", found)
 
 
+@shows_the_same_trees
 @pytest.mark.parametrize("missing", MISSING)
 def test_census_is_released_with_sets_as_before(missing: str) -> None:
     names = CENSUS_QUASI_IDENTIFIERS

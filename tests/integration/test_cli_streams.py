@@ -205,7 +205,7 @@ def time_a_run(folder: Path, target: Path, asked: tuple[object, ...]) -> float:
     return seconds
 
 
-@pytest.mark.parametrize("n_kills", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_runs_never_leave_a_wrong_target_and_can_go_on(
     n_kills: int, tmp_path: Path
 ) -> None:

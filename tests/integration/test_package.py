@@ -25,7 +25,6 @@ from supply.closure import needed
 from supply.lock import ROOT
 
 pytest.importorskip("hatchling", reason="the build backend is not installed")
-pytestmark = pytest.mark.xdist_group("package")
 NAME = f"core_mondrian-{core_mondrian.__version__}"
 WHEEL = f"{NAME}-py3-none-any.whl"
 DATA = {".csv", ".data", ".parquet", ".arrow", ".feather", ".db", ".duckdb", ".xlsx"}

@@ -16,7 +16,7 @@ from best_oracle import (
     released_loss,
     with_ids,
 )
-from conftest import Frame, as_arrow
+from conftest import IS_PLAIN, Frame, as_arrow, frame_kinds
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import Closeness, DistinctDiversity, Sample, samples
@@ -45,12 +45,13 @@ def released(sample: Sample, spec: Spec, kind: Frame = as_arrow) -> Release[Any]
 
 @given(st.data())
 def test_every_class_has_k_rows_and_every_row_is_accounted_for(
-    frame_kind: Frame, data: st.DataObject
+    data: st.DataObject,
 ) -> None:
     sample = data.draw(samples())
     spec = data.draw(best_specs(sample))
+    kind = data.draw(frame_kinds())
 
-    release = released(sample, spec, frame_kind)
+    release = released(sample, spec, kind)
 
     sizes = Counter(keys(release.data, spec.quasi_identifiers))
     assert all(n >= spec.min_rows for n in sizes.values())
@@ -87,6 +88,7 @@ def test_the_measured_loss_is_what_the_release_loses(data: st.DataObject) -> Non
     assert release.measures().loss == pytest.approx(found, abs=NEAR)
 
 
+@pytest.mark.skipif(IS_PLAIN, reason="how good it is, not how it is computed")
 @given(st.data())
 def test_best_never_loses_more_than_paper(data: st.DataObject) -> None:
     sample = data.draw(samples())

@@ -66,10 +66,11 @@ def test_threads_change_no_row(effort: str) -> None:
     check_same(runs[0], runs[2])
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.skipif(IS_PLAIN, reason="minutes without the compiler")
+@pytest.mark.parametrize(
+    "effort", [*EFFORTS[:-1], pytest.param(EFFORTS[-1], marks=pytest.mark.slow)]
+)
 def test_threads_change_no_row_of_a_large_table(effort: str) -> None:
-    if IS_PLAIN:
-        pytest.skip("minutes without the compiler")
     # More tuples than one thread is enough for, in many blocks.
     n = 20_000
     rng = random.Random(1)  # noqa: S311
@@ -127,6 +128,7 @@ def test_row_order_changes_no_suppressed_row(effort: str) -> None:
     check_same(first, second)
 
 
+@pytest.mark.skipif(IS_PLAIN, reason="kernels see the same arrays")
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_frame_library_changes_no_row(effort: str) -> None:
     table, spec = table_of(N_ROWS), spec_of(effort)
@@ -176,6 +178,7 @@ def digests(**environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.skipif(IS_PLAIN, reason="the compiled tests try both")
 def test_neither_hash_seed_nor_compiler_changes_a_release() -> None:
     expected = digests(NUMBA_DISABLE_JIT="0", PYTHONHASHSEED="0")
 

@@ -49,7 +49,9 @@ def expected() -> str:
     return digests(NUMBA_DISABLE_JIT="0", PYTHONHASHSEED="0")
 
 
-@pytest.mark.parametrize("seed", ["1", "2", "3"])
+@pytest.mark.parametrize(
+    "seed", ["1", *(pytest.param(seed, marks=pytest.mark.slow) for seed in "23")]
+)
 def test_hash_seed_changes_nothing(expected: str, seed: str) -> None:
     found = digests(NUMBA_DISABLE_JIT="0", PYTHONHASHSEED=seed)
 
