@@ -185,14 +185,18 @@ class Results:
                         _TITLES[name], f"/files/{session}/{run.number}/{name}"
                     )
                     link.props(f"download={name}").classes("q-mr-sm")
-        if "release.csv" in run.downloads:
-            guard = ui.switch(
-                "CSV for a spreadsheet: no formulas",
-                value=run.draft.guards_formulas,
-                on_change=lambda event: self._guard(run.number, is_on=event.value),
-            )
-            with guard:
-                ui.tooltip(_GUARD)
+            if "release.csv" in run.downloads:
+                self._show_guard(run)
+
+    def _show_guard(self, run: Run) -> None:
+        guard = ui.switch(
+            "CSV for a spreadsheet: no formulas",
+            value=run.draft.guards_formulas,
+            on_change=lambda event: self._guard(run.number, is_on=event.value),
+        )
+        guard.props["aria-description"] = _GUARD
+        with guard:
+            ui.tooltip(_GUARD).props("max-width=26rem").classes("text-body2")
 
     def _guard(self, number: int, *, is_on: bool) -> None:
         """Have this run's files, and those of runs to come, guarded or not."""
