@@ -4,7 +4,8 @@
         [--processes 2] [--only NUMBER]
     python -m benchmarks.fuzz commands --runs 10000 [--seed 1] [--first 0]
         [--only NUMBER]
-    python -m benchmarks.fuzz readers --seconds 60    guided by coverage; needs atheris
+    python -m benchmarks.fuzz readers --seconds 60 [--corpus DIR]
+        guided by coverage; needs atheris
 
 Everything is drawn from the seed and a number, so that --only NUMBER tries one again,
 and --first goes on where a run was stopped. The last line of the output is a
@@ -13,6 +14,7 @@ summary as JSON; the exit code is 1 if anything was found.
 
 import argparse
 import sys
+from pathlib import Path
 
 from benchmarks.lines import emit
 
@@ -27,6 +29,9 @@ def main() -> int:
     commands.add_argument("--runs", type=int, default=500, dest="n")
     readers = kinds.add_parser("readers", help="bytes into the readers (atheris)")
     readers.add_argument("--seconds", type=int, default=60)
+    readers.add_argument(
+        "--corpus", type=Path, help="keep what was reached here, and go on from it"
+    )
     for each in (tables, commands):
         each.add_argument("--seed", type=int, default=1)
         each.add_argument("--first", type=int, default=0, help="number of the first")
@@ -35,7 +40,7 @@ def main() -> int:
     if asked.kind == "readers":
         from benchmarks.fuzz.readers import run_readers
 
-        return run_readers(asked.seconds)
+        return run_readers(asked.seconds, asked.corpus)
     numbers = range(asked.first, asked.first + asked.n)
     if asked.only is not None:
         numbers = range(asked.only, asked.only + 1)

@@ -5,53 +5,64 @@ the same seed finds it again.
 """
 
 import importlib.util
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from benchmarks.fuzz.commands import make_files
+from benchmarks.fuzz.seeds import SUFFIXES, vary, write_seeds
 from benchmarks.lines import emit, say
 
-_SUFFIXES = (
-    *(".csv", ".parquet", ".arrow", ".toml", ".tree.csv", ".tree.json", ".tree.toml"),
-    *(".manifest.json", ".labels"),
-)
 _MEGABYTES = 4096
 
 
-def run_readers(seconds: int) -> int:
-    """Fuzz for so long, in a process of its own; return 1 if something was found."""
+def run_readers(seconds: int, corpus: Path | None = None) -> int:
+    """Fuzz for so long, in a process of its own; return 1 if something was found.
+
+    ``corpus`` keeps what reached something new, for the next run to go on from, and
+    the bytes of a find.
+    """
     if importlib.util.find_spec("atheris") is None:
         say("readers: skipped, there is no atheris here: pip install -e '.[fuzz]'")
         return 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        corpus = folder / "corpus"
-        make_corpus(corpus)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        write_seeds(folder / "seeds")
+        kept = corpus or folder / "kept"
+        inputs, finds = kept / "inputs", kept / "finds"
+        for one in (inputs, finds):
+            one.mkdir(parents=True, exist_ok=True)
+        before = set(finds.iterdir())
         options = [f"-max_total_time={seconds}", f"-rss_limit_mb={_MEGABYTES}"]
         options += ["-timeout=20", "-seed=1", "-max_len=65536"]
-        options += [f"-artifact_prefix={folder}/find-"]
+        options += [f"-artifact_prefix={finds}/"]
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.fuzz.readers", str(corpus), *options],
+            [
+                *(sys.executable, "-m", "benchmarks.fuzz.readers"),
+                *(str(inputs), str(folder / "seeds"), *options),
+            ],
             capture_output=True,
             text=True,
             errors="replace",
             check=False,
         )
         told = [*done.stdout.splitlines(), *done.stderr.splitlines()]
-        tries = [line for line in told if "DONE" in line]
-        found = sorted(path.name.split("-")[1] for path in folder.glob("find-*"))
-        if done.returncode:
-            # The place of a fault, without the bytes that made it.
-            say("\n".join(line for line in told if line.startswith('  File "')))
+        found = sorted(path.name.split("-")[0] for path in {*finds.iterdir()} - before)
+        n_inputs = len(list(inputs.iterdir()))
+    if done.returncode:
+        # The place of a fault, without the bytes that made it.
+        say("\n".join(line for line in told if line.startswith('  File "')))
     emit(
         {
             "fuzz": "readers",
             "seconds": seconds,
-            "tries": int(tries[-1].split()[0].lstrip("#")) if tries else None,
+            **summary(told),
+            "inputs": n_inputs,
             "finds": found,
             "exit code": done.returncode,
         }
@@ -59,20 +70,23 @@ def run_readers(seconds: int) -> int:
     return 1 if found or done.returncode else 0
 
 
-def make_corpus(corpus: Path) -> None:
-    """Write what is mutated first: of every reader a file it takes."""
-    corpus.mkdir()
-    with tempfile.TemporaryDirectory() as name:
-        base = Path(name) / "base"
-        make_files(base)
-        contents = [
-            *("table.csv", "table.parquet", "table.arrow", "spec.toml", "tree.csv"),
-            *("tree.json", None, "release.csv.manifest.json", None),
-        ]
-        given = {6: b'["*"]\nbeast = ["cat", "dog"]\n', 8: b"[1, 2]\n{a, b}\n*\n\n3.5"}
-        for number, file in enumerate(contents):
-            content = given[number] if file is None else (base / file).read_bytes()
-            (corpus / f"seed{number}").write_bytes(bytes([number]) + content)
+def summary(told: list[str]) -> dict[str, int | None]:
+    """Return from what libFuzzer prints how far it came, and when last any further."""
+    steps = [
+        (int(line[1]), line[2], int(line[3]))
+        for text in told
+        if (line := re.match(r"#(\d+)\s+(\w+)\s+cov: (\d+)", text))
+    ]
+    if not steps:
+        return {"tries": None, "coverage": None}
+    most = max(covered for _, _, covered in steps)
+    first = [covered for _, word, covered in steps if word == "INITED"]
+    return {
+        "tries": steps[-1][0],
+        "coverage of the first inputs": first[0] if first else None,
+        "coverage": most,
+        "last grew at try": next(n for n, _, covered in steps if covered == most),
+    }
 
 
 def read(number: int, content: bytes, folder: Path) -> bool:
@@ -82,7 +96,7 @@ def read(number: int, content: bytes, folder: Path) -> bool:
     """
     from core_mondrian.errors import InternalError, MondrianError
 
-    suffix = _SUFFIXES[number % len(_SUFFIXES)]
+    suffix = SUFFIXES[number % len(SUFFIXES)]
     path = folder / f"file{suffix}"
     path.write_bytes(content)
     try:
@@ -98,6 +112,42 @@ def _read_table(path: Path) -> None:
     from core_mondrian.files.read import read_table
 
     read_table(path)
+
+
+def _read_csv(path: Path) -> None:
+    from core_mondrian.files.read import read_table
+
+    read_table(path)
+    read_table(path, infer=False, guarded=True)
+
+
+def _read_stream(path: Path) -> None:
+    """Read a table batch by batch, as the second pass does."""
+    from core_mondrian.streams.batches import Sizes, Wanted, read_batches
+    from core_mondrian.streams.source import open_source
+
+    source = open_source(path)
+    names = tuple(source.schema.names)
+    wanted = Wanted(names, coded=names[:1])
+    for batch in read_batches(source, wanted, Sizes(rows=16, text=1 << 10)):
+        batch.load()
+
+
+def _read_counts(path: Path) -> None:
+    from core_mondrian.streams.state import arrange, load_counts
+
+    counts = load_counts(path)
+    arrange(counts, counts.columns[::-1])
+
+
+def _read_key(path: Path) -> None:
+    from core_mondrian.errors import SpecError
+    from core_mondrian.signatures import read_public_key, read_signer
+
+    try:
+        read_signer(path)
+    except SpecError:
+        read_public_key(path)
 
 
 def _read_spec(path: Path) -> None:
@@ -134,30 +184,49 @@ def _read_labels(path: Path) -> None:
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {
-    **dict.fromkeys((".csv", ".parquet", ".arrow"), _read_table),
+    ".csv": _read_csv,
+    **dict.fromkeys((".parquet", ".arrow"), _read_table),
     ".toml": _read_spec,
     **dict.fromkeys((".tree.csv", ".tree.json", ".tree.toml"), _read_tree),
     ".manifest.json": _read_manifest,
     ".labels": _read_labels,
+    **dict.fromkeys(
+        (".streamed.csv", ".streamed.csv.gz", ".streamed.parquet"), _read_stream
+    ),
+    ".counts": _read_counts,
+    ".pem": _read_key,
 }
 
 
 def _fuzz() -> None:
     import atheris
 
+    # What is compiled cannot be instrumented, and is loaded before.
+    import core_mondrian.kernels.csv_rows
+    import core_mondrian.kernels.texts
+
     with atheris.instrument_imports(include=["core_mondrian"]):
         import core_mondrian.files.read
         import core_mondrian.hierarchies.read
         import core_mondrian.manifests
         import core_mondrian.released
-        import core_mondrian.spec_file  # noqa: F401
+        import core_mondrian.signatures
+        import core_mondrian.spec_file
+        import core_mondrian.streams.state  # noqa: F401
     folder = Path(tempfile.mkdtemp())
 
     def test_one(data: bytes) -> None:
         if data:
             read(data[0], data[1:], folder)
 
-    atheris.Setup(sys.argv, test_one)
+    def mutate(data: bytes, most: int, seed: int) -> bytes:
+        varied = vary(data, Random(seed))  # noqa: S311
+        if varied is None or len(varied) > most:
+            mutated: bytes = atheris.Mutate(data, most)
+            return mutated
+        return varied
+
+    atheris.Setup(sys.argv, test_one, custom_mutator=mutate)
     atheris.Fuzz()
 
 

@@ -35,9 +35,11 @@ from core_mondrian.measure.concerns import (
     find_concerns,
     pick_tuples,
     repeats_of,
+    shown_columns,
 )
 from core_mondrian.measure.counting import code_series
 from core_mondrian.measure.groups import count_groups
+from core_mondrian.measure.sights import look_at_frame
 from core_mondrian.measure.verify import verify
 from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.progress import Progress, watched
@@ -190,7 +192,12 @@ def _find_concerns(
     if picked is not None:
         is_seen = picked[plan.encoded.row_tuple]
         some, piece = open_frame(filter_rows(frame, is_seen)), piece[is_seen]
-    looked = LookedAt(some, piece, lambda name: repeats_of(code_series(frame[name])))
+    names = shown_columns(plan.spec, frame.columns)
+    looked = LookedAt(
+        tuple(frame.columns),
+        look_at_frame(some, names, piece),
+        lambda name: repeats_of(code_series(frame[name])),
+    )
     found = find_concerns(looked, plan.spec, table, classes)
     stages.end("warn")
     return found

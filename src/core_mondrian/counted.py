@@ -23,8 +23,10 @@ from core_mondrian.measure.concerns import (
     Repeats,
     find_concerns,
     pick_tuples,
+    shown_columns,
 )
 from core_mondrian.measure.groups import count_groups
+from core_mondrian.measure.sights import look_at_frame
 from core_mondrian.measure.verify import Verification, verify_counts
 from core_mondrian.partition.crew import Crew
 from core_mondrian.plan import Plan, ask_again, built, draw_up
@@ -100,18 +102,15 @@ class CountedPlan:
         ``rows`` is a frame of the original rows that are looked at, with all their
         columns; ``tuples`` and ``leaves`` are those of each.
         """
+        frame = open_frame(rows)
+        piece = self.plan.pieces_of(tuples, leaves)
+        names = shown_columns(self.spec, frame.columns)
+        sight = look_at_frame(frame, names, piece)
+        return self.concerns_of(LookedAt(tuple(frame.columns), sight, repeats))
+
+    def concerns_of(self, looked: LookedAt) -> tuple[Concern, ...]:
+        """Say what columns that pass through may give away, by what was seen."""
         plan = self.plan
-        piece = plan.piece_of_tuple[tuples]
-        divided = np.flatnonzero(piece < 0)
-        if divided.size:
-            shares = plan.shares
-            width = plan.grown.tree.n_classes + 1
-            known = shares.tuple_of.astype(np.int64) * width + shares.leaf + 1
-            order = np.argsort(known, kind="stable")
-            asked = tuples[divided].astype(np.int64) * width + leaves[divided] + 1
-            place = order[np.searchsorted(known, asked, sorter=order)]
-            piece[divided] = shares.piece[place]
-        looked = LookedAt(open_frame(rows), piece, repeats)
         return find_concerns(looked, self.spec, plan.pieces, plan.recoded.classes)
 
     def entries(self) -> Entries:

@@ -20,6 +20,8 @@ Role = Literal["identifier", "quasi-identifier"]
 
 _MOST_VALUES: Final = 1000
 """Values looked at: the first ones in their own order, so that rows may be anywhere."""
+_LONGEST: Final = 256
+"""Characters looked at of each."""
 _MOST_OF_THEM: Final = 0.8
 _PERSONS: Final = (
     "patient person people member subject customer client employee user student case "
@@ -194,10 +196,9 @@ def _kind_of_dates() -> Kind:
 
 
 def _recognize_values(column: Array, kind: Any) -> Recognized | None:  # noqa: ANN401
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if not any(test(kind) for test in tests):
+    if not _is_text(kind):
         return None
-    texts = _some_values(column)
+    texts = some_values(column)
     for one in KINDS:
         if one.pattern is not None and _match(texts, one.pattern):
             return Recognized(one, "values")
@@ -206,13 +207,27 @@ def _recognize_values(column: Array, kind: Any) -> Recognized | None:  # noqa: A
     return None
 
 
-def _some_values(column: Array) -> Array:
-    """Return different values of a column, the same ones whatever its row order."""
+def _is_text(kind: Any) -> bool:  # noqa: ANN401
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
+
+
+def some_values(column: Array) -> Array:
+    """Return texts of a column that differ, the same ones whatever its row order.
+
+    They are those that `recognize` looks at: it finds in them what it finds in the
+    column, and in some values of several parts what it finds in all. Of other types
+    nothing but the type is needed.
+    """
+    kind = column.type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not _is_text(kind):
+        return pa.array([], kind)
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if chunks and pa.types.is_dictionary(column.type):
         chunks = [chunk.dictionary.take(pc.unique(chunk.indices)) for chunk in chunks]
     texts = pa.chunked_array(
-        [chunk.cast(pa.string()).unique() for chunk in chunks], pa.string()
+        [_short(chunk.cast(pa.string()).unique()) for chunk in chunks], pa.string()
     )
     distinct = texts.unique().drop_null()
     if len(distinct) <= _MOST_VALUES:
@@ -222,6 +237,12 @@ def _some_values(column: Array) -> Array:
         table, k=_MOST_VALUES, sort_keys=[("value", "ascending")]
     )
     return distinct.take(first)
+
+
+def _short(texts: Array) -> Array:
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) <= _LONGEST:
+        return texts
+    return pc.utf8_slice_codeunits(texts, 0, _LONGEST)
 
 
 def _match(texts: Array, pattern: str, *, any_of_them: bool = False) -> bool:

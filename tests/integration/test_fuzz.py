@@ -19,7 +19,8 @@ from benchmarks.fuzz.definitions import holds
 from benchmarks.fuzz.drawing import Case, draw
 from benchmarks.fuzz.judging import find_faults, is_feasible
 from benchmarks.fuzz.mutations import mutate
-from benchmarks.fuzz.readers import _READERS, _SUFFIXES, make_corpus, read
+from benchmarks.fuzz.readers import _READERS, read, summary
+from benchmarks.fuzz.seeds import SUFFIXES, vary, write_seeds
 from benchmarks.fuzz.tables import run_tables
 from core_mondrian import KAnonymity, Release, Spec, anonymize
 from core_mondrian.errors import InternalError
@@ -165,21 +166,21 @@ def test_what_a_command_does_wrong_is_found() -> None:
     assert faults(3, f"error: {CANARY}1 is not a number") != []
 
 
+def seeds(folder: Path) -> list[bytes]:
+    write_seeds(folder / "seeds")
+    return [path.read_bytes() for path in sorted((folder / "seeds").iterdir())]
+
+
 def test_mutated_files_are_read_or_refused_in_words(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    make_corpus(corpus)
-    seeds = [path.read_bytes() for path in sorted(corpus.iterdir())]
     drawn = random.Random(3)  # noqa: S311
 
-    whole = [read(seed[0], seed[1:], tmp_path) for seed in seeds]
     ends = {
-        (_SUFFIXES[seed[0]], read(seed[0], mutate(drawn, seed[1:]), tmp_path))
-        for seed in seeds * 20
+        (SUFFIXES[seed[0]], read(seed[0], mutate(drawn, seed[1:]), tmp_path))
+        for seed in seeds(tmp_path) * 4
     }
 
-    assert whole == [True] * len(_SUFFIXES)
     refused = {suffix for suffix, was_read in ends if not was_read}
-    assert refused == {*_SUFFIXES} - {".labels"}  # which may be any text
+    assert refused == {*SUFFIXES} - {".labels"}  # which may be any text
     assert {".csv", ".tree.csv", ".tree.toml", ".labels"} <= {
         suffix for suffix, was_read in ends if was_read
     }
@@ -202,3 +203,52 @@ def test_commands_run_here_say_what_they_would(tmp_path: Path) -> None:
 
     assert (code, out) == (3, "")
     assert "nowhere.csv" in errors
+
+
+# What was given to the readers
+
+
+def test_every_reader_begins_with_files_that_it_takes(tmp_path: Path) -> None:
+    taken = {
+        SUFFIXES[seed[0]]
+        for seed in seeds(tmp_path)
+        if read(seed[0], seed[1:], tmp_path)
+    }
+
+    assert taken == set(SUFFIXES)
+
+
+def test_texts_with_a_form_are_varied_line_by_line() -> None:
+    known = bytes([SUFFIXES.index(".labels")]) + b"first\nlast"
+    table = bytes([SUFFIXES.index(".parquet")]) + b"PAR1"
+
+    def vary_often(data: bytes) -> list[bytes | None]:
+        return [vary(data, random.Random(i)) for i in range(100)]  # noqa: S311
+
+    varied = vary_often(known)
+
+    texts = [one for one in varied if one is not None]
+    assert 20 < len(texts) < 80
+    assert {one[0] for one in texts} == {known[0]}
+    assert any(one.endswith(b"\nlast") and b"first" not in one for one in texts)
+    assert any(b"[" in one for one in texts)
+    assert vary_often(table) == [None] * 100
+    assert vary_often(known) == varied
+
+
+def test_what_the_fuzzer_prints_is_summed_up() -> None:
+    told = [
+        "INFO: Seed: 1",
+        "#10\tINITED cov: 510 ft: 516 corp: 9/12255b exec/s: 0 rss: 189Mb",
+        "#12\tNEW    cov: 515 ft: 521 corp: 10/12285b lim: 3299",
+        "#90\tREDUCE cov: 515 ft: 521 corp: 10/12285b lim: 3299",
+        "#99\tDONE   cov: 515 ft: 879 corp: 70/38Kb lim: 3299 exec/s: 99",
+    ]
+
+    assert summary(told) == {
+        "tries": 99,
+        "coverage of the first inputs": 510,
+        "coverage": 515,
+        "last grew at try": 12,
+    }
+    assert summary([])["tries"] is None

@@ -372,6 +372,44 @@ def test_from_a_csv_file_to_a_release_and_the_command_line_makes_the_same(
     assert json.loads(manifest.read_text())["digests"]["release"][:12] in lines[0]
 
 
+@needs_browser
+def test_a_csv_file_for_a_spreadsheet_has_no_formulas(
+    server: Server, context: Any, tmp_path: Path
+) -> None:
+    table = census(200).select(["age", "sex", "income"])
+    notes = [("=1+1", "-5", "@home", "'=x", f"{CANARY} {i}")[i % 5] for i in range(200)]
+    source = tmp_path / "notes.csv"
+    write_table(table.append_column("=note", pa.array(notes)), source)
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, source)
+    page.get_by_text("notes.csv: 200 rows").wait_for()
+    set_role(page, "=note", "keep as it is")
+    make_release(page, 1)
+    plain = save(page, "Release (CSV)", tmp_path).read_bytes()
+
+    page.get_by_role("switch", name="CSV for a spreadsheet").click()
+    guarded = page.get_by_role("switch", name="CSV for a spreadsheet", checked=True)
+    guarded.wait_for()
+    page.get_by_role("tab", name="Spec").click()
+    page.get_by_text("guard_formulas = true").last.wait_for()
+    files, again = take_and_repeat(page, source, tmp_path)
+
+    assert again.read_bytes() == files["csv"].read_bytes() != plain
+    cells = read_table(files["csv"], infer=False).column("'=note").to_pylist()
+    assert sorted({cell for cell in cells if CANARY not in cell}) == sorted(
+        ["'=1+1", "-5", "'@home", "''=x"]
+    )
+    assert read_table(files["csv"], guarded=True, infer=False).column_names[-1] == (
+        "=note"
+    )
+    guarded.hover()
+    page.get_by_text("takes text that begins with").wait_for()
+    guarded.click()
+    page.get_by_role("switch", name="CSV for a spreadsheet", checked=False).wait_for()
+    assert save(page, "Release (CSV)", tmp_path).read_bytes() == plain
+
+
 def make_key(page: Any, folder: Path) -> Path:
     with page.expect_download() as found:
         page.get_by_role("button", name="Make a key and save it").click()

@@ -634,3 +634,14 @@ def test_a_folder_without_permission_is_refused(
 
     with pytest.raises(OutputError, match="permission"):
         check_target(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_empty_lines_before_the_name_of_a_single_column_are_none(
+    tmp_path: Path, end: str, mark: str
+) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text(mark + end * 2 + f"age{end}31{end}{end}32{end}", newline="")
+
+    assert read_table(path).to_pydict() == {"age": [31, None, 32]}

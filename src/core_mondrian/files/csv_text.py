@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,15 +42,17 @@ def read_csv(
     guarded: bool = False,
 ) -> pa.Table:
     """Read a CSV file; see `read_table` for what becomes of its columns."""
-    found, has_rows = _read_header(path)
+    header = _read_header(path)
+    found = header.names
     names = unguarded_names(found) if guarded else found
     wanted = {name for name in names if typed is None or name in typed}
     types = {
         as_found: CODED_TEXT if name in wanted else pa.string()
         for as_found, name in zip(found, names, strict=True)
     }
-    if has_rows:
-        table = _parse_csv(path, types)
+    if header.has_rows:
+        # Arrow takes an empty line for the name of a single column.
+        table = _parse_csv(path, types, header.n_blank if len(names) == 1 else 0)
     else:
         table = pa.schema(types.items()).empty_table()
     _check_quotes(path, len(names))
@@ -78,8 +80,16 @@ def _decoded(field: Field) -> Field:
     return field.with_type(kind.value_type) if pa.types.is_dictionary(kind) else field
 
 
-def _read_header(path: Path) -> tuple[list[str], bool]:
-    """Return the column names and whether any row follows."""
+class _Header(NamedTuple):
+    """The names of the columns, and what is around them."""
+
+    names: list[str]
+    n_blank: int
+    """Empty lines before them."""
+    has_rows: bool
+
+
+def _read_header(path: Path) -> _Header:
     with path.open(encoding="utf-8-sig", newline="") as file:
         text = file.read(BLOCK)
         lines = io.StringIO(text, newline="")
@@ -90,7 +100,8 @@ def _read_header(path: Path) -> tuple[list[str], bool]:
         blank = "" if len(names) == 1 else "\r\n"  # else lines that nobody reads
         while rest and not rest.strip(blank):
             rest = file.read(BLOCK)
-    return names, bool(rest)
+    before = text[: len(text) - len(text.lstrip("\r\n"))]
+    return _Header(names, len(before.splitlines()), bool(rest))
 
 
 def too_long(path: Path, line: int | None = None) -> DataError:
@@ -137,7 +148,7 @@ def parse_options(
     )
 
 
-def _parse_csv(path: Path, types: dict[str, Type]) -> pa.Table:
+def _parse_csv(path: Path, types: dict[str, Type], n_blank: int) -> pa.Table:
     ragged: list[pa_csv.InvalidRow] = []
 
     def refuse(row: pa_csv.InvalidRow) -> Literal["error"]:
@@ -147,7 +158,9 @@ def _parse_csv(path: Path, types: dict[str, Type]) -> pa.Table:
     def parse(*, use_threads: bool) -> pa.Table:
         return pa_csv.read_csv(
             path,
-            pa_csv.ReadOptions(use_threads=use_threads, block_size=BLOCK),
+            pa_csv.ReadOptions(
+                use_threads=use_threads, block_size=BLOCK, skip_rows=n_blank
+            ),
             parse_options(len(types), refuse),
             pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )

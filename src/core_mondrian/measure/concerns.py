@@ -3,26 +3,19 @@
 Nothing is refused for it. A concern holds column names and shares, never a cell.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-import narwhals as nw
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.cell_keys import scatter
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.table import EncodedTable
-from core_mondrian.errors import DataError, show_name
-from core_mondrian.frames import arrow_column
-from core_mondrian.measure.counting import (
-    NEARLY_UNIQUE,
-    Coded,
-    code_column,
-    compress,
-)
+from core_mondrian.errors import show_name
+from core_mondrian.measure.counting import NEARLY_UNIQUE, Coded, compress
+from core_mondrian.measure.sights import Sight
 from core_mondrian.recognize import recognize, recognize_name
 from core_mondrian.spec import Spec
 
@@ -105,18 +98,26 @@ class Repeats:
 class LookedAt:
     """The rows that are looked at: all of a table, or some tuples' (`pick_tuples`)."""
 
-    frame: nw.DataFrame[Any]
-    piece: NDArray[np.int32]
-    """Of each row its tuple, as the classes have them."""
+    names: tuple[str, ...]
+    """All columns of the table."""
+    sight: Sight
+    """Of those that `shown_columns` tells."""
     repeats: Callable[[str], Repeats]
     """Counts a column of the *whole* table."""
 
 
-def repeats_of(column: Coded) -> Repeats:
-    """Count how often the values of a column occur."""
-    present = column.codes[~column.missing]
-    counts = np.bincount(present) if present.size else np.zeros(0, dtype=np.int64)
-    rows, n_values = np.unique(counts[counts > 0], return_counts=True)
+def shown_columns(spec: Spec, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that are released as they are."""
+    shown = {*spec.carried(names), *spec.sensitive} - {*spec.pseudonyms}
+    return tuple(name for name in names if name in shown)
+
+
+def repeats_of(column: Coded, counts: Integers | None = None) -> Repeats:
+    """Count how often the values of a column occur; ``counts``: that of each row."""
+    is_present = ~column.missing
+    weights = None if counts is None else counts[is_present]
+    found = np.bincount(column.codes[is_present], weights).astype(np.int64)
+    rows, n_values = np.unique(found[found > 0], return_counts=True)
     return Repeats(rows.astype(np.int64), n_values.astype(np.int64))
 
 
@@ -124,12 +125,11 @@ def find_concerns(
     looked: LookedAt, spec: Spec, table: EncodedTable, classes: ReleasedClasses
 ) -> tuple[Concern, ...]:
     """Look at every column that is released as it is, or as pseudonyms."""
-    frame = looked.frame
     mixed = [_is_mixed(table, classes, i) for i in range(len(table.columns))]
-    hidden = _find_hidden(table, mixed, looked.piece)
-    shown = {*spec.carried(frame.columns), *spec.sensitive}
+    hidden = _find_hidden(table, mixed, looked.sight.piece)
+    shown = set(shown_columns(spec, looked.names))
     found: list[Concern] = []
-    for place, name in enumerate(frame.columns, start=1):
+    for place, name in enumerate(looked.names, start=1):
         title = show_name(name, place)
         if name in spec.pseudonyms:
             repeats = looked.repeats
@@ -216,17 +216,17 @@ def _is_mixed(table: EncodedTable, classes: ReleasedClasses, place: int) -> Flag
 def _look_at(
     looked: LookedAt, name: str, title: str, hidden: list[_Hidden]
 ) -> list[Concern]:
-    column = _take(looked.frame, name)
-    found = []
+    sight, found = looked.sight, []
+    values = sight.values.get(name)
     # Of objects of several types, only the name can tell.
-    looks = recognize_name(name) if column is None else recognize(name, column)
+    looks = recognize_name(name) if values is None else recognize(name, values)
     if looks is not None:
         text = f"{title} looks like {looks}, and is released as it is"
         found.append(Concern(name, "identifier", text))
-    if column is None or pa.types.is_nested(column.type):
+    coded = sight.coded(name)
+    if coded is None:
         return found
-    coded = code_column(column)
-    if repeats_of(coded).is_nearly_unique:
+    if repeats_of(coded, sight.counts).is_nearly_unique:
         whole = looked.repeats(name)
         if whole.is_nearly_unique:
             share = whole.distinct_share
@@ -242,22 +242,14 @@ def _look_at(
             share,
         )
         for one in hidden
-        if (share := told_share(coded, one)) >= TELLS
+        if (share := told_share(coded, one, sight.counts)) >= TELLS
     ]
 
 
-def _take(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray | None:
-    try:
-        column = arrow_column(frame, name)
-    except DataError:
-        return None
-    if pa.types.is_string_view(column.type):  # which Arrow cannot take from
-        column = column.cast(pa.string())
-    return column
-
-
-def told_share(carried: Coded, hidden: _Hidden) -> float:
+def told_share(carried: Coded, hidden: _Hidden, counts: Integers) -> float:
     """Return how much of what is hidden in a quasi-identifier a column tells.
+
+    ``counts`` says how many rows each stands for.
 
     Take a row in which it is hidden, and any other row with the same carried value: how
     often does that one have the same original value (a)? And any other row at all (b)?
@@ -268,11 +260,11 @@ def told_share(carried: Coded, hidden: _Hidden) -> float:
     pairs = compress(Coded(keys, carried.n_codes * hidden.n_codes))
     first = np.zeros(pairs.n_codes, dtype=np.int64)
     first[pairs.codes] = np.arange(keys.size)
-    at_stake = np.bincount(pairs.codes[hidden.generalized], minlength=pairs.n_codes)
-    alike = np.bincount(pairs.codes) - 1  # others with both values
-    same_carried = np.bincount(carried.codes)[carried.codes[first]] - 1
-    same_hidden = np.bincount(hidden.codes)[hidden.codes[first]] - 1
-    base = same_hidden / max(keys.size - 1, 1)
+    at_stake = np.bincount(pairs.codes, counts * hidden.generalized)
+    alike = np.bincount(pairs.codes, counts) - 1  # others with both values
+    same_carried = np.bincount(carried.codes, counts)[carried.codes[first]] - 1
+    same_hidden = np.bincount(hidden.codes, counts)[hidden.codes[first]] - 1
+    base = same_hidden / max(int(counts.sum()) - 1, 1)
     again = np.where(same_carried > 0, alike / np.maximum(same_carried, 1), base)
     # Sorted, because codes are numbered in the order of rows, and sums are rounded.
     gained = float(np.sort(at_stake * (again - base)).sum())

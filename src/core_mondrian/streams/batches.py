@@ -206,7 +206,8 @@ class _Parquet:
             )
 
     def finish(self, table: pa.Table, n_rows: int) -> pa.Table:
-        table.validate(full=True)  # Arrow trusts offsets and text in these files
+        with reading(self.part.path, "parquet"):
+            table.validate(full=True)  # Arrow trusts offsets and text in these files
         return _with_keys(self.source, self.part, self.wanted, table, n_rows)
 
 

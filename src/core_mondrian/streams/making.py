@@ -13,7 +13,8 @@ from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
 from core_mondrian.files.place import Content, write_files
-from core_mondrian.measure.concerns import Concern
+from core_mondrian.measure.concerns import Concern, LookedAt
+from core_mondrian.measure.sights import join_sights
 from core_mondrian.measure.verify import Verification
 from core_mondrian.plan import Plan
 from core_mondrian.release import Release
@@ -196,14 +197,14 @@ class Run:
     ) -> tuple[Concern, ...]:
         """Say what columns that pass through may give away."""
         self.stages.report("warn")
-        seen = written.seen
-        if not seen:
+        if not written.sights:
             return ()
-        found = planned.find_concerns(
-            pa.concat_tables([one.table for one in seen]),
-            np.concatenate([one.tuples for one in seen]),
-            np.concatenate([one.leaves for one in seen]),
-            lambda name: count_repeats(self.source, name, self.sizes, space.folder),
+        found = planned.concerns_of(
+            LookedAt(
+                tuple(self.source.schema.names),
+                join_sights(written.sights),
+                lambda name: count_repeats(self.source, name, self.sizes, space.folder),
+            )
         )
         self.stages.end("warn")
         return found

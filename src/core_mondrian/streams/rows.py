@@ -12,6 +12,8 @@ from core_mondrian.cell_keys import combine_keys
 from core_mondrian.files.csv_text import empty_as_missing
 from core_mondrian.files.kinds import is_text
 from core_mondrian.frames import take_arrow
+from core_mondrian.measure.concerns import shown_columns
+from core_mondrian.measure.sights import Sight, look_at
 from core_mondrian.plan import DIVIDED, Plan
 from core_mondrian.pseudonyms import pseudonymize
 from core_mondrian.spec import Spec
@@ -34,16 +36,8 @@ class Released:
     n_bad: int
     units: NDArray[np.int32] | None
     """The number of each released row's person, if that column is removed."""
-    seen: "Seen"
-
-
-@dataclass(frozen=True)
-class Seen:
+    sight: Sight
     """Original rows that are looked at for what they give away."""
-
-    table: pa.Table
-    tuples: NDArray[np.int32]
-    leaves: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -108,13 +102,17 @@ class Recoder:
         tuples: NDArray[np.int32],
         codes: Sequence[NDArray[np.int32]],
         leaf: NDArray[np.int32],
-    ) -> Seen:
+    ) -> Sight:
         is_seen = leaf != BAD
         if self.looked_at is not None:
             is_seen &= self.looked_at[tuples]
         rows = np.flatnonzero(is_seen)
-        found = self._original(table, codes, rows)
-        return Seen(decoded(found), self.plan.tuple_of[tuples[rows]], leaf[rows])
+        names = shown_columns(self.spec, self.source.schema.names)
+        columns = {
+            name: self._original_cells(table, codes, name, rows) for name in names
+        }
+        owners = self.plan.tuple_of[tuples[rows]]
+        return look_at(columns, self.plan.pieces_of(owners, leaf[rows]))
 
     def _tuples(
         self, table: pa.Table
@@ -177,17 +175,24 @@ class Recoder:
         rows: NDArray[np.int64],
     ) -> pa.Table:
         """Return rows as they came in."""
-        at = pa.array(rows)
         arrays, fields = [], []
         for name in self.source.schema.names:
-            if name in self.typed:
-                own = codes[self.columns.index(name)][rows]
-                array = pa.chunked_array([self.typed[name].take(pa.array(own))])
-            else:
-                array = take_arrow(self._as_read(table, name), at)
+            array = self._original_cells(table, codes, name, rows)
             arrays.append(array)
             fields.append(self._field(name, array, blanked=False))
         return pa.table(arrays, schema=pa.schema(fields))
+
+    def _original_cells(
+        self,
+        table: pa.Table,
+        codes: Sequence[NDArray[np.int32]],
+        name: str,
+        rows: NDArray[np.int64],
+    ) -> Any:  # noqa: ANN401
+        if name in self.typed:
+            own = codes[self.columns.index(name)][rows]
+            return pa.chunked_array([self.typed[name].take(pa.array(own))])
+        return take_arrow(self._as_read(table, name), pa.array(rows))
 
 
 def decoded(table: pa.Table) -> pa.Table:

@@ -4,18 +4,22 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from core_mondrian.files.write import TableFile
+from core_mondrian.measure.sights import Sight, join_sights
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
 from core_mondrian.streams.first_pass import share_done
 from core_mondrian.streams.memory import Limit
 from core_mondrian.streams.pace import Pace
-from core_mondrian.streams.rows import Recoder, Released, Seen
+from core_mondrian.streams.rows import Recoder, Released
 from core_mondrian.streams.source import Source
+
+_MOST_SIGHTS: Final = 32
+"""Batches of which what was seen is kept before it is joined."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,14 @@ class Written:
     n_suppressed: int = 0
     n_bad: int = 0
     n_parts: int = 0
-    seen: list[Seen] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+
+    def see(self, sight: Sight) -> None:
+        """Take one more, and no more memory than for a few of them."""
+        self.sights.append(sight)
+        n_new = sum(one.rows.size for one in self.sights[1:])
+        if len(self.sights) > _MOST_SIGHTS or n_new > self.sights[0].rows.size:
+            self.sights = [join_sights(self.sights)]
 
 
 @dataclass(frozen=True)
@@ -120,8 +131,7 @@ def _add(written: Written, found: Released) -> None:
     written.n_released += found.table.num_rows
     written.n_suppressed += found.n_suppressed
     written.n_bad += found.n_bad
-    if len(found.seen.tuples):
-        written.seen.append(found.seen)
+    written.see(found.sight)
 
 
 class _Sink:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core_mondrian.counts import ROWS
 from core_mondrian.errors import DataError, SpecError, list_names
@@ -105,13 +106,14 @@ def load_counts(path: Path) -> Counts:
         return _counts(table, notes)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file", hint="check the path") from None
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError):
         raise DataError(
             f"{path}: not a file of counts, or damaged", hint="count again"
         ) from None
 
 
 def _counts(table: pa.Table, notes: Mapping[str, Any]) -> Counts:
+    _check(table, notes)
     columns = [column.combine_chunks() for column in table.columns[:-1]]
     columns = [
         pa.concat_arrays(column.chunks)
@@ -129,6 +131,22 @@ def _counts(table: pa.Table, notes: Mapping[str, Any]) -> Counts:
         *(notes["kind"], tuple(notes["columns"]), tally, tuple(notes["parts"])),
         *(Place(*notes["place"]), notes["n_bad"], notes["first_bad"]),
     )
+
+
+def _check(table: pa.Table, notes: Mapping[str, Any]) -> None:
+    """Raise ValueError, or the like, if the table is not what the notes tell of."""
+    names, rows = [*notes["columns"], ROWS], table.column(-1)
+    is_coded = [pa.types.is_dictionary(kind) for kind in table.schema.types[:-1]]
+    place = [notes["n_bad"], *notes["place"]]
+    good = (
+        *(len(names) > 1, table.column_names == names, all(is_coded)),
+        *(rows.type == pa.int64(), not rows.null_count),
+        *(isinstance(number, int) and number >= 0 for number in place),
+        isinstance(notes["first_bad"], str),
+        *(isinstance(part["name"], str) for part in notes["parts"]),
+    )
+    if not all(good) or (pc.min(rows).as_py() or 0) < 0:
+        raise ValueError
 
 
 def fit(counts: Counts, source: Source, columns: Sequence[str], what: str) -> None:

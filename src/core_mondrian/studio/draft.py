@@ -80,6 +80,8 @@ class Draft:
     numbers: str = "interval"
     categories: str = "label"
     is_nice: bool = False
+    guards_formulas: bool = False
+    """Whether text of a CSV release is kept from being a formula in a spreadsheet."""
     hierarchies: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Per quasi-identifier the table of a builder, as a spec file has it."""
     folder: Path = field(default=Path(), repr=False)
@@ -145,6 +147,8 @@ class Draft:
         asked |= {"numbers": self.numbers, "categories": self.categories}
         if self.is_nice:
             asked["nice"] = True
+        if self.guards_formulas:
+            asked["guard_formulas"] = True
         if self.policy == "best":
             asked["best"] = {"effort": self.effort}
             if self.is_equal and self.groups is not None:

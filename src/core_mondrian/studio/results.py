@@ -28,6 +28,12 @@ _TITLES: Final = {
     "report.html": "Report",
 }
 
+_GUARD: Final = (
+    "A spreadsheet takes text that begins with = + - or @ for a formula and runs it. "
+    "Switched on, the CSV file has an apostrophe before such text, and before such "
+    "column names. Numbers stay as they are, and so does the Parquet file."
+)
+
 
 class Results:
     """Runs of this table, side by side, and one of them closely."""
@@ -179,6 +185,28 @@ class Results:
                         _TITLES[name], f"/files/{session}/{run.number}/{name}"
                     )
                     link.props(f"download={name}").classes("q-mr-sm")
+            if "release.csv" in run.downloads:
+                self._show_guard(run)
+
+    def _show_guard(self, run: Run) -> None:
+        guard = ui.switch(
+            "CSV for a spreadsheet: no formulas",
+            value=run.draft.guards_formulas,
+            on_change=lambda event: self._guard(run.number, is_on=event.value),
+        )
+        guard.props["aria-description"] = _GUARD
+        with guard:
+            ui.tooltip(_GUARD).props("max-width=26rem").classes("text-body2")
+
+    def _guard(self, number: int, *, is_on: bool) -> None:
+        """Have this run's files, and those of runs to come, guarded or not."""
+        runs = self.desk.session.runs
+        for place, run in enumerate(runs):
+            if run.number == number:
+                runs[place] = run.guarded(is_on=is_on)
+        self.desk.draft.guards_formulas = is_on
+        self.desk.changed()
+        self._show_run(number)
 
 
 def show_reached(run: Run) -> None:

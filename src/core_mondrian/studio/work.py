@@ -94,7 +94,7 @@ class Run:
     """A finished release, and what the page shows of it."""
 
     number: int
-    toml: str
+    draft: Draft = field(repr=False)
     title: str
     groups: str | None
     release: Release[pa.Table] = field(repr=False)
@@ -108,6 +108,15 @@ class Run:
     """What each group of the column ``groups`` lost."""
     pictures: dict[str, str] = field(repr=False)
     """Charts as SVG, drawn with the release: to draw one stops the page for a while."""
+
+    @property
+    def toml(self) -> str:
+        """The spec file that asks for it."""
+        return self.draft.to_toml()
+
+    def guarded(self, *, is_on: bool) -> "Run":
+        """Return it with the text of its CSV file kept from being formulas, or not."""
+        return replace(self, draft=replace(self.draft, guards_formulas=is_on))
 
     @property
     def downloads(self) -> list[str]:
@@ -125,7 +134,8 @@ class Run:
         """
         if name not in self.downloads:
             raise SpecError("there is no such file of this run")
-        path = folder / f"run-{self.number}-{name}"
+        guarded = "-guarded" if self.draft.guards_formulas else ""
+        path = folder / f"run-{self.number}{guarded}-{name}"
         if not path.exists():
             write_files({path: self._content(name, path)}, overwrite=True)
         return path
@@ -133,16 +143,15 @@ class Run:
     def _content(self, name: str, path: Path) -> Any:  # noqa: ANN401  # or a writer
         if name == "spec.toml":
             return self.toml.encode()
+        guard, release = self.draft.guards_formulas, self.release
+        if guard != release.spec.guard_formulas:  # no cell depends on it
+            spec = replace(release.spec, guard_formulas=guard)
+            release = replace(release, spec=spec)
         if name == "manifest.json":
-            return manifest_text(self.release.manifest()).encode()
+            return manifest_text(release.manifest()).encode()
         if name == "report.html":
-            return self.release.report_html().encode()
-        return table_writer(
-            self.release.data,
-            path,
-            source=self.source,
-            guard=self.release.spec.guard_formulas,
-        )
+            return release.report_html().encode()
+        return table_writer(release.data, path, source=self.source, guard=guard)
 
 
 def open_table(path: Path, title: str, progress: Progress) -> Opened:
@@ -203,7 +212,7 @@ def make_release(
     key: bytes | None = None,
 ) -> Run:
     """Make the release that the command line makes of the same file, spec and key."""
-    toml, spec = draft.to_toml(), draft.to_spec()
+    spec = draft.to_spec()
     progress("read", 0.0)
     table = read_as(opened, spec)
     progress("read", 1.0)
@@ -215,7 +224,7 @@ def make_release(
     release.measures()
     _ = release.digest
     return Run(
-        *(number, toml, opened.title, draft.groups, release, source_schema(table)),
+        *(number, draft, opened.title, draft.groups, release, source_schema(table)),
         names=table.column_names,
         before=shown_rows(table),
         after=shown_rows(release.data),

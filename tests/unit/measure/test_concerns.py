@@ -43,7 +43,8 @@ def test_what_is_told_agrees_with_a_count_of_pairs(
 ) -> None:
     carried, codes, hidden = (np.array(x) for x in zip(*rows, strict=True))
 
-    found = told_share(Coded(carried, 5), _Hidden("q", codes, 4, hidden))
+    each = np.ones(len(rows), dtype=np.int64)
+    found = told_share(Coded(carried, 5), _Hidden("q", codes, 4, hidden), each)
 
     gained = whole = 0.0
     for i, (c, q, is_hidden) in enumerate(rows):

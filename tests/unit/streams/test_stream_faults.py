@@ -194,6 +194,27 @@ def test_damaged_parquet_is_told(tmp_path: Path) -> None:
     assert left_in(tmp_path) == {"a.parquet"}
 
 
+def test_texts_that_are_none_are_told_in_row_groups_larger_than_a_batch(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "a.parquet"
+    table = census(5000).select(["age", "sex"])
+    notes = pa.array([f"CANARY {i:05}" for i in range(5000)])
+    pq.write_table(
+        *(table.append_column("note", notes), source),
+        compression="none",
+        use_dictionary=False,
+        write_statistics=False,
+    )
+    source.write_bytes(source.read_bytes().replace(b"CANARY 00777", b"CANARY \xff0777"))
+
+    with pytest.raises(DataError, match=r"a\.parquet") as told:
+        anonymize_files(source, tmp_path / "out.parquet", SPEC)
+
+    assert "CANARY" not in str(told.value)
+    assert left_in(tmp_path) == {"a.parquet"}
+
+
 def folder_of(tmp_path: Path, *tables: pa.Table) -> Path:
     folder = tmp_path / "parts"
     folder.mkdir()

@@ -1,0 +1,139 @@
+"""Rows looked at as numbers: what is found in them, and how little is kept of them."""
+
+from collections import Counter
+from datetime import date
+from itertools import pairwise
+from math import isnan
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core_mondrian.measure import sights
+from core_mondrian.measure.concerns import _Hidden, repeats_of, told_share
+from core_mondrian.measure.counting import Coded
+from core_mondrian.measure.sights import Sight, join_sights, look_at
+from core_mondrian.recognize import recognize
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(["a", "b", None]),
+        st.sampled_from([0.5, float("nan"), None, -0.0, 0.0]),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def seen(rows: list[tuple[int, str | None, float | None]]) -> Sight:
+    piece, texts, numbers = zip(*rows, strict=True)
+    columns = {
+        "text": pa.array(texts, pa.string()),
+        "number": pa.array(numbers, pa.float64()),
+    }
+    return look_at(columns, np.array(piece, dtype=np.int32))
+
+
+def plain(sight: Sight) -> dict[str, Any]:
+    return {
+        "rows": sight.rows.tolist(),
+        "counts": sight.counts.tolist(),
+        "piece": sight.piece.tolist(),
+        "cells": {name: keys.tolist() for name, keys in sight.cells.items()},
+        "values": {name: sorted(x.to_pylist()) for name, x in sight.values.items()},
+    }
+
+
+@given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.integers(1, 40))
+def test_rows_in_parts_are_seen_as_they_are_together(
+    rows: list[Any], cuts: list[int], most: int
+) -> None:
+    edges = [0, *sorted(cuts), len(rows)]
+    parts = [rows[i:j] for i, j in pairwise(edges) if rows[i:j]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sights, "_MOST_ROWS", most)
+
+        parted = join_sights([join_sights([seen(part)]) for part in parts[::-1]])
+
+        assert plain(parted) == plain(seen(rows))
+        assert parted.rows.size <= most
+
+
+@given(ROWS)
+def test_equal_rows_are_one_that_counts_for_all(rows: list[Any]) -> None:
+    def same(cell: Any) -> Any:
+        is_nan = isinstance(cell, float) and isnan(cell)
+        return None if is_nan else cell
+
+    wanted = Counter(tuple(same(cell) for cell in row) for row in rows)
+
+    assert sorted(seen(rows).counts.tolist()) == sorted(wanted.values())
+
+
+@given(ROWS)
+def test_equal_rows_tell_as_much_as_each_of_them(rows: list[Any]) -> None:
+    sight = seen(rows)
+    hidden = np.array([row[0] for row in rows], dtype=np.int64)
+    texts = np.array([{"a": 0, "b": 1}.get(row[1], 2) for row in rows])
+    each = np.ones(len(rows), dtype=np.int64)
+    at_stake = hidden > 0
+    whole = told_share(Coded(texts, 3), _Hidden("q", hidden, 3, at_stake), each)
+    few = sight.piece.astype(np.int64)
+    coded = sight.coded("text")
+
+    assert coded is not None
+    assert told_share(coded, _Hidden("q", few, 3, few > 0), sight.counts) == whole
+    found = repeats_of(coded, sight.counts)
+    counted = Counter(Counter(row[1] for row in rows if row[1]).values())
+    assert dict(zip(found.rows.tolist(), found.n_values.tolist(), strict=True)) == (
+        counted
+    )
+
+
+def test_very_wide_rows_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sights, "_MOST_CELLS", 100)
+    column = pa.array(range(50))
+
+    sight = look_at({str(i): column for i in range(10)}, np.zeros(50, dtype=np.int32))
+
+    assert sight.rows.size == 10
+
+
+def test_of_long_texts_only_the_start_is_kept() -> None:
+    longs = [f"u{i}@example.org" + "x" * 5000 for i in range(40)]
+    column = pa.array([*longs, *longs])
+
+    sight = look_at({"a": column}, np.zeros(80, dtype=np.int32))
+
+    assert max(map(len, sight.values["a"].to_pylist())) == 256
+    assert sight.counts.tolist() == [2] * 40
+    assert recognize("a", sight.values["a"]) == recognize("a", column) is not None
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(pa.array([date(2020, 1, 1)] * 3), id="dates"),
+        pytest.param(pa.array(["a@b.cd", "e@f.gh", None]), id="texts"),
+        pytest.param(
+            pa.array(["a@b.cd", "e@f.gh", None]).dictionary_encode(), id="codes"
+        ),
+        pytest.param(pa.array(["a@b.cd", "e@f.gh"], pa.string_view()), id="views"),
+        pytest.param(pa.array([b"a", b"b"]), id="bytes"),
+        pytest.param(pa.array([b"a" * 16, None], pa.uuid()), id="uuid"),
+        pytest.param(pa.array([[1], None]), id="lists"),
+        pytest.param(pa.nulls(3), id="nothing"),
+    ],
+)
+def test_values_that_are_kept_are_recognized_as_the_column_is(column: Any) -> None:
+    chunked = pa.chunked_array([column])
+    one = look_at({"a": chunked}, np.zeros(len(chunked), dtype=np.int32))
+
+    joined = join_sights([one, one])
+
+    assert recognize("a", joined.values["a"]) == recognize("a", chunked)
+    assert (joined.coded("a") is None) == pa.types.is_nested(column.type)
