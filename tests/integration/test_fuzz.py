@@ -245,8 +245,10 @@ def test_what_the_fuzzer_prints_is_summed_up() -> None:
         "#99\tDONE   cov: 515 ft: 879 corp: 70/38Kb lim: 3299 exec/s: 99",
     ]
 
-    assert summary(told) == {
-        "tries": 99,
+    again = ["#1\tINITED cov: 515 ft: 879 corp: 70/38Kb exec/s: 0 rss: 189Mb"]
+
+    assert summary([told, again]) == {
+        "tries": 100,
         "coverage of the first inputs": 510,
         "coverage": 515,
         "last grew at try": 12,
