@@ -49,7 +49,7 @@ from core_mondrian.counted import make_plan
 from core_mondrian.counts import TupleCounts
 from core_mondrian.datasets import census
 from core_mondrian.partition.crew import LocalCrew
-from core_mondrian.streams.memory import give_back, used_memory
+from core_mondrian.streams.memory import give_back, keep_little, used_memory
 names, policy, parts = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 chosen = BestPolicy() if policy == "best" else PaperPolicy()
 spec = Spec(tuple(names), (KAnonymity(5),), policy=chosen)
@@ -57,7 +57,10 @@ table = census(1_000_000).select(names)
 found = table.group_by(names).aggregate([([], "count_all")]).combine_chunks()
 rows, values = found["count_all"].to_numpy(), found.select(names)
 del table, found
-make_plan(TupleCounts(values.slice(0, 2000), 5 * rows[:2000]), spec)
+if parts > 1:
+    keep_little()
+few = LocalCrew(2000 // parts) if parts > 1 else None
+make_plan(TupleCounts(values.slice(0, 2000), 5 * rows[:2000]), spec, crew=few)
 give_back()
 before, peak, is_on = used_memory(), [0], [True]
 def watch():

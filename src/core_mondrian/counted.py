@@ -116,11 +116,13 @@ class CountedPlan:
     def entries(self) -> Entries:
         """Divide the counted tuples as their rows are, tuple by tuple."""
         plan = self.plan
-        owner = plan.tuple_of_piece
-        inside = np.flatnonzero(plan.pieces.counts > 0)
         order = np.argsort(plan.tuple_of, kind="stable")
         order = order[self.counts.rows[order] > 0]
+        if plan.grown.pieces is None:
+            return Entries(order, plan.tuple_of[order], self.counts.rows[order])
         # Both sides cover the same rows, tuple by tuple: cut them at all edges.
+        owner = plan.tuple_of_piece
+        inside = np.flatnonzero(plan.pieces.counts > 0)
         ends = np.cumsum(self.counts.rows[order])
         piece_ends = np.cumsum(plan.pieces.counts[inside])
         edges = np.union1d(ends, piece_ends)
