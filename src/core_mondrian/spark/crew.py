@@ -4,6 +4,7 @@ Records travel as bytes, some thousands to a cell: Spark looks into none of them
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 _CELL_RECORDS: Final = 1 << 15
 _CELLS_PER_TASK: Final = 4
+_CELL_BYTES: Final = 1 << 21
 _COUNTED: Final = ("projection", "node", "key", "rows")
 
 
@@ -95,15 +97,12 @@ class SparkCrew:
             )
 
         sent = self._session.createDataFrame(pa.table(_cells(units)))
-        schema = (
-            "unit int, nodes binary, records binary, width int, funnel binary, "
-            "edges binary"
-        )
+        schema = "unit int, field string, place int, bytes binary"
         with working("solving partitions"):
             done = sent.groupBy("unit").applyInArrow(solve_one, schema).toArrow()
-        place = pc.sort_indices(done["unit"]).to_pylist()
-        for at in place:
-            yield _unpacked(done.slice(at, 1).to_pylist()[0])
+        for number, unit in enumerate(units):
+            own = done.filter(pc.equal(done["unit"], number))
+            yield _unpacked(own, unit.records.shape[1])
 
     def close(self) -> None:
         """Let the cluster forget the records."""
@@ -130,7 +129,7 @@ def _bytes(array: NDArray[Any]) -> bytes:
     return np.ascontiguousarray(array).tobytes()
 
 
-def _codes(cell: bytes, width: int) -> Codes:
+def _codes(cell: bytes | bytearray, width: int) -> Codes:
     return np.frombuffer(cell, dtype=np.int32).reshape(-1, width)
 
 
@@ -154,28 +153,34 @@ def _cells(units: Sequence[Unit]) -> dict[str, pa.Array]:
 
 
 def _packed(unit: int, solved: Solved) -> pa.Table:
-    edges = None if solved.edges is None else _bytes(solved.edges)
-    return pa.table(
-        {
-            "unit": pa.array([unit], pa.int32()),
-            "nodes": pa.array([_bytes(np.asarray(solved.nodes))], pa.binary()),
-            "records": pa.array([_bytes(solved.records)], pa.binary()),
-            "width": pa.array([solved.records.shape[1]], pa.int32()),
-            "funnel": pa.array([_bytes(solved.funnel)], pa.binary()),
-            "edges": pa.array([edges], pa.binary()),
-        }
-    )
+    """Return what became of a unit in cells that fit into any message."""
+    rows = []
+    for field in fields(Solved):
+        found = getattr(solved, field.name)
+        if found is not None:
+            content = _bytes(np.asarray(found))
+            starts = range(0, max(len(content), 1), _CELL_BYTES)
+            rows += [
+                (unit, field.name, place, content[at : at + _CELL_BYTES])
+                for place, at in enumerate(starts)
+            ]
+    kinds = (pa.int32(), pa.string(), pa.int32(), pa.binary())
+    columns = zip(zip(*rows, strict=True), kinds, strict=True)
+    arrays = [pa.array(column, kind) for column, kind in columns]
+    return pa.table(arrays, names=["unit", "field", "place", "bytes"])
 
 
-def _unpacked(row: dict[str, Any]) -> Solved:
-    nodes = np.frombuffer(row["nodes"], dtype=layout.NODE).copy()
-    funnel = np.frombuffer(row["funnel"], dtype=np.int64)
-    edges = row["edges"]
+def _unpacked(cells: pa.Table, width: int) -> Solved:
+    def content(field: str) -> bytearray | None:
+        own = cells.filter(pc.equal(cells["field"], field)).sort_by("place")
+        return bytearray().join(own["bytes"].to_pylist()) if len(own) else None
+
+    nodes, records, funnel, edges = (content(field.name) for field in fields(Solved))
+    if nodes is None or records is None or funnel is None:
+        raise InternalError("a unit that nobody has solved")
     return Solved(
-        layout.as_fields(nodes),
-        _codes(row["records"], row["width"]).copy(),
-        funnel.reshape(layout.N_STAGES, -1),
-        None
-        if edges is None
-        else np.frombuffer(edges, dtype=np.int64).reshape(-1, 2).copy(),
+        layout.as_fields(np.frombuffer(nodes, dtype=layout.NODE)),
+        _codes(records, width),
+        np.frombuffer(funnel, dtype=np.int64).reshape(layout.N_STAGES, -1),
+        None if edges is None else np.frombuffer(edges, dtype=np.int64).reshape(-1, 2),
     )
