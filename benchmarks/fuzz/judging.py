@@ -247,9 +247,18 @@ class _Judge:
     def passes(self, model: PrivacyModel, classes: list[list[int]]) -> bool:
         groups: list[list[Any]] = [[] for _ in classes]
         if model.column is not None:
-            values = self.came[model.column]
+            values = self.seen(model.column)
             groups = [[values[i] for i in rows] for rows in classes]
         return holds(model, groups, [self.size_of(rows) for rows in classes], LETTERS)
+
+    def seen(self, name: str) -> list[Any]:
+        """Return the values of a sensitive column, without those that are blanked."""
+        values = list(self.came[name])
+        if self.shown:
+            cells = zip(self.shown["id"], self.shown[name], strict=True)
+            for i in [i for i, cell in cells if cell is None]:
+                values[i] = None
+        return values
 
     def size_of(self, rows: list[int]) -> int:
         """Return the persons of a class; rows of nobody are one person's."""
