@@ -30,7 +30,7 @@ _CREW: Final = {"best": 350, "paper": 270, "original": 270}
 _CREW_TUPLES: Final = 1 << 17
 _ENGINE_COLUMN: Final = 28
 _MMAP_THRESHOLD: Final = -3
-"""What the C library calls it."""
+"""The number of this setting in the C library."""
 _COPIES: Final = 4
 """Times a batch is there while it is read, recoded and written."""
 
