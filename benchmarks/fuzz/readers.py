@@ -21,14 +21,15 @@ from benchmarks.fuzz.seeds import SUFFIXES, vary, write_seeds
 from benchmarks.lines import emit, say
 
 _MEGABYTES = 4096
+_PAST_PYTHON = "RuntimeError: Unable to convert call argument"
 
 
 def run_readers(seconds: int, corpus: Path | None = None) -> int:
     """Fuzz for so long, in processes of their own; return 1 if something was found.
 
     ``corpus`` keeps what reached something new, for the next run to go on from, and
-    the bytes of a find. Where Arrow itself gives up and ends the process, which no
-    program can keep it from, that is counted, and the next process goes on.
+    the bytes of a find. Where Arrow itself gives up, which would end any process
+    and cannot be caught, that is counted, and the next run goes on.
     """
     if importlib.util.find_spec("atheris") is None:
         say("readers: skipped, there is no atheris here: pip install -e '.[fuzz]'")
@@ -38,17 +39,21 @@ def run_readers(seconds: int, corpus: Path | None = None) -> int:
         write_seeds(folder / "seeds")
         kept = corpus or folder / "kept"
         inputs, finds = kept / "inputs", kept / "finds"
-        for one in (inputs, finds):
-            one.mkdir(parents=True, exist_ok=True)
-        before = set(finds.iterdir())
-        runs = list(_runs(seconds, [inputs, folder / "seeds"], finds))
-        found = sorted(path.name.split("-")[0] for path in {*finds.iterdir()} - before)
+        for place in (inputs, finds):
+            place.mkdir(parents=True, exist_ok=True)
+        known, runs, n_aborted = set(finds.iterdir()), [], 0
+        for one in _runs(seconds, [inputs, folder / "seeds"], finds):
+            runs.append(one)
+            if _is_arrows(one[0]):
+                n_aborted += 1
+                known |= set(finds.iterdir())
+        found = sorted(path.name.split("-")[0] for path in {*finds.iterdir()} - known)
         n_inputs = len(list(inputs.iterdir()))
     told, code = runs[-1]
-    if code and not _is_arrows(told):
+    failed = code != 0 and not _is_arrows(told)
+    if failed:
         # The place of a fault, without the bytes that made it.
         say("\n".join(line for line in told if line.startswith('  File "')))
-    n_aborted = sum(_is_arrows(told) for told, _ in runs)
     emit(
         {
             "fuzz": "readers",
@@ -56,11 +61,11 @@ def run_readers(seconds: int, corpus: Path | None = None) -> int:
             **summary([told for told, _ in runs]),
             "inputs": n_inputs,
             "aborts of arrow": n_aborted,
-            "finds": found[n_aborted:],
+            "finds": found,
             "exit code": code,
         }
     )
-    return 1 if len(found) > n_aborted else 0
+    return 1 if found or failed else 0
 
 
 def _runs(
@@ -90,11 +95,11 @@ def _runs(
 
 
 def _is_arrows(told: list[str]) -> bool:
-    """Tell whether a process was ended by an exception inside Arrow's own code."""
-    return any(
-        line.startswith("terminate called after throwing") and "parquet::" in line
-        for line in told
-    )
+    """Tell whether an exception inside Arrow's own code went past Python.
+
+    The fuzzer catches it, and any other process is ended by it.
+    """
+    return any(line.startswith(_PAST_PYTHON) for line in told)
 
 
 def summary(runs: list[list[str]]) -> dict[str, int | None]:

@@ -38,6 +38,23 @@ def test_small_tables_keep_every_promise() -> None:
     assert len(found.by_policy) == 3
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(54603, id="a value that looks like a set, and a population"),
+        pytest.param(80001, id="redacted labels of several lengths"),
+        pytest.param(259975, id="blank rows beside a class that is blank"),
+        pytest.param(685926, id="the same, with another model"),
+        pytest.param(548609, id="a learned hierarchy is not in the release"),
+    ],
+)
+def test_a_table_that_was_a_find_is_none(number: int) -> None:
+    found = run_tables(1, range(number, number + 1), 1)
+
+    assert found.finds == []
+    assert found.released == 1
+
+
 def test_odd_commands_end_as_documented() -> None:
     found = commands.run_commands(1, range(1, 41))
 

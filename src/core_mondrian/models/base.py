@@ -176,11 +176,7 @@ class PrivacyModel:
         try:
             return float(measure(*arguments))
         except Exception as error:
-            name, fault = type(self).__name__, type(error).__name__
-            raise SpecError(
-                f"the measure of {name} raised a {fault}",
-                hint="call it with counts of your own to see why",
-            ) from error
+            raise measure_fault(self, error) from error
 
     def passes(self, classes: ClassCounts) -> Flags:
         """Tell, class by class, which may be released."""
@@ -274,3 +270,11 @@ def _distinct(rows: Counts) -> tuple[Counts, Counts]:
     packed = np.ascontiguousarray(rows).view(f"V{width}").ravel()
     _, first, where = np.unique(packed, return_index=True, return_inverse=True)
     return rows[first], where
+
+
+def measure_fault(model: PrivacyModel, error: Exception) -> SpecError:
+    """Return what is told of a measure that fails, without a word of its error."""
+    return SpecError(
+        f"the measure of {type(model).__name__} raised a {type(error).__name__}",
+        hint="call it with counts of your own to see why",
+    )

@@ -160,6 +160,7 @@ class _BestCutter:
             paired = level.count(projector)
             for node, score in scores.items():
                 pairs = projector.lay_out_pairs(counted, paired, node)
+                # Laid out anew: kept for all nodes, it is as long as the tuples.
                 laid_out = projector.lay_out(counted, node)
                 space, apart = counted_space(*laid_out, pairs, finder)
                 score_counted(

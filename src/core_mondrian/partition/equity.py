@@ -97,7 +97,10 @@ def find_groups(table: EncodedTable, spec: Spec) -> Groups | None:
             key=("best", "equity"),
         )
     if table.n_rows * 4 > _LARGEST:
-        raise DataError(f"best.equity: at most {_LARGEST // 4} rows")
+        raise DataError(
+            f"best.equity: at most {_LARGEST // 4} rows",
+            hint="release the table in parts, or without equity",
+        )
     large = rows >= _CLASSES_PER_GROUP * spec.min_rows
     number = np.where(large, np.cumsum(large) - 1, np.count_nonzero(large))
     of_tuple = number[codes].astype(np.int32)

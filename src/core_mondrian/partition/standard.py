@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encode.table import EncodedTable
-from core_mondrian.errors import InfeasibleError, SlowModelWarning, SpecError
+from core_mondrian.errors import InfeasibleError, SlowModelWarning
 from core_mondrian.kernels.rules import PlainMeasure, compile_measure
-from core_mondrian.models.base import ClassCounts, Counts, PrivacyModel
+from core_mondrian.models.base import ClassCounts, Counts, PrivacyModel, measure_fault
 from core_mondrian.spec import Spec
 
 # Counts by value that are laid out at a time: 128 MiB.
@@ -164,8 +164,8 @@ def check_measures(spec: Spec) -> None:
         measure = type(model).measure
         compiled = None if measure is None else compile_measure(measure)
         if isinstance(compiled, PlainMeasure) and compiled.error is not None:
-            kind, compiled.error = type(compiled.error).__name__, None
-            raise SpecError(f"the measure of {type(model).__name__} raised a {kind}")
+            error, compiled.error = compiled.error, None
+            raise measure_fault(model, error)
 
 
 def released_standard(

@@ -81,7 +81,10 @@ class Draft:
         # Persons cannot be counted without the unit, which was not written.
         found = self.verify()
         if not same_counts(self.data, written, self.names, self.spec):
-            raise OutputError("what was written is not what was released")
+            raise OutputError(
+                "what was written is not what was released",
+                hint="nothing was published; was the source changed meanwhile?",
+            )
         return found
 
     def release(self, verification: Verification) -> "Release[DataFrame]":

@@ -43,7 +43,7 @@ def parse_size(text: str | int) -> int:
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(text), re.I)
     if found is None:
-        raise SpecError("memory is a size, such as 2GB or 512MB")
+        raise SpecError("memory is a size", hint="such as 2GB or 512MB")
     size = int(float(found[1]) * _UNITS[found[2].upper()])
     if size < LEAST:
         raise SpecError(
