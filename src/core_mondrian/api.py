@@ -111,7 +111,8 @@ def anonymize(
     return plan.release(
         *(released, verification),
         suppressed=filter_rows(frame, leaf < 0) if spec.suppressed == "apart" else None,
-        seconds=stages.seconds,
+        carried=tuple(spec.carried(frame.columns)),
+        spent=stages.spent,
         warnings=_find_concerns(frame, plan, piece, stages),
         _weights=None if weights is None else weigh_tuples(placed, weights),
         _groups={

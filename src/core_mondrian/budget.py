@@ -20,11 +20,15 @@ class Suppression:
     """Safety margin on the share (Core Mondrian §3.6)."""
 
     def __post_init__(self) -> None:
+        # What looks like 0.02 is meant to be 1/50: its bits would cost a row.
+        for name in ("share", "multiplier"):
+            number = exact(getattr(self, name), f"{name} of suppress")
+            object.__setattr__(self, name, number)
         if not 0 <= self.share <= 1:
             raise SpecError(
                 "suppress is a share between 0% and 100%", hint="such as '1%'"
             )
-        if self.rows is not None and self.rows < 0:
+        if self.rows is not None and not _is_count(self.rows):
             raise SpecError(
                 f"suppress is a number of rows >= 0, got {self.rows}",
                 hint="such as 100, or a share: '1%'",
@@ -43,6 +47,10 @@ class Suppression:
         if self.rows is not None:
             return str(self.rows)
         return f"{float(self.share * 100):g}%"
+
+
+def _is_count(rows: object) -> bool:
+    return isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0
 
 
 def parse_suppression(asked: str | int, multiplier: str | float = 1) -> Suppression:

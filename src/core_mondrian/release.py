@@ -28,7 +28,9 @@ from core_mondrian.notebook import release_html
 from core_mondrian.partition.equity import Balance
 from core_mondrian.partition.funnel import Funnel
 from core_mondrian.recode import Recoded, release_digest
+from core_mondrian.report_file import ReportFile
 from core_mondrian.spec import Spec
+from core_mondrian.stages import Spent
 from core_mondrian.tree import PartitionTree
 
 FrameT = TypeVar("FrameT")
@@ -53,8 +55,10 @@ class Release(Generic[FrameT]):
     those that repair missing patterns too small for a class."""
     budget: int
     """Rows that might have been suppressed."""
-    seconds: dict[str, float]
-    """CPU seconds of each stage."""
+    carried: tuple[str, ...]
+    """Columns the engine never saw: released as they are, or as pseudonyms."""
+    spent: Mapping[str, Spent]
+    """CPU seconds of each stage, and the memory they needed."""
     beta: float | None
     """Policy `best`: the weight of impurity next to loss, given or chosen."""
     balance: Balance | None
@@ -71,6 +75,11 @@ class Release(Generic[FrameT]):
     _groups: Mapping[str, GroupCounts] = field(default_factory=dict, repr=False)
     n_bad: int = 0
     """Rows of files that could not be read and were left out, as was allowed."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """CPU seconds of each stage."""
+        return {stage: spent.seconds for stage, spent in self.spent.items()}
 
     @property
     def n_tuples(self) -> int:
@@ -189,8 +198,8 @@ class Release(Generic[FrameT]):
     ) -> str:
         """Return the report as one page of HTML; the same bytes for the same release.
 
-        ``timings`` adds the seconds of each stage, which differ from run to run;
-        ``painting`` names the two quasi-identifiers that are painted.
+        ``timings`` adds the seconds and the memory of each stage, which differ from
+        run to run; ``painting`` names the two quasi-identifiers that are painted.
         """
         from core_mondrian.report.page import write_page
 
@@ -207,12 +216,13 @@ class Release(Generic[FrameT]):
         """Write the report to an HTML file; see `report_html`.
 
         Raises:
-            SpecError: the file exists, and is not to be overwritten.
+            SpecError: the file is no .html, or exists and is not to be overwritten.
             OutputError: it cannot be written.
         """
-        check_place(Path(path), overwrite=overwrite)
-        page = self.report_html(timings=timings, painting=painting)
-        write_files({Path(path): page.encode()}, overwrite=overwrite)
+        file = ReportFile(Path(path), painting, timings)
+        file.check(self.spec)
+        check_place(file.path, overwrite=overwrite)
+        write_files({file.path: file.page_of(self)}, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return (

@@ -1,20 +1,35 @@
 """Stages: what a run tells of itself while it goes on."""
 
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 from core_mondrian.progress import Progress
 
+_KIBI = 1 << 10
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a stage took."""
+
+    seconds: float
+    """Of CPU."""
+    megabytes: float | None
+    """The most memory the process has had until its end; None: the system is silent."""
+
 
 class Stages:
-    """Reports progress and keeps the CPU seconds of each stage."""
+    """Reports progress and keeps what each stage took."""
 
     def __init__(self, progress: Progress | bool | None) -> None:  # noqa: FBT001
         self._progress: Progress = lambda _stage, _done: None
         if callable(progress):
             self._progress = progress
         self._since = time.process_time()
-        self.seconds: dict[str, float] = {}
+        self.spent: dict[str, Spent] = {}
 
     def report(self, stage: str) -> Callable[[float], None]:
         self._progress(stage, 0.0)
@@ -22,6 +37,26 @@ class Stages:
 
     def end(self, stage: str) -> None:
         now = time.process_time()
-        self.seconds[stage] = max(now - self._since, 0.0)  # clocks may jump
+        seconds = max(now - self._since, 0.0)  # clocks may jump
+        self.spent[stage] = Spent(seconds, peak_megabytes())
         self._since = now
         self._progress(stage, 1.0)
+
+
+def peak_megabytes() -> float | None:
+    """Return the most memory that this process has had; None: it cannot be told."""
+    try:  # without what the process had that started this one, which the other counts
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return _most_resident()
+    peaks = [line.split()[1] for line in status.splitlines() if line[:6] == "VmHWM:"]
+    return int(peaks[0]) / _KIBI if peaks else _most_resident()
+
+
+def _most_resident() -> float | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else _KIBI
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / _KIBI**2

@@ -79,5 +79,49 @@ def test_a_report_that_cannot_be_written_writes_nothing(
     assert files_in(tmp_path) == ["people.csv"]
 
 
+def test_the_report_paints_and_times_as_asked(
+    cli: Command, source: Path, tmp_path: Path
+) -> None:
+    asked = ("anonymize", source, "out.csv", *ASKED, "--qid", "education")
+    report = ("--report", "report.html", "--painting", "education", "sex")
+
+    done = cli(*asked, *report, "--timings")
+
+    assert done.code == 0, done.err
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "boxes over education and sex" in page
+    assert "Time and memory" in page
+    pages = []
+    for streamed in ((), ("--stream",)):
+        done = cli(*asked, *report, *streamed, "--overwrite")
+        assert done.code == 0, done.err
+        pages.append((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    assert "boxes over education and sex" in pages[0]
+    assert "Time and memory" not in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param(("--timings",), "for a report", id="no-report"),
+        pytest.param(("--painting", "age", "sex"), "for a report", id="no-report-2"),
+        pytest.param(
+            ("--report", "r.html", "--painting", "age", "income"),
+            "two quasi-identifiers",
+            id="other-column",
+        ),
+    ],
+)
+def test_a_report_that_cannot_be_made_is_refused_before_any_work(
+    cli: Command, source: Path, tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    done = cli("anonymize", source, "out.csv", *ASKED, *options)
+
+    assert done.code == 2
+    assert says in done.err
+    assert files_in(tmp_path) == ["people.csv"]
+
+
 def test_help_names_it(cli: Command) -> None:
     assert "--report" in cli("anonymize", "--help").out

@@ -126,7 +126,11 @@ def test_rows_are_released_as_in_memory(spec: Spec, table: pa.Table) -> None:
     assert planned.plan.digest == expected.digest
     assert carry_out(table, owner, planned) == expected.data.to_pylist()
     made = planned.release(
-        *(None, expected.verification), suppressed=None, seconds={}, warnings=()
+        *(None, expected.verification),
+        suppressed=None,
+        carried=(),
+        spent={},
+        warnings=(),
     )
     assert made.manifest()["digests"] == expected.manifest()["digests"]
     assert made.spec == expected.spec

@@ -75,6 +75,10 @@ def test_nonsense_is_refused(asked: Any) -> None:
         pytest.param({"share": Fraction(101, 100)}, id="share above 1"),
         pytest.param({"share": Fraction(-1, 100)}, id="share below 0"),
         pytest.param({"rows": -1}, id="rows"),
+        pytest.param({"rows": 0.02}, id="a part of a row"),
+        pytest.param({"rows": True}, id="a boolean"),
+        pytest.param({"share": "much"}, id="no number"),
+        pytest.param({"share": float("nan")}, id="not a number"),
         pytest.param({"multiplier": Fraction(101, 100)}, id="multiplier above 1"),
         pytest.param({"multiplier": Fraction(-1, 100)}, id="multiplier below 0"),
     ],
@@ -90,6 +94,12 @@ def test_limits_belong_to_the_range() -> None:
     assert everything.whole_rows(7) == 7
     assert Suppression(share=Fraction(1), multiplier=Fraction(0)).whole_rows(7) == 0
     assert Suppression(rows=0).whole_rows(7) == 0
+
+
+def test_a_share_is_what_it_is_spelled() -> None:
+    # Of 0.07 as bits, 7 % of 100 rows would be 6.
+    for percent in range(101):
+        assert Suppression(share=percent / 100).whole_rows(100) == percent  # type: ignore[arg-type]
 
 
 def test_nothing_is_suppressed_unless_it_is_asked_for() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from core_mondrian import KAnonymity, Release, Spec, SpecError, Suppression, anonymize
 from core_mondrian.datasets import census
+from core_mondrian.hierarchies.codes import Prefix
 from core_mondrian.hierarchies.load import parse_short
 from core_mondrian.hierarchy import from_paths
 from core_mondrian.models.distinct import DistinctLDiversity
@@ -410,11 +411,17 @@ def test_the_same_bytes_whatever_the_hash_seed() -> None:
     assert done.stdout.decode() == small_release(PaperPolicy()).report_html()
 
 
-def test_seconds_only_if_asked_for() -> None:
+def test_what_stages_took_only_if_asked_for() -> None:
     release = small_release()
 
     assert "CPU seconds" not in release.report_html()
-    assert "CPU seconds" in release.report_html(timings=True)
+    page = read(release.report_html(timings=True))
+    assert "CPU seconds" in page.text
+    for stage, took in release.spent.items():
+        assert took.megabytes is not None
+        assert f"{stage} {took.seconds:.2f} {took.megabytes:.0f}" in page.text
+    peaks = [took.megabytes for took in release.spent.values()]
+    assert peaks == sorted(peaks)
 
 
 # What is in it
@@ -455,8 +462,42 @@ def test_painting_of_chosen_columns() -> None:
     page = Page(release.report_html(painting=("age", "sex")))
     (image,) = page.all("img")
     assert (image["alt"] or "").endswith("boxes over age and sex")
-    with pytest.raises(SpecError, match="two quasi-identifiers"):
-        release.report_html(painting=("age", "income"))
+    for wrong in (("age", "income"), ("age", "age"), ("age",)):
+        with pytest.raises(SpecError, match="two quasi-identifiers"):
+            release.report_html(painting=wrong)  # type: ignore[arg-type]
+
+
+def test_every_column_is_told_with_what_became_of_it() -> None:
+    table = census(400)
+    spec = Spec(
+        *(("age", "sex"), (KAnonymity(5), DistinctLDiversity(2, "income"))),
+        identifiers=("person_id",),
+        pseudonyms=("zip_code",),
+        class_id="group",
+    )
+    release = anonymize(table, spec, key=b"0123456789abcdef")
+    text = read(release.report_html()).text
+
+    others = [n for n in table.column_names if n not in spec.columns]
+    assert set(others) < set(release.data.column_names)
+    assert f"Released as they are {' , '.join(others)}" in text
+    assert "what others may know of a person age , sex " in text
+    assert "protected by the classes, as they are income " in text
+    assert "Replaced by keyed pseudonyms zip_code " in text
+    assert "Left out person_id " in text
+    assert "a number for each class group " in text
+
+
+def test_a_column_of_which_nothing_is_left_is_told_with_what_helps() -> None:
+    table = census(400).append_column("code", pa.array([f"c{i}" for i in range(400)]))
+    spec = Spec(("age", "code"), (KAnonymity(5),))
+    text = read(anonymize(table, spec).report_html()).text
+    assert "Hardly anything is left of code : a hierarchy" in text
+
+    trees = {"code": Prefix(1)}
+    spec = Spec(("age", "code"), (KAnonymity(5),), hierarchies=trees)
+    text = read(anonymize(table, spec).report_html()).text
+    assert "Hardly anything" not in text
 
 
 def test_a_file_is_not_overwritten_unless_asked(tmp_path: Path) -> None:

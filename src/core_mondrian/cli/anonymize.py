@@ -31,6 +31,7 @@ from core_mondrian.cli.options import (
     runs_on_spark,
     spec_of,
 )
+from core_mondrian.cli.report import Painting, Report, Timings, report_of
 from core_mondrian.cli.sign import SignKey, open_signer, signed_text
 from core_mondrian.cli.stream import (
     AddCounts,
@@ -44,8 +45,8 @@ from core_mondrian.cli.stream import (
     check_streamed,
 )
 from core_mondrian.cli.summary import (
-    groups_of,
     json_line,
+    measured,
     say,
     tell_compiling,
     tell_release,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from core_mondrian.measure.groups import GroupMeasures
     from core_mondrian.measure.utility import Measures
     from core_mondrian.release import Release
+    from core_mondrian.report_file import ReportFile
     from core_mondrian.signatures import Signer
     from core_mondrian.spec import Spec
 
@@ -162,14 +164,9 @@ def anonymize_file(
             "Keep it as safe as SOURCE.",
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            help="Write a report to FILE: one HTML page, for people.",
-        ),
-    ] = None,
+    report: Report = None,
+    painting: Painting = None,
+    timings: Timings = False,
     class_id: Annotated[
         str | None,
         typer.Option(
@@ -287,6 +284,7 @@ def anonymize_file(
     spec = spec_of(options)
     if _ran_on_spark(spec, options):
         return
+    page = report_of(options, spec)
     key = read_key(key_file, spec)
     signer = open_signer(sign_key, target, overwrite=overwrite)
     streamed = Streamed(memory, stream, resume, bad_rows, save_counts, add_counts)
@@ -300,18 +298,17 @@ def anonymize_file(
             threads=threads,
             overwrite=overwrite,
             suppressed_file=suppressed_file,
-            report=report,
+            report=page,
             signer=signer,
         )
     else:
         check_formats(spec, target, suppressed_file)
         _check_targets(source, files, report, overwrite=overwrite)
         release, schema = _anonymize(source, spec, key, threads, by or [])
-    found = release.measures() if measures else None
-    groups = groups_of(release, by or []) if measures else {}
+    found, groups = measured(release, options)
     output = release_json(release, found, groups) if as_json else None
     if schema is not None:  # else it is written already
-        _write(release, files, report, schema, signer, overwrite=overwrite)
+        _write(release, files, page, schema, signer, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
@@ -415,8 +412,6 @@ def _check_targets(
     check_apart("TARGET and --suppressed-file", files)
     if report is None:
         return
-    if report.suffix.lower() not in (".html", ".htm"):
-        raise SpecError(f"{report}: a report is a page", hint="name it FILE.html")
     check_place(report, overwrite=overwrite)
     taken = (source, *files, manifest_of(files[0]))
     check_apart("TARGET and --report", (report, *taken))
@@ -444,7 +439,7 @@ def _anonymize(
 def _write(
     release: "Release[Any]",
     files: list[Path],
-    report: Path | None,
+    report: "ReportFile | None",
     schema: Any,  # noqa: ANN401
     signer: "Signer | None",
     *,
@@ -463,6 +458,6 @@ def _write(
     }
     contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
     if report is not None:
-        contents[report] = release.report_html().encode()
+        contents[report.path] = report.page_of(release)
     contents = sealed(contents, files[0], release.manifest(), signer)
     write_files(contents, overwrite=overwrite)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core_mondrian.cli.options import spec_of
+from core_mondrian.cli.report import report_of
 from core_mondrian.cli.stream import check_guarded
 from core_mondrian.cli.summary import (
-    groups_of,
+    measured,
     say,
     summarize,
     tell_compiling,
@@ -73,15 +74,15 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
         )
     spec = spec_of(options)
     check_guarded(spec)
+    page = report_of(options, spec)
     manifest = options["manifest"] or manifest_of_table(options["target_name"])
-    files = [manifest, *([options["report"]] if options["report"] else [])]
+    files = [manifest, *([] if page is None else [page.path])]
     _check_files(files, overwrite=options["overwrite"])
     release = _anonymize(options, spec)
-    found = release.measures() if options["measures"] else None
-    groups = groups_of(release, options["by"] or []) if options["measures"] else {}
-    texts = {manifest: manifest_text(release.manifest())}
-    if options["report"]:
-        texts[options["report"]] = release.report_html()
+    found, groups = measured(release, options)
+    texts = {manifest: manifest_text(release.manifest()).encode()}
+    if page is not None:
+        texts[page.path] = page.page_of(release)
     _write(texts, overwrite=options["overwrite"])
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if options["as_json"]:
@@ -132,10 +133,9 @@ def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
         )
 
 
-def _write(texts: Mapping[Path, str], *, overwrite: bool) -> None:
+def _write(texts: Mapping[Path, bytes], *, overwrite: bool) -> None:
     from core_mondrian.files.place import Content, write_files
     from core_mondrian.signatures import signature_of
 
-    files: dict[Path, Content] = {file: text.encode() for file, text in texts.items()}
-    manifest = next(iter(files))
-    write_files({**files, signature_of(manifest): None}, overwrite=overwrite)
+    files: dict[Path, Content] = {**texts, signature_of(next(iter(texts))): None}
+    write_files(files, overwrite=overwrite)

@@ -14,8 +14,9 @@ from core_mondrian.cli.anonymize import (
     release_json,
     tell_more,
 )
+from core_mondrian.cli.report import report_of
 from core_mondrian.cli.summary import (
-    groups_of,
+    measured,
     say,
     tell_compiling,
     tell_release,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from core_mondrian.release import Release
+    from core_mondrian.report_file import ReportFile
     from core_mondrian.spark.placing import Placing
     from core_mondrian.spark.tables import Spot
     from core_mondrian.spec import Spec
@@ -40,6 +42,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     started = time.perf_counter()
     target, overwrite = options["target"], options["overwrite"]
     check_formats(spec, target, options["suppressed_file"])
+    page = report_of(options, spec)
     key = read_key(options["key_file"], spec)
     source = spot_of(options["source_name"])
     asked = [options["target_name"], options["suppressed_file"]]
@@ -52,13 +55,11 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
             check_spot(spot, session, overwrite=overwrite)
         with Placing(session, spots, overwrite=overwrite) as placing:
             release = _release(session, source, spec, placing, {**options, "key": key})
-            found = release.measures() if options["measures"] else None
-            by = options["by"] or []
-            groups = groups_of(release, by) if options["measures"] else {}
+            found, groups = measured(release, options)
             output = (
                 release_json(release, found, groups) if options["as_json"] else None
             )
-            placing.texts.update(_texts(release, target, options["report"]))
+            placing.texts.update(_texts(release, target, page))
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         seconds = time.perf_counter() - started
@@ -155,7 +156,7 @@ def _release(
 
 
 def _texts(
-    release: "Release[Any]", target: Path, report: Path | None
+    release: "Release[Any]", target: Path, report: "ReportFile | None"
 ) -> dict[Path, bytes | None]:
     from core_mondrian.report.plain import manifest_text
     from core_mondrian.signatures import signature_of
@@ -166,5 +167,5 @@ def _texts(
         signature_of(manifest): None,  # an old one would be of another manifest
     }
     if report is not None:
-        texts[report] = release.report_html().encode()
+        texts[report.path] = report.page_of(release)
     return texts

@@ -94,13 +94,19 @@ def tell_verification(found: "Verification") -> None:
         say(f"verified    {model.name} (reached {reached})")
 
 
-def groups_of(
-    release: "Release[Any]", by: list[str]
-) -> "dict[str, tuple[GroupMeasures, ...]]":
-    """Return what each group lost, for the columns asked for and that of equity."""
+def measured(
+    release: "Release[Any]", options: Mapping[str, Any]
+) -> "tuple[Measures | None, dict[str, tuple[GroupMeasures, ...]]]":
+    """Return what was lost, and by each group, as the options of `anonymize` ask.
+
+    Groups are those of the columns asked for and that of equity.
+    """
+    if not options["measures"]:
+        return None, {}
     equity = release.spec.equity
-    names = dict.fromkeys((*by, *([] if equity is None else [equity])))
-    return {name: release.by_group(name) for name in names}
+    asked = (*(options["by"] or []), *([] if equity is None else [equity]))
+    groups = {name: release.by_group(name) for name in dict.fromkeys(asked)}
+    return release.measures(), groups
 
 
 def _balance_text(balance: "Balance") -> str:

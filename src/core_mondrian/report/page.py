@@ -6,7 +6,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from core_mondrian.errors import SpecError, list_names
 from core_mondrian.painting import paint
 from core_mondrian.partition.funnel import STAGES
 from core_mondrian.release import Release
@@ -14,6 +13,7 @@ from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts
 from core_mondrian.report.pictures import draw_bins, draw_sizes
 from core_mondrian.report.plain import DASH, between, manifest_text, writable
+from core_mondrian.report_file import check_painting
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -36,7 +36,7 @@ def write_page(
 ) -> str:
     """Return the report of a release as HTML.
 
-    ``timings`` adds the seconds of each stage, which differ from run to run.
+    ``timings`` adds what each stage took, which differs from run to run.
     ``painting`` names the two columns that are painted; else those cut most often.
 
     Raises:
@@ -48,6 +48,8 @@ def write_page(
     page: str = _template().render(
         facts=facts,
         spec=release.spec,
+        roles=wording.say_roles(release.spec, release.carried),
+        useless=wording.say_useless(facts.columns, release.spec),
         style=_resource("report.css"),
         verdict=wording.say_verdict(facts),
         figures=wording.key_figures(facts),
@@ -64,7 +66,7 @@ def write_page(
         kinds=_KINDS,
         funnel_heads=[(stage, True) for stage in STAGES],
         painting=_paint(release, facts, painting),
-        timings=release.seconds if timings else {},
+        spent=release.spent if timings else {},
         versions=facts.manifest["versions"],
         manifest={"text": manifest, "data": _encode(manifest)},
     )
@@ -141,10 +143,8 @@ def _paint(
 ) -> Mapping[str, Any] | None:
     """Return the painting of two columns; None: there are not two, or no class."""
     names = release.spec.quasi_identifiers
-    if asked is not None and (len(asked) != 2 or not set(asked) <= set(names)):
-        raise SpecError(
-            "a painting is of two quasi-identifiers", hint=f"it has {list_names(names)}"
-        )
+    if asked is not None:
+        check_painting(asked, names)
     if len(names) < 2 or not facts.sizes:
         return None
     x, y = asked or _cut_most(facts)

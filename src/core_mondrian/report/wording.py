@@ -1,15 +1,19 @@
 """How figures are written: numbers, shares, risks, and the sentence at the top."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core_mondrian.measure.risk import Risk
-from core_mondrian.report.facts import Facts
+from core_mondrian.report.facts import ColumnFacts, Facts
 from core_mondrian.report.plain import DASH
+from core_mondrian.spec import Spec
 
 _THIN = "\u202f"
 _PLURALS = {"class": "classes"}
 _LONGEST = 80
+_USELESS = 0.95
+"""Of a column's loss: from here on it is hardly there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,32 @@ def width(share: float) -> str:
 def short(words: str) -> str:
     """Cut a long text."""
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+
+
+def say_roles(spec: Spec, carried: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return what becomes of which columns, those that are generalized first."""
+    hidden = [*spec.pseudonyms]
+    roles = {
+        "Generalized: what others may know of a person": [*spec.quasi_identifiers],
+        "Sensitive: protected by the classes, as they are": [*spec.sensitive],
+        "Replaced by keyed pseudonyms": hidden,
+        "Released as they are": [name for name in carried if name not in hidden],
+        "Left out": [*spec.removed],
+        "Added: a number for each class": [spec.class_id] if spec.class_id else [],
+    }
+    return [(role, names) for role, names in roles.items() if names]
+
+
+def say_useless(columns: Sequence[ColumnFacts], spec: Spec) -> list[str]:
+    """Return the categories that tell nothing any more for want of a hierarchy."""
+    return [
+        column.name
+        for column in columns
+        if column.kind == "category"
+        and column.name not in spec.hierarchies
+        and column.ncp is not None
+        and column.ncp >= _USELESS
+    ]
 
 
 def say_verdict(facts: Facts) -> Verdict:

@@ -96,7 +96,8 @@ class Draft:
             *(self.data, verification),
             by=self.by,
             suppressed=self.suppressed,
-            seconds=self.stages.seconds,
+            carried=tuple(self.spec.carried(self.placed.source.names)),
+            spent=self.stages.spent,
             warnings=concerns,
         )
 

@@ -135,7 +135,8 @@ class _Work:
             *(self.target.text, found),
             by=by,
             suppressed=apart,
-            seconds=stages.seconds,
+            carried=tuple(self.planned.spec.carried(self.source.names)),
+            spent=stages.spent,
             warnings=concerns,
         )
 

@@ -77,7 +77,8 @@ class Run:
             *(self.targets.release, verification),
             by=self.by,
             suppressed=self.targets.suppressed,
-            seconds=self.stages.seconds,
+            carried=tuple(self.spec.carried(self.source.schema.names)),
+            spent=self.stages.spent,
             warnings=concerns,
             n_bad=self.bad.n,
         )
@@ -221,7 +222,7 @@ class Run:
             files[targets.suppressed] = drafts.apart
         files[targets.manifest] = manifest_text(release.manifest()).encode()
         if targets.report is not None:
-            files[targets.report] = release.report_html().encode()
+            files[targets.report.path] = targets.report.page_of(release)
         if targets.counts is not None:
             kept = space.draft("counts")
             save_counts(counts, kept)

@@ -10,6 +10,7 @@ from core_mondrian.files.place import check_place, write_files
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import check_key
 from core_mondrian.release import Release
+from core_mondrian.report_file import ReportFile
 from core_mondrian.signatures import Signer
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
@@ -38,7 +39,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     bad_rows: int = 0,
     overwrite: bool = False,
     suppressed_file: str | Path | None = None,
-    report: str | Path | None = None,
+    report: str | Path | ReportFile | None = None,
     signer: Signer | None = None,
     save_counts: str | Path | None = None,
     add_counts: str | Path | None = None,
@@ -62,7 +63,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         bad_rows: Rows of CSV that cannot be read and may be left out.
         overwrite: Replace files that exist.
         suppressed_file: Where rows go that are suppressed "apart": NOT anonymized.
-        report: Where to write a report.
+        report: Where to write a report, or a `ReportFile`.
         signer: Who signs the manifest, see `signatures.read_signer`.
         save_counts: Where to keep the counts; they hold values of the source.
         add_counts: Kept counts: their parts of the source are not counted again.
@@ -82,7 +83,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     targets = Targets(
         Path(target),
         _path(suppressed_file),
-        _path(report),
+        _report(report),
         _path(save_counts),
         overwrite=overwrite,
         signer=signer,
@@ -163,6 +164,12 @@ def _watched(limit: Limit, progress: Progress | bool | None) -> Stages:  # noqa:
 
 def _path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
+
+
+def _report(report: str | Path | ReportFile | None) -> ReportFile | None:
+    if report is None or isinstance(report, ReportFile):
+        return report
+    return ReportFile(Path(report))
 
 
 def _whole(bad_rows: int) -> int:

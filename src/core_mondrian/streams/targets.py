@@ -11,6 +11,7 @@ from core_mondrian.files.place import (
     check_target,
     manifest_of,
 )
+from core_mondrian.report_file import ReportFile
 from core_mondrian.signatures import Signer, signature_of
 from core_mondrian.spec import Spec
 from core_mondrian.streams.source import Source
@@ -23,7 +24,7 @@ class Targets:
     release: Path
     suppressed: Path | None = None
     """Rows that are suppressed and kept apart; NOT anonymized."""
-    report: Path | None = None
+    report: ReportFile | None = None
     counts: Path | None = None
     overwrite: bool = False
     signer: Signer | None = None
@@ -42,7 +43,8 @@ class Targets:
     @property
     def all(self) -> list[Path]:
         """Every file that is written, or removed as an old signature is."""
-        more = (self.suppressed, self.report, self.counts)
+        report = None if self.report is None else self.report.path
+        more = (self.suppressed, report, self.counts)
         return [
             *(self.release, self.manifest, signature_of(self.manifest)),
             *(path for path in more if path is not None),
@@ -67,10 +69,8 @@ def check_targets(targets: Targets, source: Source, spec: Spec) -> None:
     if targets.suppressed is not None:
         check_target(targets.suppressed, overwrite=overwrite)
         _check_streamed(targets.suppressed)
-    if targets.report is not None and targets.report.suffix not in (".html", ".htm"):
-        raise SpecError(
-            f"{targets.report}: a report is a page", hint="name it FILE.html"
-        )
+    if targets.report is not None:
+        targets.report.check(spec)
     _check_different(targets, source)
     _check_formats(targets, source, spec)
 
