@@ -52,12 +52,13 @@ def browse(page: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess
 def requests(folder: Path) -> set[str]:
     """What the page asked of the network, by the browser's log.
 
-    Its maker's own host is left out, which it calls whatever the page is; the page
-    does not name it.
+    Its maker's own hosts are left out, which it calls whatever the page is; the page
+    does not name them.
     """
     log = (folder / "net.json").read_text(encoding="utf-8")
     urls = set(re.findall(r'"url":"(https?:[^"]*)"', log))
-    return {url for url in urls if not re.match(r"https?://\w+\.google\.com/", url)}
+    own = re.compile(r"https?://\w+\.google(apis)?\.com/")
+    return {url for url in urls if not own.match(url)}
 
 
 def png_size(file: Path) -> tuple[int, int]:
