@@ -1,5 +1,7 @@
 """paint(): two quasi-identifiers of a release as a Mondrian painting, in SVG.
 
+`Painter` paints several pairs of the same release, and lays each column out once.
+
 It shows the boxes and the sizes of the released classes, which anyone can read off the
 release, and nothing of the rows that went in.
 """
@@ -27,7 +29,13 @@ _RED_SHARE = 0.2
 _ROOM = 1 / 80
 _BLANK = 0.92
 """Where values end, if a band is needed for classes that show a blank."""
-_LEFT, _TOP, _RIGHT, _BOTTOM = 100, 40, 20, 76
+_LEFT, _TOP, _RIGHT, _BOTTOM = 128, 40, 20, 76
+_MOST_TICKS = 8, 16
+"""Labels along the bottom, and up the side."""
+_LONGEST = 11, 15
+"""Letters of them."""
+_APART = 0.13, 0.05
+"""From one to the next, where the axis is 1 long."""
 _COLOURS = {"red": "#d42a1e", "blue": "#1f5aa6", "yellow": "#f5c400"}
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.t{font-size:15px;font-weight:600}"
@@ -63,7 +71,22 @@ class _Axis:
     """Classes that show one value."""
     shown: list[str]
     """What each class shows."""
-    ticks: list[tuple[float, str]]
+    places: Floats
+    """The middle of each slot."""
+    texts: list[str]
+    """Its label; empty: it has none."""
+    has_blank: bool
+    """Whether a band at the end is for classes that show a blank."""
+
+    def ticks(self, most: int, apart: float) -> list[tuple[float, str]]:
+        """Return some labels and where they stand, ``apart`` from each other."""
+        chosen = _spaced(self.places, self.texts, most, apart)
+        found = [(float(self.places[i]), self.texts[i]) for i in chosen]
+        if not self.has_blank:
+            return found
+        band = _BLANK / 2 + 0.51
+        found = [(at, text) for at, text in found if band - _BLANK * at > apart / 2]
+        return [*((_BLANK * at, text) for at, text in found), (band, "blank")]
 
 
 def paint(
@@ -86,31 +109,56 @@ def paint(
     Raises:
         SpecError: a column is not a quasi-identifier, or the width is below 320.
     """
-    if width < 320:
-        raise SpecError(f"a painting is at least 320 wide, got {width}")
-    across, up = _axis(release, x, 0.13), _axis(release, y, 0.08)
-    rows = release._recoded.classes.rows  # noqa: SLF001
-    k = release.spec.min_rows
-    right, base = width - _RIGHT, int(0.8 * width) - _BOTTOM
-    lefts, rights = (_LEFT + at * (right - _LEFT) for at in (across.low, across.high))
-    bottoms, tops = (base - at * (base - _TOP) for at in (up.low, up.high))
-    boxes = np.stack([lefts, tops, rights - lefts, bottoms - tops], axis=1)
-    colours = _choose_colours(across, up, rows, k)
-    painted = _choose_classes(rows, most)
-    words = [
-        f"{x}: {across.shown[i]}; {y}: {up.shown[i]}; {rows[i]} rows"
-        for i in painted.tolist()
-    ]
-    shapes = _rectangles(boxes[painted], [colours[i] for i in painted.tolist()], words)
-    if title is None:
-        part = "" if painted.size == rows.size else f"{painted.size} of "
-        title = f"{part}{rows.size} classes over {x} and {y}"
-    legend = {
-        "red": f"{_RED_SHARE:.0%} of the loss, in the fewest classes",
-        "blue": "single values",
-        "yellow": f"{2 * k} rows or more",
-    }
-    return _frame((across, up), shapes, (right, base), title, legend)
+    return Painter(release).paint(x, y, width=width, title=title, most=most)
+
+
+class Painter:
+    """Paints pairs of columns of one release."""
+
+    def __init__(self, release: Release[Any]) -> None:
+        self._release = release
+        self._axes: dict[str, _Axis] = {}
+
+    def paint(
+        self,
+        x: str,
+        y: str,
+        *,
+        width: int = 640,
+        title: str | None = None,
+        most: int | None = None,
+    ) -> str:
+        """Return the classes as rectangles over two quasi-identifiers; see `paint`."""
+        if width < 320:
+            raise SpecError(f"a painting is at least 320 wide, got {width}")
+        across, up = self._axis(x), self._axis(y)
+        rows = self._release._recoded.classes.rows  # noqa: SLF001
+        k = self._release.spec.min_rows
+        right, base = width - _RIGHT, int(0.8 * width) - _BOTTOM
+        lefts, rights = (_LEFT + a * (right - _LEFT) for a in (across.low, across.high))
+        bottoms, tops = (base - at * (base - _TOP) for at in (up.low, up.high))
+        boxes = np.stack([lefts, tops, rights - lefts, bottoms - tops], axis=1)
+        colours = _choose_colours(across, up, rows, k)
+        painted = _choose_classes(rows, most)
+        words = [
+            f"{x}: {across.shown[i]}; {y}: {up.shown[i]}; {rows[i]} rows"
+            for i in painted.tolist()
+        ]
+        shapes = _rectangles(boxes[painted], colours[painted].tolist(), words)
+        if title is None:
+            part = "" if painted.size == rows.size else f"{painted.size} of "
+            title = f"{part}{rows.size} classes over {x} and {y}"
+        legend = {
+            "red": f"{_RED_SHARE:.0%} of the loss, in the fewest classes",
+            "blue": "single values",
+            "yellow": f"{2 * k} rows or more",
+        }
+        return _frame((across, up), shapes, (right, base), title, legend)
+
+    def _axis(self, name: str) -> _Axis:
+        if name not in self._axes:
+            self._axes[name] = _lay_out(self._release, name)
+        return self._axes[name]
 
 
 def _choose_classes(rows: Codes, most: int | None) -> Codes:
@@ -120,8 +168,8 @@ def _choose_classes(rows: Codes, most: int | None) -> Codes:
     return order[np.linspace(0, rows.size - 1, most).astype(np.int64)]
 
 
-def _axis(release: Release[Any], name: str, apart: float) -> _Axis:
-    """Return where the classes lie; labels are ``apart`` from each other."""
+def _lay_out(release: Release[Any], name: str) -> _Axis:
+    """Return where the classes lie along a column."""
     names = release.spec.quasi_identifiers
     if name not in names:
         raise SpecError(
@@ -135,19 +183,21 @@ def _axis(release: Release[Any], name: str, apart: float) -> _Axis:
     shown = [texts[at] for at in index.tolist()]
     slots = _slots(release, names.index(name), index, shown)
     is_blank = index < 0
-    middles = (slots.first + slots.last) / 2
-    chosen = _spaced(middles, slots.texts, apart)
-    ticks = [(float(middles[i]), slots.texts[i]) for i in chosen]
     low = np.append(slots.first, 0.0)[slots.low]
     high = np.append(slots.last, 0.0)[slots.high]
     if is_blank.any():
         low = np.where(is_blank, _BLANK + 0.02, _BLANK * low)
         high = np.where(is_blank, 1.0, _BLANK * high)
-        band = _BLANK / 2 + 0.51
-        ticks = [(at, text) for at, text in ticks if band - _BLANK * at > apart / 2]
-        ticks = [*((_BLANK * at, text) for at, text in ticks), (band, "blank")]
-    is_single = (slots.low == slots.high) & ~is_blank
-    return _Axis(name, low, high, is_single, shown, ticks)
+    return _Axis(
+        name=name,
+        low=low,
+        high=high,
+        is_single=(slots.low == slots.high) & ~is_blank,
+        shown=shown,
+        places=(slots.first + slots.last) / 2,
+        texts=slots.texts,
+        has_blank=bool(is_blank.any()),
+    )
 
 
 def _slots(
@@ -246,18 +296,18 @@ def _category_cells(is_placed: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return at[:-1], at[1:]
 
 
-def _spaced(places: Floats, texts: list[str], apart: float) -> list[int]:
+def _spaced(places: Floats, texts: list[str], most: int, apart: float) -> list[int]:
     """Return a few places that have a text, evenly spread."""
     named = np.flatnonzero([bool(text) for text in texts])
     chosen: list[int] = []
-    for target in np.linspace(0, 1, 8) if named.size else ():
+    for target in np.linspace(0, 1, most) if named.size else ():
         i = int(named[np.argmin(np.abs(places[named] - target))])
         if not chosen or places[i] - places[chosen[-1]] > apart:
             chosen.append(i)
     return chosen
 
 
-def _choose_colours(across: _Axis, up: _Axis, rows: Codes, k: int) -> list[str]:
+def _choose_colours(across: _Axis, up: _Axis, rows: Codes, k: int) -> NDArray[np.str_]:
     widths = [np.where(a.is_single, 0.0, a.high - a.low) for a in (across, up)]
     costs = (widths[0] + widths[1]) * rows
     colours = np.where(rows >= 2 * k, "yellow", "white")
@@ -266,7 +316,7 @@ def _choose_colours(across: _Axis, up: _Axis, rows: Codes, k: int) -> list[str]:
     before = np.cumsum(costs[order]) - costs[order]
     is_red = (before < _RED_SHARE * costs.sum()) & (costs[order] > 0)
     colours[order[is_red]] = "red"
-    return [str(colour) for colour in colours]
+    return colours
 
 
 def _rectangles(boxes: Floats, colours: list[str], words: list[str]) -> list[str]:
@@ -325,12 +375,12 @@ def _frame(
             *shapes,
             _label("t", _LEFT, 26, title),
             *(
-                _label("m", _LEFT + a * wide, base + 18, _short(b))
-                for a, b in across.ticks
+                _label("m", _LEFT + at * wide, base + 18, _short(word, _LONGEST[0]))
+                for at, word in across.ticks(_MOST_TICKS[0], _APART[0])
             ),
             *(
-                _label("e", _LEFT - 8, base + 4 - a * high, _short(b))
-                for a, b in up.ticks
+                _label("e", _LEFT - 8, base + 4 - at * high, _short(word, _LONGEST[1]))
+                for at, word in up.ticks(_MOST_TICKS[1], _APART[1])
             ),
             _label("m", _LEFT + wide / 2, base + 38, across.name),
             f'<g transform="translate(16 {_TOP + high / 2:.1f}) rotate(-90)">'
@@ -346,8 +396,8 @@ def _label(kind: str, x: float, y: float, words: str) -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{_text(words)}</text>'
 
 
-def _short(words: str) -> str:
-    return words if len(words) <= 11 else f"{words[:9]}…"
+def _short(words: str, longest: int) -> str:
+    return words if len(words) <= longest else f"{words[: longest - 2]}…"
 
 
 def _text(words: str) -> str:

@@ -22,7 +22,7 @@ from core_mondrian.policies import BestPolicy
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMNS = ("age", "hours_per_week")
-WIDTH, HEIGHT, LEFT = 640, 512, 100
+WIDTH, HEIGHT, LEFT = 640, 512, 128
 
 
 def release_of(table: pa.Table, columns: tuple[str, str], **asked: Any) -> Release[Any]:

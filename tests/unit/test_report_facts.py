@@ -18,6 +18,7 @@ from core_mondrian.measure.association import cramers_v
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
 from core_mondrian.report.facts import Bin, ColumnFacts, Facts, collect_facts
+from core_mondrian.report.wording import crowd_rows, hit_rows
 
 K = 4
 PATHS = [("Oslo", "North"), ("Bergen", "North"), ("Rome", "South"), ("Bari", "South")]
@@ -224,9 +225,87 @@ def test_relations_before_and_after(asked: dict[str, Any]) -> None:
     pairs = [*combinations(COLUMNS, 2), *((name, "illness") for name in COLUMNS)]
     assert [relation.columns for relation in facts.relations] == pairs
     for relation in facts.relations:
-        for told, found in ((relation.before, before), (relation.after, after)):
-            counts = found[relation.columns[0]].T @ found[relation.columns[1]]
-            assert told == pytest.approx(cramers_v(counts), abs=6e-4)
+        x, y = relation.columns
+        counted = [found[x].T @ found[y] for found in (before, after)]
+        assert relation.before == pytest.approx(cramers_v(counted[0]), abs=6e-4)
+        assert relation.after == pytest.approx(cramers_v(counted[1]), abs=6e-4)
+        shares = [counts / counts.sum() for counts in counted]
+        moved = np.abs(shares[0] - shares[1]).sum() / 2
+        assert relation.moved == pytest.approx(moved, abs=6e-4)
+        assert relation.r_before is None  # there is one number only
+
+
+@pytest.mark.parametrize("numbers", ["interval", "mean", "bounds"])
+def test_correlations_before_and_after(numbers: Any) -> None:
+    rng = np.random.default_rng(2)
+    frame = people(300).assign(pay=lambda f: f["age"] * 10 + rng.integers(0, 300, 300))
+    columns = ("age", "city", "pay")
+    spec = Spec(columns, models=(KAnonymity(K),), numbers=numbers)
+    release = anonymize(frame, spec)
+
+    told = {one.columns: one for one in collect_facts(release).relations}
+
+    pair = told["age", "pay"]
+    shown = pd.DataFrame(
+        {name: middles_of(release.data, name) for name in ("age", "pay")}
+    )
+    assert pair.r_before == pytest.approx(frame["age"].corr(frame["pay"]), abs=6e-4)
+    assert pair.r_after == pytest.approx(shown["age"].corr(shown["pay"]), abs=6e-4)
+    assert told["age", "city"].r_before is None
+
+
+def middles_of(table: pd.DataFrame, name: str) -> pd.Series:
+    if f"{name}_min" in table:
+        return (table[f"{name}_min"] + table[f"{name}_max"]) / 2
+    texts = table[name].astype(str)
+    ends = texts.str.extract(RANGE).astype(float)
+    return ends.mean(axis=1).fillna(pd.to_numeric(texts, errors="coerce"))
+
+
+@pytest.mark.parametrize("suppressed", ["drop", "blank"])
+def test_whom_suppression_hits(suppressed: Any) -> None:
+    frame = people(400)
+    odd = frame.index[::20]
+    frame.loc[odd, "age"] = 1000 + 50 * np.arange(odd.size)
+    asked = {
+        "policy": BestPolicy(price=0.05),
+        "suppress": Suppression(rows=20),
+        "suppressed": suppressed,
+    }
+    release = release_of(frame, **asked)
+    facts = collect_facts(release)
+
+    shown = release.data.reindex(frame.index)[list(COLUMNS)]
+    gone = frame[shown.isna().all(axis=1)]
+    assert len(gone) == release.n_suppressed >= K
+    inside = [parse(item.text) for item in facts.columns[0].bins]
+    for item, is_in in zip(facts.columns[0].bins, inside, strict=True):
+        n = int(gone["age"].map(is_in).sum())
+        assert item.rows == int(frame["age"].map(is_in).sum())
+        assert item.suppressed == (n if n >= K else 0)
+    (worst, *_) = hit_rows(facts)
+    assert worst["column"] == "age"
+    usual = len(gone) / len(frame)
+    assert worst["times"] == pytest.approx(worst["suppressed"] / worst["rows"] / usual)
+    assert all(row["suppressed"] >= K for row in hit_rows(facts))
+    assert [row["times"] for row in hit_rows(facts)] == sorted(
+        (row["times"] for row in hit_rows(facts)), reverse=True
+    )
+
+
+def test_crowds_are_told_by_share_and_the_largest_are_summed_up() -> None:
+    frame = people(5000)
+    release = anonymize(frame, Spec(("city", "job"), models=(KAnonymity(2),)))
+
+    rows = crowd_rows(collect_facts(release))
+
+    assert len(rows) == 9
+    assert rows[0]["name"] == "alone"
+    assert rows[-1]["name"].startswith("≥ ")
+    for side in ("before", "after"):
+        assert sum(row[side] for row in rows) == 5000
+    for side in (0, 1):
+        assert sum(row["shares"][side] for row in rows) == pytest.approx(1.0)
 
 
 def test_sizes_of_classes_add_up() -> None:

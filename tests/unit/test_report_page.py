@@ -460,11 +460,45 @@ def test_painting_of_chosen_columns() -> None:
     release = small_release()
 
     page = Page(release.report_html(painting=("age", "sex")))
-    (image,) = page.all("img")
+    image = page.all("img")[0]
     assert (image["alt"] or "").endswith("boxes over age and sex")
     for wrong in (("age", "income"), ("age", "age"), ("age",)):
         with pytest.raises(SpecError, match="two quasi-identifiers"):
             release.report_html(painting=wrong)  # type: ignore[arg-type]
+
+
+def test_other_pairs_are_painted_next_to_the_chosen_one() -> None:
+    columns = ("age", "sex", "race", "occupation", "education", "native_country")
+    release = anonymize(census(400), Spec(columns, models=(KAnonymity(5),)))
+
+    page = Page(release.report_html())
+
+    alts = [image["alt"] or "" for image in page.all("img")]
+    pairs = [tuple(alt.partition(" over ")[2].split(" and ")) for alt in alts]
+    assert len({frozenset(pair) for pair in pairs}) == len(pairs) == 10
+    assert all(set(pair) <= set(columns) for pair in pairs)
+    assert all(pair[0] == "age" for pair in pairs if "age" in pair)
+    assert "9 other pairs" in page.text
+
+
+def test_suppressed_rows_numbers_and_crowds_are_told() -> None:
+    frame = people().assign(pay=lambda table: table["age"] * 3)
+    spec = Spec(
+        ("age", "pay", "town"),
+        models=(KAnonymity(3),),
+        suppress=Suppression(rows=20),
+        policy=BestPolicy(price=0.01),
+    )
+    release = anonymize(frame, spec)
+    assert release.n_suppressed > 0
+
+    text = read(release.report_html()).text
+
+    assert "Whom it hits" in text or "It hits no value" in text
+    assert "Pearson's r" in text
+    assert "age + pay 1.000" in text
+    assert "alone 2" in text or "alone 1" in text
+    assert "named by --by" in text
 
 
 def test_every_column_is_told_with_what_became_of_it() -> None:
@@ -525,7 +559,8 @@ def test_a_file_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
 )
 def test_labels_are_cut_by_their_width(name: str, n_letters: int) -> None:
     column = ColumnFacts(
-        *("c", "category", "label", 0.0, 0.0, 1.0, ()), (Bin(name, 1.0, 1.0, 0.0),)
+        *("c", "category", "label", 0.0, 0.0, 1.0, ()),
+        (Bin(name, 1.0, 1.0, 0.0, 9, 0),),
     )
 
     picture = draw_bins(column)

@@ -22,6 +22,15 @@ _FREE_CODES = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Crowd:
+    """People in groups of ``low`` to ``high`` people who look alike."""
+
+    low: int
+    high: int
+    n_people: int
+
+
+@dataclass(frozen=True, slots=True)
 class Risk:
     """How likely people are to be found; None: there is nobody to find."""
 
@@ -43,6 +52,8 @@ class Risk:
     journalist_average: float | None
     marketer: float | None
     """Share of all people who are found if everybody is looked for."""
+    crowds: tuple[Crowd, ...]
+    """People by how many look like them: alone, fewer than a class needs, more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +137,25 @@ def risk_of(sizes: Integers, fitting: Integers, k: int) -> Risk:
         journalist_highest=1 / int(fitting.min()) if n else None,
         journalist_average=found,
         marketer=found,
+        crowds=_crowds(sizes, max(k, 2)),
+    )
+
+
+def _crowds(sizes: Integers, least: int) -> tuple[Crowd, ...]:
+    """Count people by the size of their group, from ``least`` on to twice that each.
+
+    The limits depend on ``least`` alone, so that two tables compare.
+    """
+    step = np.frexp(sizes // least)[1]  # whole numbers: no rounding at a limit
+    place = np.where(sizes == 1, 0, step + 1)
+    people = np.zeros(int(place.max(initial=0)) + 1, dtype=np.int64)
+    np.add.at(people, place, sizes)
+    limits = [(1, 1), (2, least - 1)]
+    limits += [(least << i, (least << i + 1) - 1) for i in range(people.size - 2)]
+    return tuple(
+        Crowd(low, high, n)
+        for (low, high), n in zip(limits, people.tolist(), strict=False)
+        if low <= high
     )
 
 

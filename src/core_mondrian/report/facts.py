@@ -36,7 +36,9 @@ from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relation
 from core_mondrian.report.views import Integers, View, views_of
 
 _MOST_PAIRED = 8
-"""Columns that are tried in pairs for who is unique: those with most values."""
+"""Columns that are tried together for who is unique: those with most values."""
+_MOST_TRIED = 2_000_000
+"""Records that are counted for larger sets of them, over all sets that are tried."""
 _DIGITS = 4
 """Shares are rounded, so that the last bits of a sum change no byte of a report."""
 
@@ -71,6 +73,10 @@ class Bin:
     """Of the released rows: those that show one value."""
     general: float
     """Those that count for it because they show a range, a label or a set."""
+    rows: int
+    """Of the original; 0: fewer than a class needs."""
+    suppressed: int
+    """Those of them that are suppressed; 0: fewer than a class needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Facts:
     before: Risk
     after: Risk
     uniqueness: tuple[Uniqueness, ...]
-    """Of each column, of pairs, of all together."""
+    """Of each column, of pairs, of larger sets, of all together."""
     warnings: tuple[dict[str, Any], ...]
     groups: dict[str, tuple[GroupMeasures, ...]]
     balance: dict[str, Any] | None
@@ -161,7 +167,7 @@ def collect_facts(release: Release[Any]) -> Facts:
         shortfalls=release.shortfalls(),
         columns=columns,
         sizes=size_bins(release.class_sizes),
-        relations=find_relations(release, axes),
+        relations=find_relations(release, views, axes),
         funnel=release.funnel.to_json(),
         tree=tell_tree(release, views),
         manifest=release.manifest(),
@@ -224,15 +230,40 @@ def meaning_of(model: PrivacyModel) -> str:
 def _find_unique(
     before: Records, after: Records, names: tuple[str, ...], k: int
 ) -> Iterator[Uniqueness]:
-    """Yield whom each column singles out, and each pair of some; not all together."""
+    """Yield whom columns, pairs and larger sets single out; not all together."""
+
+    def found(chosen: tuple[int, ...]) -> Uniqueness:
+        told = [names[i] for i in chosen]
+        return measure_uniqueness(pick(before, chosen), pick(after, chosen), told, k)
+
     by_values = sorted(range(len(names)), key=lambda i: -before.columns[i].n_codes)
-    paired = sorted(by_values[:_MOST_PAIRED])
-    sets = [*((i,) for i in range(len(names))), *combinations(paired, 2)]
-    for chosen in sets:
-        if len(chosen) < len(names):
-            yield measure_uniqueness(
-                pick(before, chosen), pick(after, chosen), [names[i] for i in chosen], k
-            )
+    tried = sorted(by_values[:_MOST_PAIRED])
+    for i in range(len(names) if len(names) > 1 else 0):
+        yield found((i,))
+    pairs = [found(two) for two in combinations(tried, 2) if len(names) > 2]
+    yield from pairs
+    if len(names) > 3:
+        best = max(pairs, key=lambda one: (one.unique_before, one.small_before))
+        first = tuple(names.index(name) for name in best.columns)
+        yield from map(found, _grow_set(before, first, tried))
+
+
+def _grow_set(
+    before: Records, first: tuple[int, ...], tried: list[int]
+) -> Iterator[tuple[int, ...]]:
+    """Yield sets that take in, one by one, the column that singles out most."""
+    n = len(tried)
+    if before.rows.size * (n - 1) * (n - 2) // 2 > _MOST_TRIED:
+        return
+    chosen = first
+    while len(chosen) < min(n, len(before.columns) - 1):
+        unique = {
+            i: int(np.count_nonzero(before.sizes((*chosen, i)) == 1))
+            for i in tried
+            if i not in chosen
+        }
+        chosen = tuple(sorted((*chosen, max(unique, key=lambda i: unique[i]))))
+        yield chosen
 
 
 def _tell_columns(
@@ -265,9 +296,7 @@ def _tell_columns(
 
 
 def _fill_bins(view: View, axis: Axis) -> Iterator[Bin]:
-    counted = np.bincount(axis.of_code, weights=view.before, minlength=len(axis.texts))
-    # A few missing cells are not told from none, as few rows of a value are not.
-    counted[counted < view.least_rows] = 0
+    counted, lost = (_count_bins(view, axis, n) for n in (view.before, view.suppressed))
     exact = is_exact(view) | ((view.index < 0) & view.cells.is_empty)
     released = max(int(view.rows.sum()), 1)
     sides = [
@@ -276,6 +305,13 @@ def _fill_bins(view: View, axis: Axis) -> Iterator[Bin]:
         (view.rows * ~exact) @ axis.weights / released,
     ]
     for i, text in enumerate(axis.texts):
-        shares = [round(float(side[i]), _DIGITS) for side in sides]
-        if any(shares):
-            yield Bin(text, *shares)
+        before, exactly, general = (round(float(side[i]), _DIGITS) for side in sides)
+        if before or exactly or general:
+            yield Bin(text, before, exactly, general, int(counted[i]), int(lost[i]))
+
+
+def _count_bins(view: View, axis: Axis, rows: Integers) -> Integers:
+    """Return the rows in each bin; a few are not told from none."""
+    counted = np.bincount(axis.of_code, weights=rows, minlength=len(axis.texts))
+    counted[counted < view.least_rows] = 0
+    return counted.astype(np.int64)

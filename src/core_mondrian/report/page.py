@@ -4,19 +4,28 @@ import base64
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import combinations
 from typing import Any
 
-from core_mondrian.painting import paint
+from core_mondrian.painting import Painter
 from core_mondrian.partition.funnel import STAGES
 from core_mondrian.release import Release
 from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts
-from core_mondrian.report.pictures import draw_bins, draw_sizes
+from core_mondrian.report.pictures import (
+    draw_bins,
+    draw_crowds,
+    draw_shares,
+    draw_sizes,
+)
 from core_mondrian.report.plain import DASH, between, manifest_text, writable
 from core_mondrian.report_file import check_painting
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
+_MOST_OTHERS = 9
+"""Pairs of columns that are painted next to the first one, with fewer boxes."""
+_OTHER_BOXES = 120
 _MOST_PAIRS = 8
 _MOST_RELATIONS = 10
 _PAINTING_WIDTH = 720
@@ -44,6 +53,8 @@ def write_page(
     """
     facts = collect_facts(release)
     manifest = manifest_text(facts.manifest)
+    people = "persons" if facts.counts_persons else "rows"
+    crowds = wording.crowd_rows(facts)
     most = facts.columns[:_MOST_CHARTS]
     page: str = _template().render(
         facts=facts,
@@ -54,7 +65,12 @@ def write_page(
         verdict=wording.say_verdict(facts),
         figures=wording.key_figures(facts),
         risks=wording.risk_rows(facts),
-        people="persons" if facts.counts_persons else "rows",
+        people=people,
+        crowds=crowds,
+        crowd_chart=draw_crowds(
+            [(row["name"], *row["shares"]) for row in crowds], people
+        ),
+        hit=wording.hit_rows(facts),
         least=max(facts.k, 2),
         suppressed_how=_SUPPRESSED[release.spec.suppressed],
         uniqueness=_choose_unique(facts),
@@ -65,7 +81,11 @@ def write_page(
         stages=STAGES,
         kinds=_KINDS,
         funnel_heads=[(stage, True) for stage in STAGES],
-        painting=_paint(release, facts, painting),
+        funnel_chart=draw_shares(
+            wording.funnel_shares(facts),
+            "Cuts of all columns left after each stage; the table has the figures",
+        ),
+        paintings=_paint(release, facts, painting),
         spent=release.spent if timings else {},
         versions=facts.manifest["versions"],
         manifest={"text": manifest, "data": _encode(manifest)},
@@ -107,19 +127,27 @@ def _choose_unique(facts: Facts) -> dict[str, list[Any]]:
     """Return the rows of the table of uniqueness: what is told first, and the rest."""
     everything = len(facts.columns)
     sets = facts.uniqueness
-    single = [one for one in sets if len(one.columns) == 1]
-    pairs = [one for one in sets if len(one.columns) == 2 and everything > 2]
-    pairs.sort(key=lambda one: (-one.unique_before, -one.small_before))
     whole = [one for one in sets if len(one.columns) == everything > 1]
-    first = [*single, *pairs[:_MOST_PAIRS], *whole]
+    parts = [one for one in sets if len(one.columns) < max(everything, 2)]
+    single = [one for one in parts if len(one.columns) == 1]
+    pairs = [one for one in parts if len(one.columns) == 2]
+    larger = [one for one in parts if len(one.columns) > 2]
+    pairs.sort(key=lambda one: (-one.unique_before, -one.small_before))
+    first = [*single, *pairs[:_MOST_PAIRS], *larger, *whole]
     return {"first": first, "rest": pairs[_MOST_PAIRS:]}
 
 
 def _choose_relations(facts: Facts) -> dict[str, list[Any]]:
-    """Return the strongest relations, and the rest; none of what is constant."""
+    """Return the strongest relations, the rest, and those of numbers."""
     told = [one for one in facts.relations if one.before is not None]
     told.sort(key=lambda one: -(one.before or 0.0))
-    return {"first": told[:_MOST_RELATIONS], "rest": told[_MOST_RELATIONS:]}
+    numbers = [one for one in facts.relations if one.r_before is not None]
+    numbers.sort(key=lambda one: -abs(one.r_before or 0.0))
+    return {
+        "first": told[:_MOST_RELATIONS],
+        "rest": told[_MOST_RELATIONS:],
+        "numbers": numbers[:_MOST_RELATIONS],
+    }
 
 
 def _tell_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any kind
@@ -140,17 +168,34 @@ def _tell_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any kind
 
 def _paint(
     release: Release[Any], facts: Facts, asked: Sequence[str] | None
-) -> Mapping[str, Any] | None:
-    """Return the painting of two columns; None: there are not two, or no class."""
+) -> list[Mapping[str, Any]]:
+    """Return paintings of pairs of columns, the chosen one first.
+
+    None: there are not two columns, or no class.
+    """
     names = release.spec.quasi_identifiers
     if asked is not None:
         check_painting(asked, names)
     if len(names) < 2 or not facts.sizes:
-        return None
-    x, y = asked or _cut_most(facts)
-    picture = paint(release, x, y, width=_PAINTING_WIDTH, title="", most=_MOST_BOXES)
+        return []
+    pairs = [_across_first(facts, two) for two in combinations(_by_cuts(facts), 2)]
+    first = pairs[0] if asked is None else tuple(asked)
+    others = [two for two in pairs if set(two) != set(first)]
+    painter = Painter(release)
+    return [
+        _hang(painter, facts, first, _MOST_BOXES),
+        *(_hang(painter, facts, two, _OTHER_BOXES) for two in others[:_MOST_OTHERS]),
+    ]
+
+
+def _hang(
+    painter: Painter, facts: Facts, pair: Sequence[str], most: int
+) -> Mapping[str, Any]:
+    """Return one painting, and what is said of it."""
+    x, y = pair
     n = facts.measures["n_classes"]
-    n_boxes = min(n, _MOST_BOXES)
+    picture = painter.paint(x, y, width=_PAINTING_WIDTH, title="", most=most)
+    n_boxes = min(n, most)
     return {
         "data": _encode(picture),
         "width": _PAINTING_WIDTH,
@@ -164,10 +209,13 @@ def _paint(
     }
 
 
-def _cut_most(facts: Facts) -> tuple[str, str]:
-    """Return the two columns that were cut most often, numbers before categories."""
+def _across_first(facts: Facts, pair: tuple[str, str]) -> tuple[str, ...]:
+    """Return two columns with a number first, which runs from left to right."""
     kinds = {column.name: column.kind for column in facts.columns}
+    return tuple(sorted(pair, key=lambda name: kinds[name] != "number"))
+
+
+def _by_cuts(facts: Facts) -> list[str]:
+    """Return the columns, those that were cut most often first."""
     cuts = {name: n["accepted"] for name, n in facts.funnel["columns"].items()}
-    order = sorted(cuts, key=lambda name: -cuts[name])[:2]
-    first, second = sorted(order, key=lambda name: kinds[name] != "number")
-    return first, second
+    return sorted(cuts, key=lambda name: -cuts[name])

@@ -28,18 +28,35 @@ _CAPITAL, _IDEOGRAPH = 1.3, 2.0
 
 def draw_bins(column: ColumnFacts) -> str:
     """Return the shares of a column's values, before and after."""
-    rows = []
-    for at, item in enumerate(column.bins):
-        parts = {"before": item.before, "exact": item.exact, "general": item.general}
-        for part, share in parts.items():
-            side = _SIDES[part != "before"]
-            rows.append({"at": at, "side": side, "part": part, "share": share})
+    shares = [
+        (one.text, {"before": one.before, "exact": one.exact, "general": one.general})
+        for one in column.bins
+    ]
     words = (
         f"Shares of rows by {column.name}, original and release; the table below the "
         "chart has the figures"
     )
-    names = [item.text for item in column.bins]
-    return _embed(_compiled_bins(), rows, names, words)
+    return _draw_sides(shares, words)
+
+
+def draw_crowds(crowds: Sequence[tuple[str, float, float]], people: str) -> str:
+    """Return the shares of people by how many look like them, before and after."""
+    shares = [(name, {"before": old, "exact": new}) for name, old, new in crowds]
+    words = (
+        f"Shares of {people} by how many look alike, original and release; the table "
+        "below the chart has the figures"
+    )
+    return _draw_sides(shares, words)
+
+
+def _draw_sides(shares: Sequence[tuple[str, dict[str, float]]], words: str) -> str:
+    """Return two bars for each name: the original, and above each other the release."""
+    rows = [
+        {"at": at, "side": _SIDES[part != "before"], "part": part, "share": share}
+        for at, (_, parts) in enumerate(shares)
+        for part, share in parts.items()
+    ]
+    return _embed(_compiled_bins(), rows, [name for name, _ in shares], words)
 
 
 def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:

@@ -1,17 +1,18 @@
 """Relations: how two columns go together, in the original and in the release."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.measure.association import cramers_v
+from core_mondrian.encode.table import EncodedTable
+from core_mondrian.measure.association import correlation, cramers_v, moved_share
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis
-from core_mondrian.report.views import Floats
+from core_mondrian.report.views import Floats, View, bounds_of
 
 MOST_COLUMNS = 12
 """Quasi-identifiers that are looked at in pairs: the first ones."""
@@ -20,11 +21,17 @@ _MOST_VALUES = 10
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Cramér's V of two columns, from 0 to 1; None: one of them is constant."""
+    """How two columns go together; None: it cannot be told."""
 
     columns: tuple[str, str]
     before: float | None
     after: float | None
+    """Cramér's V, from 0 to 1; None: one of them is constant."""
+    moved: float | None
+    """Share of rows that count for another cell of the table of the two."""
+    r_before: float | None = None
+    r_after: float | None = None
+    """Pearson's r of two numbers, from -1 to 1; of a range its middle counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +46,14 @@ class _Side:
     """Of each class, the share of its rows that counts for each bin; see `Axis`."""
     rows: Floats
     """The same in rows."""
+    values: Floats | None = None
+    """The number of each tuple; None: it is a category."""
+    shown: Floats | None = None
+    """The middle of what each class shows of it."""
 
 
 def find_relations(
-    release: Release[Any], axes: dict[str, Axis]
+    release: Release[Any], views: Sequence[View], axes: dict[str, Axis]
 ) -> tuple[Relation, ...]:
     """Relate the quasi-identifiers to each other and to the sensitive columns.
 
@@ -50,14 +61,15 @@ def find_relations(
     """
     table = release._pieces  # noqa: SLF001
     sides = [
-        _side(release, column.name, i, axes[column.name])
-        for i, column in enumerate(table.columns)
-        if column.name in axes
+        _with_numbers(_side(release, view.name, i, axes[view.name]), view, table, i)
+        for i, view in enumerate(views)
+        if view.name in axes
     ]
     others = list(_sensitive_sides(release))
     counts = table.counts.astype(np.float64)
+    rows = release._recoded.classes.rows.astype(np.float64)  # noqa: SLF001
     pairs = [*combinations(sides, 2), *((a, b) for a in sides for b in others)]
-    return tuple(_relate(counts, a, b) for a, b in pairs)
+    return tuple(_relate(counts, rows, a, b) for a, b in pairs)
 
 
 def _side(release: Release[Any], name: str, place: int, axis: Axis) -> _Side:
@@ -68,15 +80,27 @@ def _side(release: Release[Any], name: str, place: int, axis: Axis) -> _Side:
     return _Side(name, len(axis.texts), bins, axis.weights, weighted)
 
 
-def _relate(counts: Floats, a: _Side, b: _Side) -> Relation:
+def _with_numbers(side: _Side, view: View, table: EncodedTable, place: int) -> _Side:
+    """Return the side of a number with its values and what is shown of them."""
+    column = view.cells.column
+    if column.kind != "number":
+        return side
+    values = np.append(column.values, np.nan)[table.codes[:, place]]
+    bounds = bounds_of(view)
+    return replace(side, values=values, shown=0.5 * bounds.low + 0.5 * bounds.high)
+
+
+def _relate(counts: Floats, rows: Floats, a: _Side, b: _Side) -> Relation:
     shape = a.n_bins, b.n_bins
     pairs = a.bins * np.int16(b.n_bins) + b.bins
     counted = np.bincount(pairs, weights=counts, minlength=a.n_bins * b.n_bins)
-    return Relation(
-        (a.name, b.name),
-        _rounded(cramers_v(counted.reshape(shape).astype(np.float64))),
-        _rounded(cramers_v(a.weights.T @ b.rows)),
-    )
+    before, after = counted.reshape(shape).astype(np.float64), a.weights.T @ b.rows
+    found = [cramers_v(before), cramers_v(after), moved_share(before, after)]
+    if a.values is not None and b.values is not None:
+        found.append(correlation(a.values, b.values, counts))
+    if a.shown is not None and b.shown is not None:
+        found.append(correlation(a.shown, b.shown, rows))
+    return Relation((a.name, b.name), *map(_rounded, found))
 
 
 def _rounded(share: float | None) -> float | None:

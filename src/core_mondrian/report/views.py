@@ -32,6 +32,8 @@ class View:
     """Rows of each class."""
     before: Integers
     """Rows of the whole table with each code, missing last."""
+    suppressed: Integers
+    """Those of them that are suppressed."""
     values: pa.Array
     """What the codes of a number stand for."""
     spec: Spec
@@ -67,10 +69,13 @@ def views_of(release: Release[Any]) -> Iterator[View]:
     table, recoded = release._pieces, release._recoded  # noqa: SLF001
     classes = recoded.classes
     grouping = group_tuples(table, classes, None)
+    gone = classes.of_tuple < 0
     for q, cells in enumerate(cells_of(table, classes, grouping)):
         labels = recoded.labels[cells.column.name]
         size = cells.column.n_values + 1
-        counted = np.bincount(table.codes[:, q], weights=table.counts, minlength=size)
+        codes = table.codes[:, q]
+        counted = np.bincount(codes, weights=table.counts, minlength=size)
+        lost = np.bincount(codes[gone], weights=table.counts[gone], minlength=size)
         yield View(
             cells=cells,
             labels=labels,
@@ -78,6 +83,7 @@ def views_of(release: Release[Any]) -> Iterator[View]:
             owner=grouping.owner,
             rows=classes.rows,
             before=counted.astype(np.int64),
+            suppressed=lost.astype(np.int64),
             values=release._encoded.values[q],  # noqa: SLF001
             spec=release.spec,
         )

@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_mondrian.measure.risk import Risk
+from core_mondrian.partition.funnel import STAGES
 from core_mondrian.report.facts import ColumnFacts, Facts
-from core_mondrian.report.plain import DASH
+from core_mondrian.report.plain import DASH, between
 from core_mondrian.spec import Spec
 
 _THIN = "\u202f"
 _PLURALS = {"class": "classes"}
 _LONGEST = 80
+_MOST_CROWDS = 9
+_MOST_HIT = 10
+_UNDONE = "abandoned"
+"""Of cuts: not a stage that they pass."""
 _USELESS = 0.95
 """Of a column's loss: from here on it is hardly there."""
 
@@ -189,3 +194,61 @@ def risk_rows(facts: Facts) -> list[dict[str, str]]:
         {"name": name, "before": write(facts.before), "after": write(facts.after)}
         for name, write in told
     ]
+
+
+def crowd_rows(facts: Facts) -> list[dict[str, Any]]:
+    """Return people by how many look like them, before and after, one row each."""
+    most = max(len(facts.before.crowds), len(facts.after.crowds))
+    longest = max((facts.before, facts.after), key=lambda risk: len(risk.crowds)).crowds
+    counted = [
+        [*(crowd.n_people for crowd in risk.crowds), *[0] * (most - len(risk.crowds))]
+        for risk in (facts.before, facts.after)
+    ]
+    rows = []
+    for i, crowd in enumerate(longest[:_MOST_CROWDS]):
+        is_last = i == _MOST_CROWDS - 1 and most > _MOST_CROWDS
+        people = [sum(n[i:]) if is_last else n[i] for n in counted]
+        name = f"≥ {crowd.low:,}" if is_last else between(crowd.low, crowd.high)
+        rows.append(
+            {
+                "name": "alone" if crowd.high == 1 else name,
+                "before": people[0],
+                "after": people[1],
+                "shares": (
+                    people[0] / max(facts.before.n_people, 1),
+                    people[1] / max(facts.after.n_people, 1),
+                ),
+            }
+        )
+    return rows
+
+
+def hit_rows(facts: Facts) -> list[dict[str, Any]]:
+    """Return the values whose rows are suppressed more often than all, worst first.
+
+    Values with fewer suppressed rows than a class needs are not told.
+    """
+    usual = facts.n_suppressed / max(facts.n_rows, 1)
+    found: list[dict[str, Any]] = [
+        {
+            "column": column.name,
+            "value": item.text,
+            "rows": item.rows,
+            "suppressed": item.suppressed,
+            "times": item.suppressed / item.rows / usual,
+        }
+        for column in facts.columns
+        for item in column.bins
+        if item.suppressed and item.suppressed / item.rows > usual
+    ]
+    found.sort(key=lambda row: -row["times"])
+    return found[:_MOST_HIT]
+
+
+def funnel_shares(facts: Facts) -> list[tuple[str, float]]:
+    """Return how many cuts of all kinds are left after each stage."""
+    kinds = facts.funnel["kinds"].values()
+    stages = [stage for stage in STAGES if stage != _UNDONE]
+    total = {stage: sum(counts[stage] for counts in kinds) for stage in stages}
+    first = max(total[stages[0]], 1)
+    return [(f"{stage} {n:,}", n / first) for stage, n in total.items()]

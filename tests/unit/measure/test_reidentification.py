@@ -1,6 +1,7 @@
 """Risk of being found, against counts that pandas makes of the tables themselves."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 
 from core_mondrian import KAnonymity, Release, Spec, Suppression, anonymize
-from core_mondrian.measure.association import cramers_v
+from core_mondrian.measure.association import correlation, cramers_v, moved_share
 from core_mondrian.measure.risk import measure_risk, risk_of, table_records
 from core_mondrian.models.population import KMap
 from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
@@ -79,6 +80,30 @@ def test_risk_is_what_pandas_counts(seed: int, policy: Any) -> None:
         assert found.n_unique == (counted == 1).sum()
         assert found.n_small == counted[counted < 3].sum()
         assert found.journalist_highest == found.highest
+        lows = [crowd.low for crowd in found.crowds]
+        assert lows == [1, 2, 3, 6, 12, 24][: len(lows)]
+        for crowd in found.crowds:
+            inside = counted[(counted >= crowd.low) & (counted <= crowd.high)]
+            assert crowd.n_people == inside.sum()
+        assert sum(crowd.n_people for crowd in found.crowds) == found.n_people
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_crowds_follow_each_other_from_one_on(k: int) -> None:
+    groups = np.array([1, 1, 2, 3, 6, 7, 13, 14, 100])
+
+    crowds = risk_of(groups, groups, k).crowds
+
+    assert [crowd.low for crowd in crowds] == [
+        1,
+        *(crowd.high + 1 for crowd in crowds[:-1]),
+    ]
+    assert crowds[0].high == 1
+    assert max(k, 2) in [crowd.low for crowd in crowds]
+    assert crowds[-1].low <= 100 <= crowds[-1].high
+    for crowd in crowds:
+        inside = [n for n in groups.tolist() if crowd.low <= n <= crowd.high]
+        assert crowd.n_people == sum(inside)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -100,6 +125,26 @@ def test_uniqueness_of_every_set_is_what_pandas_counts(seed: int) -> None:
         assert found.small_before == before[before < 3].sum()
         assert found.unique_after == (after == 1).sum()
         assert found.smallest_after == after.min()
+
+
+def test_larger_sets_take_in_the_column_that_singles_out_most() -> None:
+    names = (*COLUMNS, "illness", "who")
+    frame = as_text(people(200, 3))
+    release = anonymize(frame, Spec(names, models=(KAnonymity(3),)))
+
+    told = [one for one in collect_facts(release).uniqueness if len(one.columns) > 2]
+
+    def unique(columns: Sequence[str]) -> int:
+        return int((sizes(frame, columns) == 1).sum())
+
+    pairs = list(combinations(names, 2))
+    chosen = list(max(pairs, key=unique))
+    for found in told[:-1]:
+        rest = [name for name in names if name not in chosen]
+        chosen.append(max(rest, key=lambda name: unique([*chosen, name])))
+        assert found.unique_before == unique(chosen)
+        assert set(found.columns) == set(chosen)
+    assert [len(one.columns) for one in told] == [3, 4, 5]
 
 
 def test_where_a_person_has_several_rows_persons_are_counted() -> None:
@@ -197,3 +242,34 @@ def test_cramers_v_at_its_ends(counts: list[list[int]], expected: float | None) 
     found = cramers_v(np.array(counts, dtype=float))
 
     assert found == (None if expected is None else pytest.approx(expected, abs=1e-12))
+
+
+def test_the_moved_share_is_half_of_all_differences() -> None:
+    before, after = np.array([[3.0, 1.0], [0.0, 4.0]]), np.array([[1.0, 1.0]] * 2)
+
+    assert moved_share(before, after) == pytest.approx(0.375)
+    assert moved_share(before, 7 * before) == 0.0
+    assert moved_share(before, 0 * before) is None
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+def test_correlation_is_that_of_numpy(scale: float) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=50)
+    y = x + rng.normal(size=50)
+    rows = rng.integers(0, 4, 50)
+
+    found = correlation(scale * x, y, rows.astype(float))
+
+    expected = np.corrcoef(np.repeat(x, rows), np.repeat(y, rows))[0, 1]
+    assert found == pytest.approx(expected)
+
+
+def test_correlation_leaves_out_what_is_missing_and_knows_constants() -> None:
+    x, y = np.array([1.0, 2.0, 3.0, np.nan]), np.array([2.0, 4.0, np.nan, 9.0])
+    rows = np.ones(4)
+
+    assert correlation(x, y, rows) == pytest.approx(1.0)
+    assert correlation(np.full(4, 0.1), y, rows) is None
+    assert correlation(x, np.full(4, np.nan), rows) is None
+    assert correlation(np.array([1.0, np.inf]), np.array([1.0, 2.0]), rows[:2]) is None
