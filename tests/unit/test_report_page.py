@@ -88,6 +88,8 @@ def read(page: str) -> Page:
     for picture in found.all("svg"):
         assert picture["role"] == "img"
         assert picture["aria-label"]
+    roles = [attributes.get("role") or "" for _, attributes in found.tags]
+    assert not any(role.startswith("graphics") for role in roles)  # parts have no name
     assert all(image["alt"] for image in found.all("img"))
     links = [a["href"] or "" for a in found.all("a")]
     inside = {f"#{name}" for name in ids}

@@ -21,6 +21,8 @@ BEFORE, EXACT, GENERAL = "#8c8c8c", PALETTE[0], PALETTE[5]
 """The original; released as it was; released as something more general."""
 _SIDES = ("original", "release")
 _OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
+# The chart is one picture with one name; its parts would be pictures without any.
+_PARTS = re.compile(r'(<g class="[^"<>]*") role="[^"]*" aria-roledescription="[^"]*"')
 _LONGEST_LABEL = 28.0
 """In letters of a usual width."""
 _CAPITAL, _IDEOGRAPH = 1.3, 2.0
@@ -175,4 +177,4 @@ def _embed(
             f'role="img" aria-label="{label}" style="max-width:{width}px">'
         )
 
-    return _OPENING.sub(opening, picture, count=1)
+    return _PARTS.sub(r"\1", _OPENING.sub(opening, picture, count=1))
