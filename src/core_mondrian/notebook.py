@@ -51,7 +51,10 @@ Cell = str | Bar
 def release_html(release: "Release[Any]") -> str:
     """Return what was released, reached and lost."""
     from core_mondrian.branches import size_bins
+    from core_mondrian.measure.risk import measure_risk, table_records
 
+    before = measure_risk(table_records(release._encoded.table), release.spec.min_rows)  # noqa: SLF001
+    people = "rows" if release.spec.unit is None else "persons"
     verification, measures = release.verification, release.measures()
     n_released = release.n_rows - release.n_suppressed
     facts: list[tuple[str, str]] = [
@@ -59,6 +62,11 @@ def release_html(release: "Release[Any]") -> str:
             "rows",
             f"{release.n_rows:,} in, {n_released:,} released, "
             f"{release.n_suppressed:,} suppressed (budget {release.budget:,})",
+        ),
+        (
+            "unique",
+            f"{before.n_unique:,} of {before.n_people:,} {people} were the only ones "
+            f"of their kind in the original",
         ),
         (
             "classes",
@@ -70,10 +78,9 @@ def release_html(release: "Release[Any]") -> str:
         ("digest", release.digest),
         *(("warning", one.text) for one in release.warnings if not one.accepted),
     ]
-    losses = _bars([one.ncp or 0.0 for one in measures.columns], _ORANGE)
     lost: list[list[Cell]] = [
-        [one.name, one.kind, _percent(one.ncp), length]
-        for one, length in zip(measures.columns, losses, strict=True)
+        [one.name, one.kind, _percent(one.ncp), Bar(one.ncp or 0.0, _ORANGE)]
+        for one in measures.columns
     ]
     bins = size_bins(release.class_sizes)
     counts = _bars([one.n_classes for one in bins], _BLUE)

@@ -80,6 +80,8 @@ def test_a_release_shows_rows_classes_models_losses_and_its_digest(
     assert "600 in, 600 released, 0 suppressed (budget 0)" in page.text
     assert f"{len(sizes)}, the smallest has {sizes.size().min()} rows" in page.text
     assert "4-anonymity (reached 4)" in page.text
+    before = census(600).to_pandas().groupby(list(SPEC.quasi_identifiers)).size()
+    assert f"{(before == 1).sum()} of 600 rows were the only ones" in page.text
     assert release.digest in page.text
     for column in release.measures().columns:
         assert f"{column.name} {column.kind} {100 * column.ncp:.1f} %" in page.text
@@ -91,7 +93,7 @@ def test_a_release_shows_rows_classes_models_losses_and_its_digest(
     assert "'zip_code'" in page.text  # its warning
 
 
-def test_bars_are_as_long_as_their_numbers_are_next_to_the_highest(
+def test_bars_of_losses_are_of_all_and_those_of_sizes_of_the_highest(
     release: Any,
 ) -> None:
     page = page_of(release)
@@ -101,9 +103,10 @@ def test_bars_are_as_long_as_their_numbers_are_next_to_the_highest(
         float(found[1]) for s in styles if (found := re.search(r";width:([\d.]+)em", s))
     ]
     ncp = [column.ncp for column in release.measures().columns if column.ncp > 0]
-    assert widths[: len(ncp)] == pytest.approx(
-        [8 * x / max(ncp) for x in ncp], abs=0.01
-    )
+    assert widths[: len(ncp)] == pytest.approx([8 * x for x in ncp], abs=0.01)
+    sizes = [int(n) for n in re.findall(r"\d+-\d+ (\d+)", page.text)]
+    filled = [8 * n / max(sizes) for n in sizes if n]
+    assert widths[len(ncp) :] == pytest.approx(filled, abs=0.01)
 
 
 def test_everything_is_the_same_bytes_every_time(release: Any) -> None:
