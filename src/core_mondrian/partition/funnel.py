@@ -28,6 +28,13 @@ class Funnel:
         totals = self.counts[:, inside].sum(axis=1)
         return dict(zip(STAGES, totals.tolist(), strict=True))
 
+    def most_cut(self) -> tuple[str, ...]:
+        """Return the two columns cut most often, numbers before categories."""
+        accepted = self.counts[STAGES.index("accepted")].tolist()
+        order = sorted(range(len(accepted)), key=lambda i: -accepted[i])[:2]
+        order.sort(key=lambda i: self.kinds[i] != "number")
+        return tuple(self.columns[i] for i in order)
+
     def to_json(self) -> dict[str, Any]:
         """Return the counts per column and per kind."""
         per_column = {

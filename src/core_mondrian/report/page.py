@@ -147,7 +147,7 @@ def _paint(
         check_painting(asked, names)
     if len(names) < 2 or not facts.sizes:
         return None
-    x, y = asked or _cut_most(facts)
+    x, y = asked or release.funnel.most_cut()
     picture = paint(release, x, y, width=_PAINTING_WIDTH, title="", most=_MOST_BOXES)
     n = facts.measures["n_classes"]
     n_boxes = min(n, _MOST_BOXES)
@@ -162,12 +162,3 @@ def _paint(
         "n_classes": n,
         "is_part": n > n_boxes,
     }
-
-
-def _cut_most(facts: Facts) -> tuple[str, str]:
-    """Return the two columns that were cut most often, numbers before categories."""
-    kinds = {column.name: column.kind for column in facts.columns}
-    cuts = {name: n["accepted"] for name, n in facts.funnel["columns"].items()}
-    order = sorted(cuts, key=lambda name: -cuts[name])[:2]
-    first, second = sorted(order, key=lambda name: kinds[name] != "number")
-    return first, second
