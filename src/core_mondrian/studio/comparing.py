@@ -12,9 +12,12 @@ from core_mondrian.studio.tables import show_table
 from core_mondrian.studio.versus import Pair, Versus, compare_runs
 from core_mondrian.studio.work import Run
 
-_LEGEND: Final = '<span style="color:{colour}" aria-hidden="true">■</span> run {number}'
-STYLE: Final = """
-.studio-pair svg { max-width: 640px !important; }
+STYLE: Final = f"""
+.studio-two {{ display: grid; grid-template-columns: repeat(auto-fit,
+  minmax(min(100%, 26rem), 1fr)); gap: 8px 32px; width: 100%; align-items: start; }}
+.studio-key-0 {{ color: {PAIR[0]}; }}
+.studio-key-1 {{ color: {PAIR[1]}; }}
+.body--dark .studio-key-0 {{ color: #3d9bd6; }}
 """
 
 
@@ -37,7 +40,7 @@ class Comparing:
                     ui.select(numbers, label=label, value=run.number).classes("w-36")
                     for label, run in zip(("Compare", "with"), runs[-2:], strict=True)
                 ]
-            self._room = ui.column().classes("w-full gap-3").mark("compared")
+            self._room = ui.element("div").classes("studio-two").mark("compared")
         for select in self._chosen:
             select.on_value_change(self._compare)
         self._compare()
@@ -69,21 +72,21 @@ class Comparing:
         heads = [f"run {first.number}", f"run {second.number}"]
         found = job.result
         with self._room:
-            _show_settings(found, heads)
-            heading("What was reached")
-            show_table("What was reached", ["", *heads], found.figures)
-            legend = " &nbsp; ".join(
-                _LEGEND.format(colour=colour, number=run.number)
-                for colour, run in zip(PAIR, (first, second), strict=True)
-            )
-            _show_charts("Loss by column", legend, found.pictures["lost"])
-            show_table("Loss by column", ["column", *heads], found.losses)
-            _show_charts("Sizes of groups", legend, found.pictures["sizes"])
-            show_table("Sizes of groups", ["rows in the group", *heads], found.sizes)
+            with _part("What was asked differently"):
+                _show_settings(found, heads)
+            with _part("What was reached"):
+                show_table("What was reached", ["", *heads], found.figures)
+            for title, about, drawn, pairs in (
+                ("Loss by column", "column", "lost", found.losses),
+                ("Sizes of groups", "rows in the group", "sizes", found.sizes),
+            ):
+                with _part(title):
+                    _show_legend(heads)
+                    _show_chart(found.pictures[drawn])
+                    show_table(title, [about, *heads], pairs)
 
 
 def _show_settings(found: Versus, heads: Sequence[str]) -> None:
-    heading("What was asked differently")
     if not found.settings:
         ui.label("Nothing: both runs were asked for the same.")
         return
@@ -93,8 +96,21 @@ def _show_settings(found: Versus, heads: Sequence[str]) -> None:
         ui.label(f"and {found.n_more:,} more").classes("studio-faint")
 
 
-def _show_charts(title: str, legend: str, picture: str) -> None:
-    heading(title)
-    ui.html(legend, sanitize=False)
+def _part(title: str) -> ui.column:
+    room = ui.column().classes("w-full gap-1")
+    with room:
+        heading(title)
+    return room
+
+
+def _show_legend(names: Sequence[str]) -> None:
+    with ui.row().classes("gap-4"):
+        for i, name in enumerate(names):
+            with ui.row().classes("items-center gap-1"):
+                ui.label("■").classes(f"studio-key-{i}").props("aria-hidden=true")
+                ui.label(name)
+
+
+def _show_chart(picture: str) -> None:
     # The chart library wrote it; what it quotes of the table is escaped there.
-    ui.html(picture, sanitize=False).classes("studio-picture studio-pair w-full")
+    ui.html(picture, sanitize=False).classes("studio-picture w-full")

@@ -12,6 +12,7 @@ from core_mondrian.partition.funnel import STAGES
 from core_mondrian.report.cuts import Branch, TreeFacts, tell_tree
 from core_mondrian.report.views import views_of
 from core_mondrian.report.wording import count
+from core_mondrian.report_file import check_painting
 from core_mondrian.studio.desk import Desk, heading, show_problem
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.tables import quote, show_table
@@ -87,6 +88,7 @@ class Making:
 
         def work(progress: Progress) -> _Painted:
             progress("paint", 0.0)
+            check_painting((x, y), release.spec.quasi_identifiers)
             picture = paint(release, x, y, width=720, title="", most=_MOST_BOXES)
             return _Painted(x, y, picture, int(release.class_sizes.size))
 

@@ -36,7 +36,7 @@ class RowPages:
             goal.on_value_change(lambda event: self._seek(event.value))
             if rows.out.size and rows.is_aligned:
                 ui.switch(
-                    f"only the {rows.out.size:,} rows that were left out",
+                    f"only rows that were left out ({rows.out.size:,})",
                     on_change=lambda event: self._choose(only_out=event.value),
                 )
         self._table = ui.html("", sanitize=False).classes("w-full").mark("rows")
@@ -73,14 +73,10 @@ class RowPages:
             write_table("Rows before and after", ["row", *heads], map(self._row, lines))
         )
         n = rows.n_lines(only_out=self._only_out)
-        which = "rows left out" if self._only_out else "rows"
-        numbers = (
-            "none" if not lines else f"{lines[0].number:,} to {lines[-1].number:,}"
-        )
-        self._place.set_text(
-            f"{which} {numbers}; page {self._page + 1:,} of {self._last + 1:,} "
-            f"({n:,} {which})"
-        )
+        which = f"{n:,} left out"
+        if not self._only_out:
+            which = f"rows {lines[0].number:,} to {lines[-1].number:,} of {n:,}"
+        self._place.set_text(f"{which}; page {self._page + 1:,} of {self._last + 1:,}")
 
     def _row(self, line: Line) -> Tr:
         cells = [
