@@ -27,7 +27,9 @@ _FUNNEL: Final = (
 STYLE: Final = """
 .studio-tree details, .studio-tree .leaf { margin-left: 1.1rem; }
 .studio-tree > details { margin-left: 0; }
-.studio-tree summary { cursor: pointer; padding: 2px 0; }
+.studio-tree summary { cursor: pointer; padding: 2px 0; display: list-item;
+  list-style: disclosure-closed inside; }
+.studio-tree details[open] > summary { list-style-type: disclosure-open; }
 .studio-tree .leaf { padding: 2px 0 2px 1rem; }
 .studio-tree small { opacity: .72; }
 .studio-painting { width: 100%; max-width: 720px; height: auto; border-radius: 6px; }

@@ -19,7 +19,7 @@ STYLE: Final = """
   padding: 4px 12px 4px 8px; border-bottom: 1px solid rgba(128, 128, 128, .3);
   overflow-wrap: break-word; max-width: 22rem; }
 .studio-table thead th, .studio-table tbody th { font-weight: 600; }
-.studio-table tr.studio-sought th { outline: 2px solid var(--q-primary);
+.studio-table tr.studio-sought th { outline: 2px solid currentColor;
   outline-offset: -2px; }
 .studio-changed { background: rgba(230, 159, 0, .22); }
 .studio-out { opacity: .72; font-style: italic; }
