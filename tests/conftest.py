@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 
 from core_mondrian.cli.main import run
 
+# The fixtures of the pages of the studio.
+pytest_plugins = ["studio_pages"]
+
 IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
 WARM = """

@@ -119,6 +119,7 @@ def anonymize(
             name: count_groups(frame, name, piece, spec)
             for name in grouped_by(spec, by)
         },
+        _suppressed_rows=np.flatnonzero(leaf < 0),
     )
 
 

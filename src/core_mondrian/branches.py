@@ -151,11 +151,15 @@ class SizeBin:
         }
 
 
-def size_bins(sizes: Codes) -> tuple[SizeBin, ...]:
-    """Count the classes from the smallest size to twice that, and so on."""
+def size_bins(sizes: Codes, least: int | None = None) -> tuple[SizeBin, ...]:
+    """Count the classes from the smallest size to twice that, and so on.
+
+    ``least``, if no class is smaller, begins instead, so that two tables have the same
+    bins.
+    """
     if not sizes.size:
         return ()
-    least = int(sizes.min())
+    least = int(sizes.min()) if least is None else least
     step = np.frexp(sizes // least)[1] - 1  # whole numbers: no rounding at a limit
     n_classes = np.bincount(step)
     # Rows as whole numbers: bincount would add them up as floats.

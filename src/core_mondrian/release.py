@@ -73,6 +73,9 @@ class Release(Generic[FrameT]):
     _weights: NDArray[np.float64] | None = field(default=None, repr=False)
     """Of each tuple, what its rows weigh."""
     _groups: Mapping[str, GroupCounts] = field(default_factory=dict, repr=False)
+    _suppressed_rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    """Where suppressed rows stood in the table that came in, rising; None: the rows
+    are elsewhere, such as in files."""
     n_bad: int = 0
     """Rows of files that could not be read and were left out, as was allowed."""
 

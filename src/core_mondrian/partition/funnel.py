@@ -1,6 +1,7 @@
 """Funnel: how many cuts each stage of the decision kept, per column."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,19 @@ class Funnel:
         inside = np.array([other == kind for other in self.kinds], dtype=bool)
         totals = self.counts[:, inside].sum(axis=1)
         return dict(zip(STAGES, totals.tolist(), strict=True))
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return all pairs of columns, those cut most often first.
+
+        In each pair, numbers stand before categories.
+        """
+        accepted = self.counts[STAGES.index("accepted")].tolist()
+        order = sorted(range(len(accepted)), key=lambda i: -accepted[i])
+        found = []
+        for pair in combinations(order, 2):
+            x, y = sorted(pair, key=lambda i: self.kinds[i] != "number")
+            found.append((self.columns[x], self.columns[y]))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts per column and per kind."""

@@ -174,6 +174,12 @@ def collect_facts(release: Release[Any]) -> Facts:
     )
 
 
+def released_risk(release: Release[Any]) -> Risk:
+    """Return how likely people are to be found in a release."""
+    views = list(views_of(release))
+    return measure_risk(_released(release, views), release.spec.min_rows)
+
+
 def _released(release: Release[Any], views: list[View]) -> Records:
     """Return the released rows by what they show."""
     pieces, classes = release._pieces, release._recoded.classes  # noqa: SLF001

@@ -4,7 +4,6 @@ import base64
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import combinations
 from typing import Any
 
 from core_mondrian.painting import Painter
@@ -178,7 +177,7 @@ def _paint(
         check_painting(asked, names)
     if len(names) < 2 or not facts.sizes:
         return []
-    pairs = [_across_first(facts, two) for two in combinations(_by_cuts(facts), 2)]
+    pairs = release.funnel.pairs()
     first = pairs[0] if asked is None else tuple(asked)
     others = [two for two in pairs if set(two) != set(first)]
     painter = Painter(release)
@@ -207,15 +206,3 @@ def _hang(
         "n_classes": n,
         "is_part": n > n_boxes,
     }
-
-
-def _across_first(facts: Facts, pair: tuple[str, str]) -> tuple[str, ...]:
-    """Return two columns with a number first, which runs from left to right."""
-    kinds = {column.name: column.kind for column in facts.columns}
-    return tuple(sorted(pair, key=lambda name: kinds[name] != "number"))
-
-
-def _by_cuts(facts: Facts) -> list[str]:
-    """Return the columns, those that were cut most often first."""
-    cuts = {name: n["accepted"] for name, n in facts.funnel["columns"].items()}
-    return sorted(cuts, key=lambda name: -cuts[name])

@@ -20,6 +20,9 @@ GRID = "#e6e6e6"
 BEFORE, EXACT, GENERAL = "#8c8c8c", PALETTE[0], PALETTE[5]
 """The original; released as it was; released as something more general."""
 _SIDES = ("original", "release")
+_TWO = ("first", "second")
+PAIR = PALETTE[0], PALETTE[1]
+"""The first and the second of two releases."""
 _OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
 # The chart is one picture with one name; its parts would be pictures without any.
 _PARTS = re.compile(r'(<g class="[^"<>]*") role="[^"]*" aria-roledescription="[^"]*"')
@@ -75,6 +78,19 @@ def draw_shares(shares: Sequence[tuple[str, float]], words: str) -> str:
     return _embed(_compiled_shares(), rows, [name for name, _ in shares], words)
 
 
+def draw_pairs(
+    pairs: Sequence[tuple[str, float | None, float | None]], words: str
+) -> str:
+    """Return two bars for each name, in the colours `PAIR`; None: there is no bar."""
+    rows = [
+        {"at": at, "side": side, "share": share}
+        for at, (_, *shares) in enumerate(pairs)
+        for side, share in zip(_TWO, shares, strict=True)
+        if share is not None
+    ]
+    return _embed(_compiled_pairs(), rows, [name for name, *_ in pairs], words)
+
+
 # Every column has the same chart but for its rows and names, and to compile one takes
 # longer than to draw ten.
 @cache
@@ -88,6 +104,19 @@ def _compiled_bins() -> dict[str, Any]:
             "domain": ["before", "exact", "general"],
             "range": [BEFORE, EXACT, GENERAL],
         },
+    }
+    return compile_chart(bars)
+
+
+@cache
+def _compiled_pairs() -> dict[str, Any]:
+    bars = _bars(9)
+    # Two places each, also where a name has one bar, and names that have none.
+    bars["encoding"]["yOffset"] = {"field": "side", "scale": {"domain": list(_TWO)}}
+    bars["encoding"]["color"] = {
+        "field": "side",
+        "legend": None,
+        "scale": {"domain": list(_TWO), "range": list(PAIR)},
     }
     return compile_chart(bars)
 

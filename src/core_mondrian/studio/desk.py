@@ -106,6 +106,11 @@ def step(number: int, title: str, words: str) -> ui.column:
         return ui.column().classes("w-full gap-3")
 
 
+def heading(title: str, level: int = 4) -> None:
+    """Show the title of a part of a step."""
+    ui.label(title).classes("text-bold").props(f"role=heading aria-level={level}")
+
+
 def named(element: ui.element, label: str) -> None:
     """Give an element a name for those who do not see where it stands."""
     element.props["aria-label"] = label

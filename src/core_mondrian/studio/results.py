@@ -1,14 +1,19 @@
 """The fourth step: make a release, understand it, compare it, take it away."""
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from nicegui import ui
 
+from core_mondrian.studio import comparing, making, tables
 from core_mondrian.studio.choices import command
-from core_mondrian.studio.desk import Desk, percent, show_problem, step
+from core_mondrian.studio.comparing import Comparing
+from core_mondrian.studio.desk import Desk, heading, percent, show_problem, step
 from core_mondrian.studio.jobs import Job, Progress
-from core_mondrian.studio.work import DOWNLOADS, Run, make_release
+from core_mondrian.studio.making import Making
+from core_mondrian.studio.row_pages import RowPages
+from core_mondrian.studio.work import DOWNLOADS, Run, make_release, say_reached
 
 _STAGES: Final = {
     "read": "reading",
@@ -47,6 +52,7 @@ class Results:
             "The release is made on this machine and checked by a second count before "
             "you get it. Run again with other choices to compare."
         )
+        ui.add_css(tables.STYLE + making.STYLE + comparing.STYLE)
         with step(4, "The release", words):
             with ui.row().classes("items-center gap-3 w-full"):
                 self._start = ui.button("Make the release", on_click=self._run)
@@ -121,9 +127,7 @@ class Results:
         if not runs:
             return
         with self._compared:
-            ui.label("Runs side by side").classes("text-bold").props(
-                "role=heading aria-level=3"
-            )
+            heading("Runs side by side", 3)
             table = ui.table(
                 columns=_COMPARED,
                 rows=[_compared(run) for run in reversed(runs)],
@@ -134,6 +138,7 @@ class Results:
                 "runs"
             )
             if len(runs) > 1:
+                Comparing(self.desk).build()
                 ui.select(
                     {run.number: f"Run {run.number}" for run in runs},
                     label="Look closely at",
@@ -152,11 +157,12 @@ class Results:
     def _show_details(self, run: Run) -> None:
         show_reached(run)
         self._show_downloads(run)
-        shows = {
+        shows: dict[str, Callable[[Run], None]] = {
             "Loss by column": show_losses,
             "Loss by group": show_groups,
             "Sizes of groups": show_sizes,
-            "Before and after": show_rows,
+            "Before and after": lambda run: RowPages(run.rows).build(),
+            "How it was made": lambda run: Making(self.desk, run).build(),
             "Spec": show_spec,
         }
         if run.groups is None:
@@ -185,6 +191,7 @@ class Results:
                         _TITLES[name], f"/files/{session}/{run.number}/{name}"
                     )
                     link.props(f"download={name}").classes("q-mr-sm")
+            ui.link("Read the report", f"/read/{session}/{run.number}", new_tab=True)
             if "release.csv" in run.downloads:
                 self._show_guard(run)
 
@@ -215,14 +222,7 @@ def show_reached(run: Run) -> None:
     loss = release.measures().loss
     with ui.column().classes("studio-note w-full gap-1"):
         ui.label(f"Run {run.number}: verified.").classes("text-bold").mark("verified")
-        n_left = release.n_rows - release.n_suppressed
-        out = f", {release.n_suppressed:,} left out" if release.n_suppressed else ""
-        ui.label(
-            f"{n_left:,} of {release.n_rows:,} rows are released{out}, in "
-            f"{found.n_classes:,} groups that look alike; the smallest has "
-            f"{found.smallest_class:,} rows: a guess which row is somebody's is right "
-            f"in at most 1 of {found.smallest_class:,} cases."
-        )
+        ui.label(say_reached(run)).mark("reached")
         for model in found.models:
             if math.isfinite(model.reached):
                 ui.label(f"{model.name}: reached {model.reached:.4g}")
@@ -277,19 +277,6 @@ def show_sizes(run: Run) -> None:
     _show_picture(run.pictures["sizes"])
 
 
-def show_rows(run: Run) -> None:
-    """Show the first rows before and after; only the local user sees this page."""
-    ui.label(
-        "The first rows as they came in and as they are released. Only you see this: "
-        "the original stays here."
-    ).classes("studio-faint")
-    columns, rows = side_by_side(run)
-    if run.release.n_suppressed and run.release.spec.leaves_out:
-        ui.label("Some rows were left out, so lines do not belong together.")
-    table = ui.table(columns=columns, rows=rows, row_key="row", pagination=10)
-    table.props("flat bordered dense").classes("w-full").mark("rows")
-
-
 def show_spec(run: Run) -> None:
     """Show how the command line makes the same release."""
     ui.code(run.toml, language="toml").classes("w-full")
@@ -298,32 +285,6 @@ def show_spec(run: Run) -> None:
     same = command(run.title, run.groups, has_key=has_key)
     ui.code(same, language="bash").classes("w-full")
     ui.label(f"digest {run.release.digest}").style("overflow-wrap: anywhere")
-
-
-def side_by_side(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return columns and rows of a table with both; what is carried is there once."""
-    released = run.release.data.column_names
-    spec = run.release.spec
-    columns = [_column("row", "row")]
-    for j, name in enumerate(run.names):
-        changed = (*spec.quasi_identifiers, *spec.pseudonyms)
-        is_same = name in released and name not in changed
-        if is_same:
-            columns.append(_column(f"after_c{released.index(name)}", name))
-            continue
-        gone = "removed" if name in spec.removed else "before"
-        columns.append(_column(f"before_c{j}", f"{name} ({gone})", "studio-faint"))
-        for new in (name, *spec.bounds_of(name)):
-            if new in released:
-                place = released.index(new)
-                columns.append(_column(f"after_c{place}", f"{new} (released)"))
-    rows = [
-        {f"before_{key}": value for key, value in old.items()}
-        | {f"after_{key}": value for key, value in new.items()}
-        | {"row": old["row"]}
-        for old, new in zip(run.before, run.after, strict=False)
-    ]
-    return columns, rows
 
 
 def _column(name: str, title: str, classes: str = "") -> dict[str, Any]:

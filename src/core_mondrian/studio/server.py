@@ -21,6 +21,12 @@ from core_mondrian.studio.session import Session, Studio
 
 HOST = "127.0.0.1"
 _LOGGERS = ("nicegui", "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
+# A browser obeys these and those of the guard: no scripts, and nothing is loaded.
+_REPORT_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "sandbox allow-downloads"
+}
 
 
 class _Discreet(logging.Formatter):
@@ -106,11 +112,11 @@ def _build(studio: Studio) -> FastAPI:
     outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
     def download(session: str, number: int, name: str) -> FileResponse:
-        try:
-            path = studio.file_of(session, number, name)
-        except SpecError:
-            raise HTTPException(404, "there is no such file") from None
-        return FileResponse(path, filename=name)
+        return FileResponse(_file_of(studio, session, number, name), filename=name)
+
+    def read(session: str, number: int) -> FileResponse:
+        path = _file_of(studio, session, number, "report.html")
+        return FileResponse(path, media_type="text/html", headers=_REPORT_HEADERS)
 
     def show(session: str = "") -> RedirectResponse | None:
         found = studio.sessions.get(session)
@@ -122,12 +128,20 @@ def _build(studio: Studio) -> FastAPI:
         return None
 
     outer.get("/files/{session}/{number}/{name}")(download)
+    outer.get("/read/{session}/{number}")(read)
     ui.page("/", title="core-mondrian studio", dark=None)(show)
     app.timer(60.0, studio.forget_idle)
     ui.run_with(
         outer, title="core-mondrian studio", show_welcome_message=False, favicon="◪"
     )
     return outer
+
+
+def _file_of(studio: Studio, session: str, number: int, name: str) -> Path:
+    try:
+        return studio.file_of(session, number, name)
+    except SpecError:
+        raise HTTPException(404, "there is no such file") from None
 
 
 def _fork(studio: Studio, found: Session | None) -> Session:

@@ -3,6 +3,7 @@
 import copy
 import secrets
 import shutil
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +34,8 @@ class Session:
     release_job: Job[Run] | None = None
     is_shown: bool = False
     """Whether a page in a browser shows it."""
+    writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """Held while a file is written: two requests for one are not to meet."""
     key: bytes | None = field(default=None, repr=False)
     """That of pseudonyms; it is in no spec, and in no file but the user's."""
 
@@ -94,7 +97,8 @@ class Studio:
             found = self.sessions[session]
             for run in found.runs:
                 if run.number == number:
-                    return run.write(name, found.folder)
+                    with found.writing:
+                        return run.write(name, found.folder)
         raise SpecError("there is no such run")
 
     def forget_idle(self) -> None:

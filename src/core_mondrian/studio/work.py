@@ -12,7 +12,7 @@ from core_mondrian.advise import Sweep, sweep
 from core_mondrian.api import anonymize
 from core_mondrian.branches import size_bins
 from core_mondrian.datasets import census
-from core_mondrian.errors import DataError, SpecError
+from core_mondrian.errors import DataError, InternalError, SpecError
 from core_mondrian.files.kinds import FORMATS, SUFFIXES, source_schema
 from core_mondrian.files.place import write_files
 from core_mondrian.files.read import read_table
@@ -21,14 +21,17 @@ from core_mondrian.guess import Guess, guess_roles
 from core_mondrian.inspect import Inspection, inspect_table
 from core_mondrian.measure.counting import Coded, class_sizes, code_column, combine
 from core_mondrian.measure.groups import GroupMeasures
+from core_mondrian.measure.risk import Risk as ReleasedRisk
 from core_mondrian.release import Release
+from core_mondrian.report.facts import released_risk
 from core_mondrian.report.pictures import draw_shares, draw_sizes
 from core_mondrian.report.plain import manifest_text
+from core_mondrian.report.wording import count
 from core_mondrian.spec import Spec
 from core_mondrian.studio.draft import Draft
 from core_mondrian.studio.jobs import Progress
+from core_mondrian.studio.rows import Rows
 
-SHOWN_ROWS: Final = 50
 MADE_UP_ROWS: Final = 20_000
 CURVE: Final = (2, 3, 5, 10, 20, 50, 100)
 DOWNLOADS: Final = (
@@ -99,11 +102,10 @@ class Run:
     groups: str | None
     release: Release[pa.Table] = field(repr=False)
     source: pa.Schema = field(repr=False)
-    names: list[str]
-    """The columns that came in."""
-    before: list[dict[str, Any]] = field(repr=False)
-    """The first rows as they came in."""
-    after: list[dict[str, Any]] = field(repr=False)
+    rows: Rows = field(repr=False)
+    """The table and its release, for the local user's eyes."""
+    risk: ReleasedRisk
+    """How likely people are to be found in the release."""
     lost: tuple[GroupMeasures, ...]
     """What each group of the column ``groups`` lost."""
     pictures: dict[str, str] = field(repr=False)
@@ -113,6 +115,11 @@ class Run:
     def toml(self) -> str:
         """The spec file that asks for it."""
         return self.draft.to_toml()
+
+    @property
+    def people(self) -> str:
+        """Whom groups are counted in."""
+        return "rows" if self.release.spec.unit is None else "persons"
 
     def guarded(self, *, is_on: bool) -> "Run":
         """Return it with the text of its CSV file kept from being formulas, or not."""
@@ -225,12 +232,36 @@ def make_release(
     _ = release.digest
     return Run(
         *(number, draft, opened.title, draft.groups, release, source_schema(table)),
-        names=table.column_names,
-        before=shown_rows(table),
-        after=shown_rows(release.data),
+        rows=_rows_of(table, release),
+        risk=released_risk(release),
         lost=() if draft.groups is None else release.by_group(draft.groups),
         pictures=_draw(release),
     )
+
+
+def say_reached(run: Run) -> str:
+    """Return how many look alike, and what a guess is worth; of persons, if known."""
+    release, risk = run.release, run.risk
+    n_left = release.n_rows - release.n_suppressed
+    out = f", {release.n_suppressed:,} left out" if release.n_suppressed else ""
+    rows = f"{n_left:,} of {release.n_rows:,} rows are released{out}"
+    if risk.smallest is None:
+        return f"{rows}."
+    persons = release.spec.unit is not None
+    size = count(risk.smallest, "person" if persons else "row")
+    guess = "who somebody is" if persons else "which row is somebody's"
+    return (
+        f"{rows}, in {count(risk.n_groups, 'group')} that look alike; the "
+        f"smallest has {size}: a guess {guess} is right in at most 1 of "
+        f"{risk.smallest:,} cases."
+    )
+
+
+def _rows_of(table: pa.Table, release: Release[pa.Table]) -> Rows:
+    out = release._suppressed_rows  # noqa: SLF001
+    if out is None:
+        raise InternalError("nobody knows which rows were suppressed")
+    return Rows(table, release.data, out, release.spec)
 
 
 def _draw(release: Release[pa.Table]) -> dict[str, str]:
@@ -255,18 +286,3 @@ def read_as(opened: Opened, spec: Spec) -> pa.Table:
     return read_table(
         opened.path, typed=spec.quasi_identifiers, null_values=spec.null_values
     )
-
-
-def shown_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the first rows as texts, by the place of their column."""
-    rows = table.slice(0, SHOWN_ROWS)
-    columns = [column.to_pylist() for column in rows.columns]
-    return [
-        {"row": i + 1}
-        | {f"c{j}": _shown(column[i]) for j, column in enumerate(columns)}
-        for i in range(rows.num_rows)
-    ]
-
-
-def _shown(value: object) -> str:
-    return "" if value is None else str(value)

@@ -5,7 +5,6 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from core_mondrian.api import anonymize
@@ -24,7 +23,6 @@ from core_mondrian.studio.work import (
     find_curve,
     make_release,
     open_table,
-    shown_rows,
 )
 
 CANARY = "CANARY-7f3a"
@@ -99,15 +97,6 @@ def test_the_curve_has_the_figures_of_the_release(opened: Opened) -> None:
     figures = {p.parameters["k"]: p.figures for p in found.points}[7]
     assert figures is not None
     assert figures.digest == run.release.digest
-
-
-def test_cells_are_shown_as_texts_by_place() -> None:
-    table = pa.table({"__proto__": [1, None], "<b>": ["x", "y"]})
-
-    assert shown_rows(table) == [
-        {"row": 1, "c0": "1", "c1": "x"},
-        {"row": 2, "c0": "", "c1": "y"},
-    ]
 
 
 @pytest.mark.parametrize(
