@@ -146,7 +146,7 @@ def say_risk(found: Found, k: int) -> tuple[str, str]:
         f"Whoever knows {known} of a person and guesses which row is theirs is right "
         f"in {risk.average:.1%} of cases on average, and at worst in "
         f"{risk.highest:.1%}. Of the {who}, "
-        f"{say_share(risk.n_below(k), risk.n_people)} look like fewer than {k}."
+        f"{say_share(risk.n_below(k), risk.n_people)} look like fewer than {k} {who}."
     )
     if found.unit is not None:
         more += " Persons are counted, once for each way in which their rows look."
@@ -176,5 +176,5 @@ def say_share(n: int, of: int) -> str:
     """Return a share as people write it; few are not none, and most are not all."""
     told = f"{n / of:.1%}"
     if told == "0.0%":
-        return "fewer than 0.1%" if n else "0%"
-    return "more than 99.9%" if told == "100.0%" and n < of else told
+        return "under 0.1%" if n else "0%"
+    return "over 99.9%" if told == "100.0%" and n < of else told

@@ -138,8 +138,8 @@ def test_shares_are_not_rounded_to_none_or_all() -> None:
     told = [say_share(n, 10_000) for n in (0, 1, 5, 5_000, 9_994, 9_999, 10_000)]
 
     assert told == [
-        *("0%", "fewer than 0.1%", "0.1%", "50.0%", "99.9%"),
-        *("more than 99.9%", "100.0%"),
+        *("0%", "under 0.1%", "0.1%", "50.0%", "99.9%"),
+        *("over 99.9%", "100.0%"),
     ]
 
 
@@ -152,7 +152,7 @@ def test_figures_are_told_in_words() -> None:
 
     assert first == "3 of 10 rows (30.0%) are unique in the table as it is."
     assert "right in 50.0% of cases on average, and at worst in 100.0%." in more
-    assert "Of the rows, 60.0% look like fewer than 4." in more
+    assert "Of the rows, 60.0% look like fewer than 4 rows." in more
     assert "these 2 columns" in persons
     assert "Of the persons, 60.0%" in persons
     assert say_without(total, 1) == "without it 10.0% are unique instead of 30.0%"
