@@ -76,7 +76,6 @@ class ColumnRow:
                     self._own = ui.row().classes("w-full")
             self._more = ui.row().classes("w-full items-start gap-x-6 gap-y-1")
         self.follow()
-        self.show_figures(None)
 
     def _facts(self) -> str:
         opened = self.desk.session.opened
@@ -116,6 +115,11 @@ class ColumnRow:
     def _offer(self) -> None:
         """Offer what there is to choose for a column that others may know."""
         self._own.clear()
+        # The room of the figures is there before them, so that no row moves away from
+        # under the mouse.
+        self._figures.visible = self._bar.visible = self._is_known
+        self._figures.set_text("counting …")
+        self._fill_bar(0, "counting")
         is_offered = self._own.visible = self._is_known and self._is_number
         self._select = None
         # Where there is nothing more, the button's room stays, so that selects align.
@@ -221,14 +225,19 @@ class ColumnRow:
     def show_figures(self, found: Found | None) -> None:
         """Say what the column adds to what the others give away."""
         n_added = None if found is None else found.n_added(self.name)
-        self._figures.visible = self._bar.visible = n_added is not None
         if found is None or found.total is None or n_added is None:
-            return
+            return  # the last figures stay until there are others
         n = found.total.n_people
         self._figures.set_text(say_without(found.total, found.n_without[self.name]))
         share = f"{say_share(n_added, n)} of the {found.who}"
-        named(self._bar, f"{self.name}: {share} are unique only because of it")
-        self._bar.value = n_added / n
+        self._fill_bar(n_added / n, f"{share} are unique only because of it")
+
+    def _fill_bar(self, share: float, words: str) -> None:
+        label = f"{self.name}: {words}"
+        self._bar.value = share
+        if self._bar.props.get("aria-label") != label:
+            named(self._bar, label)
+            self._bar.update()
 
 
 def say_facts(column: InspectedColumn, guess: Guess) -> str:
