@@ -235,7 +235,7 @@ def _slots(
         entry = release.spec.hierarchies.get(column.name)
         if release.spec.uncovered_of(column.name) != "own branch":
             is_placed[:-1] |= isinstance(entry, Hierarchy)
-        if entry is not None:
+        if not release.spec.is_flat(column.name):
             is_placed[low[low >= 0]] = True
         first, last = _category_cells(is_placed)
     texts = [

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from core_mondrian.budget import Suppression, exact
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
+from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.hierarchies.load import check_entry
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models.base import PrivacyModel
@@ -225,6 +226,11 @@ class Spec:
     def uncovered_of(self, column: str) -> Uncovered:
         """Return what becomes of values that the hierarchy of ``column`` lacks."""
         return self.uncovered_by_column.get(column, self.uncovered)
+
+    def is_flat(self, column: str) -> bool:
+        """Tell whether there are no groups between the column's values and the root."""
+        entry = self.hierarchies.get(column)
+        return entry is None or isinstance(entry, Flat)
 
     def weight_of(self, column: str) -> float:
         """Return how much a loss in ``column`` matters."""

@@ -45,6 +45,7 @@ def people(tmp_path: Path) -> Path:
     [
         pytest.param("zip", ["--prefix", "2"], "130**", id="prefix"),
         pytest.param("zip", ["--prefix", "1,2"], "1300*", id="prefix in steps"),
+        pytest.param("age", ["--flat"], "21", id="flat"),
         pytest.param("zip", ["--redact"], "1300*", id="redact"),
         pytest.param("age", ["--ranges", "5,10", "--above", "60"], "≥ 60", id="ranges"),
         pytest.param("day", ["--dates", "month,year"], "2022", id="dates"),
@@ -123,6 +124,30 @@ def test_release_takes_short_forms(cli: Command) -> None:
     text = Path("out.csv").read_text()
     assert "130**" in text or "1300*" in text
     assert CANARY not in done.out + done.err
+
+
+def test_codes_are_names_on_the_command_line(cli: Command) -> None:
+    command = ("anonymize", "people.parquet", "out.csv", *FLAGS)
+    Path("flat.toml").write_text(
+        'quasi_identifiers = ["zip", "age", "town"]\nk = 5\n'
+        '[hierarchies]\nage = { kind = "flat" }\n'
+    )
+
+    done = cli(*command, "--hierarchy", "age=flat", "--report", "report.html")
+    told = [
+        cli("explain", "out.csv"),
+        cli("verify", "out.csv", *FLAGS),
+        cli("compare", "people.parquet", "out.csv", "--spec", "flat.toml"),
+    ]
+    wrong = cli(*command, "--hierarchy", "age=flat:2", "--overwrite")
+
+    assert done.code == 0, done.err
+    ages = {line.split(",")[1] for line in Path("out.csv").read_text().splitlines()[1:]}
+    assert ages <= {"*", *(str(age) for age in range(18, 68))}
+    assert "*" in ages
+    assert [one.code for one in told] == [0, 0, 0], told
+    assert wrong.code == 2
+    assert "after 'flat' stands nothing" in wrong.err
 
 
 def test_release_says_what_to_do_with_values_not_covered(cli: Command) -> None:

@@ -31,6 +31,7 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.datasets import adult, census
+from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.sql.anonymize import anonymize_sql
 
@@ -137,6 +138,7 @@ def shown_rows(table: pa.Table, names: tuple[str, ...]) -> Counter[tuple[Any, ..
         pytest.param(
             spec_of(*FEW, policy=PaperPolicy(), weight="hours_per_week"), id="weight"
         ),
+        pytest.param(spec_of(*FEW, hierarchies={"age": Flat()}), id="codes"),
     ],
 )
 def test_release_is_that_of_the_table_in_memory(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core_mondrian.encode.columns import Ranked
     from core_mondrian.hierarchy import Hierarchy
 
-_WAYS = ("prefix", "ranges", "dates", "redact", "lookup", "learned", "from")
+_WAYS = ("flat", "prefix", "ranges", "dates", "redact", "lookup", "learned", "from")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ def hierarchy_file(
     table: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
     column: Annotated[str, typer.Argument(help="The column it is for.")],
     *,
+    flat: Annotated[
+        bool, typer.Option("--flat", help="Values as names, with * over all of them.")
+    ] = False,
     prefix: Annotated[
         str | None,
         typer.Option(metavar="2|2,3", help="Codes: characters cut at each level."),
@@ -136,7 +139,7 @@ def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
         )
     if way == "from":
         return {"file": str(given["from"])}
-    if way in ("redact", "learned"):
+    if way in ("flat", "redact", "learned"):
         rest = given["with_columns"] or ""
         return parse_short(f"{way}:{rest}") or {}
     return (parse_short(f"{way}:{given[way]}") or {}) | ends

@@ -1,4 +1,4 @@
-"""Prefix and Redact: codes such as ZIP, ICD or NAICS, made shorter step by step."""
+"""Flat, Prefix and Redact: codes such as ZIP, ICD or NAICS, whole or shortened."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,24 @@ from core_mondrian.hierarchies.base import (
     from_levels,
     texts_of,
 )
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchy import Hierarchy, flat
+
+
+@dataclass(frozen=True)
+class Flat(Builder):
+    """Values as names: each stands for itself, and ``*`` for those that differ.
+
+    Text is that anyway. A number is so no quantity any more, but a code: 7 and 9 have
+    no range between them.
+
+    >>> Flat().build([7, 9, 10]).labels
+    ('*', '7', '9', '10')
+    """
+
+    kind: ClassVar[str] = "flat"
+
+    def build(self, values: Iterable[object]) -> Hierarchy:
+        return flat(texts_of(values))
 
 
 @dataclass(frozen=True)

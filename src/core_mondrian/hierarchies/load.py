@@ -8,7 +8,7 @@ from typing import Any
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
-from core_mondrian.hierarchies.codes import Prefix, Redact
+from core_mondrian.hierarchies.codes import Flat, Prefix, Redact
 from core_mondrian.hierarchies.dates import Dates
 from core_mondrian.hierarchies.groups import Grouping, Lookup
 from core_mondrian.hierarchies.learned import Learned
@@ -18,9 +18,17 @@ from core_mondrian.hierarchy import Hierarchy
 
 KINDS: dict[str, type[Builder]] = {
     kind.kind: kind
-    for kind in (Ranges, Dates, Prefix, Redact, Lookup, Grouping, Learned)
+    for kind in (Flat, Ranges, Dates, Prefix, Redact, Lookup, Grouping, Learned)
 }
-_SHORT = {"ranges": "widths", "dates": "levels", "prefix": "steps", "redact": "steps"}
+_SHORT = {
+    "flat": "",
+    "ranges": "widths",
+    "dates": "levels",
+    "prefix": "steps",
+    "redact": "steps",
+    "learned": "columns",
+}
+"""The key that stands after the colon of a short form."""
 
 
 def load_hierarchies(
@@ -105,17 +113,24 @@ def parse_short(text: str) -> dict[str, Any] | None:
         SpecError: the part after the colon cannot be read.
     """
     kind, _, rest = text.partition(":")
-    if kind == "learned":
-        return {"kind": kind, **({"columns": rest.split(",")} if rest else {})}
     if kind == "lookup" and rest:
         return {"kind": kind, "file": rest}
     if kind not in _SHORT:
         return None
     if not rest:
         return {"kind": kind}
+    return {"kind": kind, _SHORT[kind]: _parse_rest(kind, rest)}
+
+
+def _parse_rest(kind: str, rest: str) -> Any:  # noqa: ANN401  # as TOML has it
+    """Return what stands after the colon: a list of names or numbers, or a number."""
+    if kind == "flat":
+        raise SpecError("after 'flat' stands nothing", hint="such as zip=flat")
+    if kind == "learned":
+        return rest.split(",")
     parts = [part.strip() for part in rest.split(",")]
     if kind == "dates":
-        return {"kind": kind, "levels": parts}
+        return parts
     try:
         numbers = [float(x) if "." in x else int(x) for x in parts]
     except ValueError:
@@ -123,7 +138,7 @@ def parse_short(text: str) -> dict[str, Any] | None:
             f"after {kind!r} stand numbers", hint=f"such as {kind}:2 or {kind}:2,4"
         ) from None
     is_repeated = kind != "ranges" and len(numbers) == 1
-    return {"kind": kind, _SHORT[kind]: numbers[0] if is_repeated else numbers}
+    return numbers[0] if is_repeated else numbers
 
 
 def tree_over(

@@ -42,7 +42,7 @@ def find_savings(
     for q, (column, lost) in enumerate(
         zip(table.columns, measures.columns, strict=True)
     ):
-        is_flat = column.kind == "category" and column.name not in spec.hierarchies
+        is_flat = column.kind == "category" and spec.is_flat(column.name)
         is_label = spec.categories_of(column.name) == "label"
         if not (is_flat and is_label) or column.n_values > MOST_VALUES:
             continue

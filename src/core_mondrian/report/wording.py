@@ -102,7 +102,7 @@ def say_useless(columns: Sequence[ColumnFacts], spec: Spec) -> list[str]:
         column.name
         for column in columns
         if column.kind == "category"
-        and column.name not in spec.hierarchies
+        and spec.is_flat(column.name)
         and column.ncp is not None
         and column.ncp >= _USELESS
     ]

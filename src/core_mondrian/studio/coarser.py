@@ -17,14 +17,17 @@ from core_mondrian.studio.trees import (
     find_tree,
     first_groups,
     groups_in,
+    is_number,
     move,
     parse_entry,
     rename,
+    typed_of,
 )
 from core_mondrian.studio.uploads import offer_upload
 
 _KINDS: Final = {
     "none": "no groups: a value, or * if they differ",
+    "flat": "codes: a value, or * if they differ",
     "prefix": "codes: the first signs stay (02139, 0213*)",
     "ranges": "numbers: ranges of fixed widths",
     "dates": "dates: month, quarter, year, decade",
@@ -32,6 +35,7 @@ _KINDS: Final = {
     "grouping": "my own: drag values into groups",
     "file": "from a file: CSV, TOML or JSON",
 }
+_NUMBERS: Final = "no groups: numbers, in ranges if they differ"
 _UNCOVERED: Final = {
     "error": "are refused",
     "own branch": "become * if they change",
@@ -49,7 +53,7 @@ class Coarser:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self._shown: list[str] = []
+        self._shown: dict[str, Row] = {}
 
     def build(self) -> None:
         """Make the room; it is filled when there are columns."""
@@ -60,18 +64,23 @@ class Coarser:
                 "becomes the group: Vienna, then Austria, then Europe."
             ).classes("studio-faint")
             self._rows = ui.column().classes("w-full gap-0")
-        self.desk.on_table.append(self._shown.clear)
+        self.desk.on_table.append(self._forget)
         self.desk.on_change.append(self._fill)
+
+    def _forget(self) -> None:
+        self._shown = {}
 
     def _fill(self) -> None:
         known = self.desk.draft.columns_of("quasi-identifier")
-        if known == self._shown:
+        if known == [*self._shown]:
+            for row in self._shown.values():
+                row.follow()
             return
-        self._shown[:] = known
+        self._shown = {name: Row(self.desk, name) for name in known}
         self._rows.clear()
         with self._rows:
-            for name in known:
-                Row(self.desk, name).build()
+            for row in self._shown.values():
+                row.build()
 
 
 class Row:
@@ -83,40 +92,81 @@ class Row:
         self._groups: Groups = []
         self._told: dict[int, str] = {}
         """What the elements that are dragged, and dragged into, stand for."""
+        self._entry = desk.draft.hierarchies.get(name)
+        """What is shown; the draft may have been given another elsewhere."""
+        self._given = self._entry
+        """What it was before it was changed here."""
 
     @property
     def _kind(self) -> str:
-        entry = self.desk.draft.hierarchies.get(self.name, {})
+        entry = self._entry or {}
         return str(entry.get("kind", "file" if "file" in entry else "none"))
+
+    @property
+    def _kinds(self) -> dict[str, str]:
+        """The kinds there are for the column; one that the page lacks is named."""
+        kinds = dict(_KINDS)
+        opened = self.desk.session.opened
+        if opened is not None and is_number(opened, self.name):
+            kinds["none"] = _NUMBERS
+        elif self._kind != "flat":  # text is that anyway
+            kinds.pop("flat")
+        kinds.setdefault(self._kind, f"{self._kind}, as the spec has it")
+        return kinds
 
     def build(self) -> None:
         """Show what is chosen."""
-        with ui.column().classes("studio-column w-full gap-1"):
-            with ui.row().classes("items-center w-full gap-3"):
-                ui.label(self.name).classes("studio-name col-12 col-sm-2")
-                kind = ui.select(
-                    _KINDS, value=self._kind, on_change=lambda e: self._choose(e.value)
-                )
-                kind.props("dense outlined options-dense").classes("col-12 col-sm-5")
-                named(kind, f"groups of {self.name}")
-                self._typed = ui.input(on_change=lambda e: self._type(e.value))
-                self._typed.props("dense debounce=400").classes("col-grow")
-                self._look = ui.button("Show the tree", on_click=self._find_tree)
-                self._look.props("flat dense no-caps")
-            self._file = ui.row().classes("items-center gap-3 w-full")
-            self._problem = ui.column().classes("w-full")
-            self._room = ui.column().classes("w-full")
+        with ui.column().classes("studio-column w-full gap-1") as self._place:
+            self._fill()
+
+    def follow(self) -> None:
+        """Show what is chosen if that was done elsewhere."""
+        entry = self.desk.draft.hierarchies.get(self.name)
+        if entry != self._entry:
+            self._entry = self._given = entry
+            self._place.clear()
+            with self._place:
+                self._fill()
+
+    def _put(self, entry: dict[str, Any] | None) -> None:
+        """Choose a hierarchy, or none."""
+        self._entry = entry
+        if entry is None:
+            self.desk.draft.hierarchies.pop(self.name, None)
+        else:
+            self.desk.draft.hierarchies[self.name] = entry
+
+    def _fill(self) -> None:
+        with ui.row().classes("items-center w-full gap-3"):
+            ui.label(self.name).classes("studio-name col-12 col-sm-2")
+            kind = ui.select(
+                self._kinds, value=self._kind, on_change=lambda e: self._choose(e.value)
+            )
+            kind.props("dense outlined options-dense").classes("col-12 col-sm-5")
+            named(kind, f"groups of {self.name}")
+            typed = typed_of(self._entry) if self._entry else None
+            self._typed = ui.input(
+                value=typed or "", on_change=lambda e: self._type(e.value)
+            )
+            self._typed.props("dense debounce=400").classes("col-grow")
+            self._look = ui.button("Show the tree", on_click=self._find_tree)
+            self._look.props("flat dense no-caps")
+        self._file = ui.row().classes("items-center gap-3 w-full")
+        self._problem = ui.column().classes("w-full")
+        self._room = ui.column().classes("w-full")
         self._show_kind()
         if self._kind == "file":
             self._show_file()
-        if self._kind == "grouping":
-            self._groups = groups_in(self.desk.draft.hierarchies[self.name])
+        groups = groups_in(self._entry or {}) if self._kind == "grouping" else None
+        if groups is not None:
+            self._groups = groups
             self._show_groups()
 
     def _show_kind(self) -> None:
-        kind = self._kind
-        self._look.visible = kind not in ("none", "grouping")
-        self._typed.visible = kind in _TYPED
+        kind, entry = self._kind, self._entry or {}
+        is_dragged = kind == "grouping" and groups_in(entry) is not None
+        self._look.visible = kind not in ("none", "flat") and not is_dragged
+        self._typed.visible = kind in _TYPED and typed_of(entry) is not None
         if kind in _TYPED:
             self._typed.props["label"] = _TYPED[kind][0]
             self._typed.update()
@@ -136,16 +186,18 @@ class Row:
                 )
             return
         if kind == "none":
-            self.desk.draft.hierarchies.pop(self.name, None)
+            self._put(None)
+        elif kind not in _KINDS:
+            self._put(self._given)
         else:
             typed = _TYPED[kind][1] if kind in _TYPED else ""
-            self.desk.draft.hierarchies[self.name] = parse_entry(kind, typed)
+            self._put(parse_entry(kind, typed))
             self._typed.value = typed
         self._show_kind()
         self.desk.changed()
 
     def _show_file(self) -> None:
-        entry = self.desk.draft.hierarchies.get(self.name, {})
+        entry = self._entry or {}
         self._file.clear()
         with self._file:
             title = f"hierarchy of {self.name}: {entry.get('file', 'choose a file')}"
@@ -162,15 +214,15 @@ class Row:
 
     def _take_file(self, name: str) -> None:
         """Use a file if it is a tree, and look whether it has all values."""
-        before = self.desk.draft.hierarchies.get(self.name)
+        before = self._entry
         entry = {"file": name}
         if before and "uncovered" in before:
             entry["uncovered"] = before["uncovered"]
-        self.desk.draft.hierarchies[self.name] = entry
+        self._put(entry)
         try:
             self.desk.draft.to_spec()
         except MondrianError as error:
-            self.desk.draft.hierarchies.pop(self.name)
+            self._put(None)
             show_problem(self._problem, error)
         else:
             self._find_tree()
@@ -179,9 +231,8 @@ class Row:
         self.desk.changed()
 
     def _cover(self, how: str) -> None:
-        entry = self.desk.draft.hierarchies.get(self.name)
-        if entry is not None and "file" in entry:
-            entry |= {"uncovered": how}
+        if self._entry is not None and "file" in self._entry:
+            self._put(self._entry | {"uncovered": how})
             self._find_tree()
             self.desk.changed()
 
@@ -194,8 +245,8 @@ class Row:
         except MondrianError as error:
             show_problem(self._problem, error)
             return
-        if entry != self.desk.draft.hierarchies.get(self.name):
-            self.desk.draft.hierarchies[self.name] = entry
+        if entry != self._entry:
+            self._put(entry)
             self._room.clear()
             self.desk.changed()
 
@@ -224,7 +275,7 @@ class Row:
 
     def _change(self, groups: Groups) -> None:
         self._groups = groups
-        self.desk.draft.hierarchies[self.name] = as_entry(groups)
+        self._put(as_entry(groups))
         self._show_groups()
         self.desk.changed()
 

@@ -4,13 +4,12 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from core_mondrian.guess import Guess
-from core_mondrian.inspect import InspectedColumn
-from core_mondrian.studio.desk import Desk, named, percent, show_problem, step
-from core_mondrian.studio.draft import ROLES, Chosen
+from core_mondrian.studio.column_row import ColumnRow
+from core_mondrian.studio.desk import Desk, show_problem, step
+from core_mondrian.studio.draft import Chosen
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.keys import Keys
-from core_mondrian.studio.work import Risk
+from core_mondrian.studio.risks import Found, count_risks, say_risk
 
 _PAUSE: Final = 0.3
 """Seconds without a change before the rows are counted again."""
@@ -23,9 +22,11 @@ class Columns:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self._risk_job: Job[Risk] | None = None
-        self._asked: tuple[tuple[str, ...], int] = ((), 0)
+        self._job: Job[Found] | None = None
+        self._found: Found | None = None
+        """What is counted, or being counted."""
         self._page = 1
+        self._shown: list[ColumnRow] = []
 
     def build(self) -> None:
         """Make the room; it is filled when there is a table."""
@@ -46,13 +47,14 @@ class Columns:
         # One timer that is wound up again by every change: counting waits for a pause.
         self._timer = ui.timer(_PAUSE, self._count, active=False)
         self.desk.on_table.append(self._fill)
-        self.desk.on_change.append(self._wind)
+        self.desk.on_change.append(self._follow)
 
     def _fill(self) -> None:
         opened = self.desk.session.opened
         if opened is None:
             return
         self._page = 1
+        self._found = None
         self._pages.clear()
         n_pages = -(-len(opened.guesses) // _AT_ONCE)
         if n_pages > 1:
@@ -71,22 +73,14 @@ class Columns:
         self._rows.clear()
         first = (self._page - 1) * _AT_ONCE
         both = list(zip(opened.found.columns, opened.guesses, strict=True))
+        self._shown = [
+            ColumnRow(self.desk, column, guess, self._assign)
+            for column, guess in both[first : first + _AT_ONCE]
+        ]
         with self._rows:
-            for column, guess in both[first : first + _AT_ONCE]:
-                self._row(column, guess)
-
-    def _row(self, column: InspectedColumn, guess: Guess) -> None:
-        with ui.row().classes("studio-column w-full items-center justify-between"):
-            with ui.column().classes("gap-0 col-12 col-sm-7"):
-                ui.label(column.name).classes("studio-name")
-                ui.label(_facts(column, guess)).classes("studio-faint text-sm")
-            choice = ui.select(
-                ROLES,
-                value=self.desk.draft.roles[column.name],
-                on_change=lambda event: self._assign(column.name, event.value),
-            )
-            choice.props("dense outlined options-dense").classes("col-12 col-sm-4")
-            named(choice, f"role of {column.name}")
+            for row in self._shown:
+                row.build()
+                row.show_figures(self._found)
 
     def _assign(self, name: str, role: Chosen) -> None:
         draft = self.desk.draft
@@ -100,55 +94,57 @@ class Columns:
             self._show_page()  # the one that had this role lost it
         self.desk.changed()
 
-    def _wind(self) -> None:
-        known = tuple(self.desk.draft.columns_of("quasi-identifier"))
-        if (known, self.desk.draft.k) == self._asked:
+    def _asked(self) -> tuple[tuple[str, ...], str | None]:
+        """Return the columns that others may know, and the one that says whose."""
+        draft = self.desk.draft
+        unit = next(iter(draft.columns_of("unit")), None)
+        return tuple(draft.columns_of("quasi-identifier")), unit
+
+    def _follow(self) -> None:
+        """Show what was changed, and count again if it was the roles."""
+        for row in self._shown:
+            row.follow()
+        found = self._found
+        if found is not None and (found.names, found.unit) == self._asked():
+            self._show_note()  # k may be another
             return
         self._timer.deactivate()
         self._timer.activate()
 
     def _count(self) -> None:
-        if self._risk_job is not None and self._risk_job.is_running:
-            return  # counted again at the next tick
+        if self._job is not None and self._job.is_running:
+            self._job.cancel()
+            return  # begun at the next tick
         self._timer.deactivate()
-        opened, draft = self.desk.session.opened, self.desk.draft
+        opened = self.desk.session.opened
         if opened is None:
             return
-        known, k = tuple(draft.columns_of("quasi-identifier")), draft.k
-        self._asked = (known, k)
-        self._risk_job = self.desk.start(
-            lambda _: opened.count_risk(known, k), self._counted
+        found = self._found = Found(*self._asked())
+        self._job = self.desk.start(
+            lambda progress: count_risks(opened, found, progress),
+            self._counted,
+            lambda _: self._show_figures(),
         )
 
-    def _counted(self, job: Job[Risk]) -> None:
+    def _counted(self, job: Job[Found]) -> None:
+        if job is not self._job:
+            return
         self._problem.clear()
         if job.problem is not None:
             show_problem(self._problem, job.problem)
-        risk = job.result
-        if risk is None:
-            return
-        known, k = self._asked
-        if not known:
+        self._show_figures()
+
+    def _show_figures(self) -> None:
+        self._show_note()
+        for row in self._shown:
+            row.show_figures(self._found)
+
+    def _show_note(self) -> None:
+        found = self._found
+        if found is not None and not found.names:
             self._risk.set_text("No column is marked as one that others may know.")
             self._more.set_text("Then nothing is made coarser: mark at least one.")
-            return
-        columns = "this column" if len(known) == 1 else f"these {len(known)} columns"
-        unique = percent(risk.n_unique / risk.n_rows)
-        self._risk.set_text(
-            f"{risk.n_unique:,} of {risk.n_rows:,} rows ({unique}) are unique in the "
-            "table as it is."
-        )
-        self._more.set_text(
-            f"Whoever knows {columns} of a person finds such a row at once. "
-            f"{percent(risk.n_below_k / risk.n_rows)} of the rows look like fewer than "
-            f"{k} rows; a guess which row is somebody's is right in "
-            f"{percent(risk.average)} of cases."
-        )
-
-
-def _facts(column: InspectedColumn, guess: Guess) -> str:
-    """Return what is known of a column, without a value of it."""
-    told = guess.why
-    if column.n_missing and "missing" not in told:
-        told += f", {column.n_missing} missing"
-    return f"{column.type} · {told}"
+        elif found is not None and found.total is not None:
+            risk, more = say_risk(found, self.desk.draft.k)
+            self._risk.set_text(risk)
+            self._more.set_text(more)

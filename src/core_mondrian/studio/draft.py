@@ -32,6 +32,8 @@ ROLES: Final[dict[Chosen, str]] = {
 """What each role is called on the page."""
 AS_POLICY: Final = "policy"
 """What is left to the policy, and not in the spec."""
+DEFAULT: Final = "default"
+"""The key of a table by column that all other columns go by."""
 SINGLE: Final[tuple[Chosen, ...]] = ("unit", "weight")
 """Roles that one column has at most."""
 
@@ -78,7 +80,12 @@ class Draft:
     null_values: str = ""
     """Texts that mean nothing is known, with commas between them."""
     numbers: str = "interval"
+    numbers_of: dict[str, str] = field(default_factory=dict)
+    """How single columns are released, where that is not as `numbers` says."""
     categories: str = "label"
+    categories_of: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    """How much a loss in a column matters, where that is not 1."""
     is_nice: bool = False
     guards_formulas: bool = False
     """Whether text of a CSV release is kept from being a formula in a spreadsheet."""
@@ -144,7 +151,7 @@ class Draft:
         asked = {"quasi_identifiers": known, "k": self.k, **self._roles_asked()}
         asked["policy"] = self.policy
         asked |= self._rows_asked()
-        asked |= {"numbers": self.numbers, "categories": self.categories}
+        asked |= self._formats_asked(known)
         if self.is_nice:
             asked["nice"] = True
         if self.guards_formulas:
@@ -154,7 +161,18 @@ class Draft:
             if self.is_equal and self.groups is not None:
                 asked["best"]["equity"] = self.groups
         trees = {name: self.hierarchies[name] for name in known if self._has_tree(name)}
+        weights = {name: self.weights[name] for name in known if name in self.weights}
+        if weights:
+            asked["weights"] = weights
         return asked | ({"hierarchies": trees} if trees else {})
+
+    def _formats_asked(self, known: Sequence[str]) -> dict[str, Any]:
+        """Return how columns are released: one word, or a table by column."""
+        numbers = [name for name in known if not self._has_tree(name)]
+        return {
+            "numbers": _by_column(self.numbers, self.numbers_of, numbers),
+            "categories": _by_column(self.categories, self.categories_of, known),
+        }
 
     def _roles_asked(self) -> dict[str, Any]:
         lists = {
@@ -187,6 +205,19 @@ class Draft:
         for name in self.columns_of("sensitive"):
             for asked in self.guard(name).asked():
                 yield asked | {"sensitive": name}
+
+
+def _by_column(
+    usual: str, own: Mapping[str, str], names: Sequence[str]
+) -> str | dict[str, str]:
+    """Return one word for all columns, or a table if some have another."""
+    others = {
+        name: own[name]
+        for name in names
+        # A spec file has no other place for all columns than a column of that name.
+        if own.get(name, usual) != usual and name != DEFAULT
+    }
+    return {DEFAULT: usual, **others} if others else usual
 
 
 def draft_of(guesses: Sequence[Guess]) -> Draft:

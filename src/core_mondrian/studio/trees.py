@@ -1,8 +1,11 @@
 """Trees over the values of a column, as the page shows and edits them."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from core_mondrian.encode.columns import encode_ranked, rank_column
+import pyarrow as pa
+
+from core_mondrian.encode.columns import encode_ranked, is_ordered, rank_column
 from core_mondrian.encode.trees import build_tree, learn_tree, texts_of
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.frames import arrow_column, open_frame
@@ -18,6 +21,12 @@ MOST_SHOWN: Final = 300
 _FEW_GROUPS: Final = 6
 Groups = list[tuple[str, list[str]]]
 """The name and the values of each group."""
+
+
+def is_number(opened: Opened, name: str) -> bool:
+    """Tell whether a column is a number or a date, unless it is said to be names."""
+    kind = opened.table.schema.field(name).type
+    return is_ordered(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def find_tree(opened: Opened, draft: Draft, name: str) -> Hierarchy:
@@ -74,9 +83,12 @@ def as_entry(groups: Groups) -> dict[str, Any]:
     }
 
 
-def groups_in(entry: dict[str, Any]) -> Groups:
-    """Return the groups that a spec file's entry names."""
-    return [(name, list(values)) for name, values in entry["groups"].items()]
+def groups_in(entry: Mapping[str, Any]) -> Groups | None:
+    """Return the groups that a spec file's entry names; None: some are in others."""
+    groups = entry["groups"]
+    if not all(isinstance(values, list | tuple) for values in groups.values()):
+        return None
+    return [(name, list(values)) for name, values in groups.items()]
 
 
 def move(groups: Groups, value: str, target: str, place: int | None = None) -> Groups:
@@ -120,6 +132,18 @@ def parse_entry(kind: str, text: str) -> dict[str, Any]:
     """
     typed = text.replace(" ", "")
     return parse_short(f"{kind}:{typed}" if typed else kind) or {"kind": kind}
+
+
+def typed_of(entry: Mapping[str, Any]) -> str | None:
+    """Return what is typed to get a builder; None: that does not say all of it."""
+    rest = [value for key, value in entry.items() if key != "kind"]
+    parts = rest[0] if rest and isinstance(rest[0], list | tuple) else rest[:1]
+    text = ", ".join(map(str, parts))
+    try:
+        is_all = parse_entry(str(entry.get("kind")), text) == entry
+    except SpecError:
+        is_all = False
+    return text if is_all else None
 
 
 def draw_nodes(tree: Hierarchy) -> list[dict[str, Any]]:

@@ -1,11 +1,9 @@
 """What the page has done for it: read a table, count risks, make a release."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from core_mondrian.advise import Sweep, sweep
@@ -19,7 +17,7 @@ from core_mondrian.files.read import read_table
 from core_mondrian.files.write import table_writer, write_table
 from core_mondrian.guess import Guess, guess_roles
 from core_mondrian.inspect import Inspection, inspect_table
-from core_mondrian.measure.counting import Coded, class_sizes, code_column, combine
+from core_mondrian.measure.counting import Coded, code_column
 from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.measure.risk import Risk as ReleasedRisk
 from core_mondrian.release import Release
@@ -59,37 +57,11 @@ class Opened:
         path.hardlink_to(self.path)
         return replace(self, path=path)
 
-    def count_risk(self, names: Sequence[str], k: int) -> "Risk":
-        """Count who can be singled out by these columns together."""
-        for name in names:
-            if name not in self._coded:
-                self._coded[name] = code_column(self.table.column(name))
-        if not names:
-            return Risk(self.table.num_rows, 0, 0, 1)
-        sizes = class_sizes(combine([self._coded[name] for name in names]))
-        few = sizes[sizes < k]
-        return Risk(
-            n_rows=self.table.num_rows,
-            n_unique=int(np.count_nonzero(sizes == 1)),
-            n_below_k=int(few.sum()),
-            n_classes=int(sizes.size),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """Who can be singled out in a table as it stands."""
-
-    n_rows: int
-    n_unique: int
-    n_below_k: int
-    """Rows that fewer than k rows look like, themselves included."""
-    n_classes: int
-
-    @property
-    def average(self) -> float:
-        """The chance to guess which row is whose, averaged over all rows."""
-        return self.n_classes / self.n_rows if self.n_rows else 0.0
+    def code(self, name: str) -> Coded:
+        """Return a column as numbers, which are kept."""
+        if name not in self._coded:
+            self._coded[name] = code_column(self.table.column(name))
+        return self._coded[name]
 
 
 @dataclass(frozen=True, eq=False)

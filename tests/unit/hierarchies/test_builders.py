@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core_mondrian import SpecError
 from core_mondrian.hierarchies.base import Builder
-from core_mondrian.hierarchies.codes import Prefix, Redact
+from core_mondrian.hierarchies.codes import Flat, Prefix, Redact
 from core_mondrian.hierarchies.dates import Dates
 from core_mondrian.hierarchies.groups import Grouping, Lookup
 from core_mondrian.hierarchies.learned import Learned
@@ -190,7 +190,10 @@ def test_parameters_that_cannot_be_are_refused(make: Any) -> None:
 
 @pytest.mark.parametrize(
     "builder",
-    [Ranges((5, 10)), Dates(), Prefix(), Redact(), Learned(), Lookup({"a": "b"})],
+    [
+        *(Flat(), Ranges((5, 10)), Dates(), Prefix(), Redact()),
+        *(Learned(), Lookup({"a": "b"})),
+    ],
     ids=lambda builder: builder.kind,
 )
 def test_no_values_make_an_empty_tree(builder: Builder) -> None:
@@ -204,6 +207,7 @@ def test_no_values_make_an_empty_tree(builder: Builder) -> None:
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
+        ("flat", {"kind": "flat"}),
         ("prefix", {"kind": "prefix"}),
         ("prefix:2", {"kind": "prefix", "steps": 2}),
         ("prefix:2,3", {"kind": "prefix", "steps": [2, 3]}),
@@ -220,6 +224,8 @@ def test_short_forms(text: str, asked: Any) -> None:
     assert parse_short(text) == asked
 
 
-def test_short_form_with_words_for_numbers_is_refused() -> None:
+def test_short_forms_that_cannot_be_read_are_refused() -> None:
     with pytest.raises(SpecError, match="numbers"):
         parse_short("prefix:two")
+    with pytest.raises(SpecError, match="nothing"):
+        parse_short("flat:2")

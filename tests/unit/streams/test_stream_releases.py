@@ -30,6 +30,7 @@ from core_mondrian.datasets import census
 from core_mondrian.files.kinds import source_schema
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
+from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.streams.batches import Sizes
@@ -100,6 +101,7 @@ SPECS = {
     ),
     "equity": Spec(QIDS, (KAnonymity(5),), policy=BestPolicy(equity="race")),
     "disjoint": Spec(QIDS, (KAnonymity(5),), policy=BestPolicy(disjoint=True)),
+    "codes": Spec(QIDS, (KAnonymity(5),), hierarchies={"age": Flat()}),
 }
 
 

@@ -98,6 +98,33 @@ def test_every_choice_is_in_the_spec() -> None:
     assert list(spec.hierarchies) == ["zip code"]
 
 
+def test_single_columns_have_formats_and_weights_of_their_own() -> None:
+    draft = Draft(dict.fromkeys(("age", "pay", "job", "town"), "quasi-identifier"))
+    draft.roles["town"] = "carried"
+    draft.numbers_of = {"age": "median", "pay": "interval", "job": "mean"}
+    draft.categories_of = {"job": "set", "town": "set"}
+    draft.weights = {"age": 2.5, "town": 9.0}
+    draft.hierarchies["job"] = {"kind": "flat"}
+
+    asked = tomllib.loads(draft.to_toml())
+
+    assert asked["numbers"] == {"default": "interval", "age": "median"}
+    assert asked["categories"] == {"default": "label", "job": "set"}
+    assert asked["weights"] == {"age": 2.5}
+    assert asked["hierarchies"] == {"job": {"kind": "flat"}}
+    spec = draft.to_spec()
+    assert [spec.format_of(name) for name in ("age", "pay")] == ["median", "interval"]
+    assert spec.categories_of("job") == "set"
+    assert spec.weight_of("age") == 2.5
+
+
+def test_a_column_called_default_is_released_as_all_others() -> None:
+    draft = Draft({"default": "quasi-identifier"}, numbers_of={"default": "mean"})
+
+    assert draft.to_spec().numbers == "interval"
+    assert draft.to_spec().numbers_by_column == {}
+
+
 @pytest.mark.parametrize("policy", ["paper", "original"])
 def test_what_belongs_to_policy_best_is_not_asked_of_others(policy: str) -> None:
     draft = Draft(

@@ -14,9 +14,11 @@ from core_mondrian.studio.trees import (
     find_tree,
     first_groups,
     groups_in,
+    is_number,
     move,
     parse_entry,
     rename,
+    typed_of,
 )
 from core_mondrian.studio.work import Opened, make_release, open_table
 
@@ -45,6 +47,7 @@ def draft(opened: Opened) -> Draft:
     [
         ("zip_code", "prefix", "2"),
         ("age", "ranges", "5, 10"),
+        ("age", "flat", ""),
         ("occupation", "learned", ""),
     ],
 )
@@ -136,3 +139,41 @@ def test_what_is_typed_wrongly_is_told() -> None:
         parse_entry("ranges", "five")
 
     assert parse_entry("dates", "month, year")["levels"] == ["month", "year"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed"),
+    [
+        ("flat", ""),
+        ("prefix", ""),
+        ("prefix", "2"),
+        ("prefix", "2, 1"),
+        ("ranges", "0.5, 5"),
+        ("dates", "month, year"),
+        ("learned", ""),
+    ],
+)
+def test_what_was_typed_is_shown_again(kind: str, typed: str) -> None:
+    assert typed_of(parse_entry(kind, typed)) == typed
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"kind": "ranges", "widths": [5], "below": 20},
+        {"kind": "ranges", "bounds": [[1, 2]]},
+        {"kind": "prefix", "pad": "left"},
+        {"kind": "redact", "side": "left"},
+    ],
+)
+def test_what_cannot_be_typed_is_left_alone(entry: dict[str, object]) -> None:
+    assert typed_of(entry) is None
+
+
+def test_groups_in_groups_are_not_dragged() -> None:
+    assert groups_in({"groups": {"a": ["x"], "b": {"c": ["y"]}}}) is None
+
+
+def test_numbers_are_told_from_text(opened: Opened) -> None:
+    assert is_number(opened, "age")
+    assert not is_number(opened, "occupation")

@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -38,25 +37,6 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     people = census(600).drop_columns(["zip_code"])
     write_table(people, path)
     return open_table(path, "people.csv", quiet)
-
-
-def test_risk_counts_rows_as_a_dictionary_does(opened: Opened) -> None:
-    names = ["age", "sex", "occupation"]
-    rows = zip(*(opened.table.column(name).to_pylist() for name in names), strict=True)
-    sizes = Counter(rows)
-
-    risk = opened.count_risk(names, 5)
-
-    assert risk.n_unique == sum(n == 1 for n in sizes.values())
-    assert risk.n_below_k == sum(n for n in sizes.values() if n < 5)
-    assert risk.n_classes == len(sizes)
-    assert risk.average == len(sizes) / 600
-
-
-def test_without_columns_nobody_is_singled_out(opened: Opened) -> None:
-    risk = opened.count_risk([], 5)
-
-    assert (risk.n_unique, risk.n_below_k, risk.n_classes) == (0, 0, 1)
 
 
 def test_files_of_a_run_say_the_same_as_the_library(
