@@ -39,9 +39,9 @@ class Job(Generic[ResultT]):
         """Stop at the next word of progress; what was made is let go."""
         self._is_cancelled.set()
 
-    def wait(self) -> None:
-        """Return when it has ended."""
-        self._thread.join()
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when it has ended, or after so many seconds."""
+        self._thread.join(seconds)
 
     def tell(self, stage: str, done: float) -> None:
         """Note how far a stage is.

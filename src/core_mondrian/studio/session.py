@@ -4,6 +4,7 @@ import copy
 import secrets
 import shutil
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,8 @@ from core_mondrian.studio.work import Opened, Run
 
 _IDLE_CHECKS: Final = 30
 """A tab that nobody has looked at in so many checks is forgotten."""
+_LONGEST_END: Final = 5.0
+"""Seconds that the end of the studio may take."""
 
 
 @dataclass
@@ -110,7 +113,15 @@ class Studio:
                 session.close()
 
     def close(self) -> None:
-        """Close all sessions and remove the folder."""
+        """Close all sessions and remove the folder.
+
+        Threads are waited for: one that is inside a library while Python ends may take
+        the process down. Those that do not stop for long are left to it.
+        """
         for session in self.sessions.values():
             session.close()
+        until = time.monotonic() + _LONGEST_END
+        for session in self.sessions.values():
+            for job in session.jobs:
+                job.wait(max(until - time.monotonic(), 0.0))
         shutil.rmtree(self.folder, ignore_errors=True)

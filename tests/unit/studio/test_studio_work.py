@@ -192,3 +192,23 @@ def test_tabs_that_are_gone_are_forgotten_with_their_files(tmp_path: Path) -> No
     assert list(studio.sessions) == [here.name]
     assert [path.name for path in tmp_path.iterdir()] == [here.name]
     assert not gone.folder.exists()
+
+
+def test_the_end_of_the_studio_waits_for_what_is_at_work(tmp_path: Path) -> None:
+    studio = Studio(tmp_path / "studio", 1)
+    studio.folder.mkdir()
+    session = studio.new_session()
+    begun = threading.Event()
+
+    def work(progress: Progress) -> None:
+        begun.set()
+        while True:  # until it is told that nobody waits
+            progress("read", 0.0)
+
+    job = Job(work)
+    session.jobs.append(job)
+    begun.wait()
+    studio.close()
+
+    assert not job.is_running
+    assert not studio.folder.exists()
