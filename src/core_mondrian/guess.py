@@ -89,6 +89,8 @@ class Guess:
     why: str
     rank: int = 0
     """Quasi-identifiers: the most telling ones first."""
+    is_code: bool = False
+    """Whether prefixes of it are larger areas: a postal code, as text."""
 
 
 def guess_roles(table: pa.Table, found: Inspection | None = None) -> tuple[Guess, ...]:
@@ -154,7 +156,9 @@ def _known_to_others(column: InspectedColumn, looks: Recognized | None) -> Guess
         why += f"; {looks}"
     if word == "age":
         why += "; HIPAA 3 wants ages over 89 in one group"
-    return Guess(column.name, "quasi-identifier", why, words.index(word))
+    # As a number it has lost its zeros, and prefixes of such are no areas.
+    is_code = word in _POSTAL and column.type.endswith("string")
+    return Guess(column.name, "quasi-identifier", why, words.index(word), is_code)
 
 
 def _can_weigh(name: str, values: Any) -> bool:  # noqa: ANN401
@@ -295,9 +299,8 @@ def _carried(guesses: Sequence[Guess]) -> Iterator[str]:
 
 
 def _hierarchies(guesses: Sequence[Guess]) -> Iterator[str]:
-    words = list(_KNOWN)
     known = _of(guesses, "quasi-identifier")
-    postal = [guess.name for guess in known if words[guess.rank] in _POSTAL]
+    postal = [guess.name for guess in known if guess.is_code]
     yield ""
     yield "# Without a hierarchy, categories that differ become *. With one they become"
     yield "# groups, such as 0213* and 021** (docs/hierarchies.md):"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_mondrian.measure.risk import Risk
+from core_mondrian.measure.utility import ColumnMeasures
 from core_mondrian.partition.funnel import STAGES
 from core_mondrian.report.facts import ColumnFacts, Facts
 from core_mondrian.report.plain import DASH, between
@@ -96,7 +97,9 @@ def say_roles(spec: Spec, carried: Sequence[str]) -> list[tuple[str, list[str]]]
     return [(role, names) for role, names in roles.items() if names]
 
 
-def say_useless(columns: Sequence[ColumnFacts], spec: Spec) -> list[str]:
+def say_useless(
+    columns: Sequence[ColumnFacts | ColumnMeasures], spec: Spec
+) -> list[str]:
     """Return the categories that tell nothing any more for want of a hierarchy."""
     return [
         column.name

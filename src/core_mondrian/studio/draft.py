@@ -221,7 +221,10 @@ def _by_column(
 
 
 def draft_of(guesses: Sequence[Guess]) -> Draft:
-    """Return a first draft; as in `init`, only the most telling columns are taken."""
+    """Return a first draft; as in `init`, only the most telling columns are taken.
+
+    Postal codes have groups from the start: without, nothing would be left of them.
+    """
     ranked = sorted(
         (guess for guess in guesses if guess.role == "quasi-identifier"),
         key=lambda guess: guess.rank,
@@ -232,6 +235,8 @@ def draft_of(guesses: Sequence[Guess]) -> Draft:
         is_taken = guess.role in SINGLE and draft.columns_of(guess.role)
         if guess.name not in late and not is_taken:
             draft.assign(guess.name, guess.role)
+            if guess.is_code:
+                draft.hierarchies[guess.name] = {"kind": "prefix"}
     return draft
 
 

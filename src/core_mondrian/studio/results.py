@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from core_mondrian.report.wording import say_useless
 from core_mondrian.studio import comparing, making, tables
 from core_mondrian.studio.choices import command
 from core_mondrian.studio.comparing import Comparing
@@ -231,6 +232,11 @@ def show_reached(run: Run) -> None:
                 f"{percent(loss)} of the detail in these columns is lost (0 %: as it "
                 "was, 100 %: nothing can be seen)."
             )
+        if lost := say_useless(release.measures().columns, release.spec):
+            ui.label(
+                f"Hardly anything is left of {', '.join(lost)}: groups of its values "
+                "(step 3) would keep some of it."
+            ).mark("useless")
     for concern in release.warnings:
         if not concern.accepted:
             with ui.row().classes("items-start no-wrap gap-2"):

@@ -129,7 +129,7 @@ def _build(studio: Studio) -> FastAPI:
 
     outer.get("/files/{session}/{number}/{name}")(download)
     outer.get("/read/{session}/{number}")(read)
-    ui.page("/", title="core-mondrian studio", dark=None)(show)
+    ui.page("/", title="core-mondrian studio", dark=None, language="en-US")(show)
     app.timer(60.0, studio.forget_idle)
     ui.run_with(
         outer, title="core-mondrian studio", show_welcome_message=False, favicon="◪"

@@ -58,7 +58,7 @@ def write_table(
     label: str, heads: Sequence[str | Td], rows: Iterable[Tr | Sequence[str | Td]]
 ) -> str:
     """Return a table as HTML; all text is escaped here."""
-    top = "".join(_write_cell(head, "th", "col") for head in heads)
+    top = "".join(_write_head(head) for head in heads)
     body = "".join(map(_write_row, rows))
     return (
         f'<div class="studio-wide" tabindex="0" role="region" '
@@ -78,6 +78,10 @@ def _write_row(row: Tr | Sequence[str | Td]) -> str:
     first, *rest = row.cells
     cells = [_write_cell(first, "th", "row"), *(_write_cell(c, "td") for c in rest)]
     return f"<tr{_classes(row.classes)}>{''.join(cells)}</tr>"
+
+
+def _write_head(head: str | Td) -> str:
+    return _write_cell(head, "th", "col") if head else "<td></td>"
 
 
 def _write_cell(cell: str | Td, kind: str, scope: str = "") -> str:

@@ -3,6 +3,7 @@
 import tomllib
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from core_mondrian.datasets import census
 from core_mondrian.errors import SpecError
 from core_mondrian.guess import MOST_QUASI_IDENTIFIERS, Guess, draft_spec, guess_roles
+from core_mondrian.hierarchies.codes import Prefix
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.policies import BestPolicy
@@ -36,6 +38,18 @@ def test_only_the_most_telling_columns_are_taken() -> None:
     known = draft_of(guesses).columns_of("quasi-identifier")
 
     assert known == [f"q{i}" for i in range(12 - MOST_QUASI_IDENTIFIERS, 12)]
+
+
+def test_postal_codes_have_groups_from_the_start_if_they_kept_their_zeros() -> None:
+    table = census(500)
+    codes = table.column("zip_code")
+    place = table.column_names.index("zip_code")
+    numbers = table.set_column(place, "zip_code", codes.cast(pa.int64()))
+
+    texts = draft_of(guess_roles(table)).to_spec().hierarchies
+
+    assert texts == {"zip_code": Prefix()}
+    assert draft_of(guess_roles(numbers)).to_spec().hierarchies == {}
 
 
 def test_there_is_one_unit_and_the_last_wins() -> None:
