@@ -14,6 +14,10 @@ def open_studio(
         Path | None, typer.Argument(help="CSV, Parquet or Arrow IPC to begin with.")
     ] = None,
     *,
+    spec: Annotated[
+        Path | None,
+        typer.Option("--spec", metavar="FILE", help="Begin with these choices (TOML)."),
+    ] = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Default: a free one.")
     ] = 0,
@@ -40,6 +44,9 @@ def open_studio(
         ) from None
     from core_mondrian.studio.server import serve
 
+    if spec is not None:
+        _begin_with(spec, table)
+
     def tell(address: str) -> None:
         typer.echo(f"studio      {address}", err=True)
         typer.echo(
@@ -52,3 +59,21 @@ def open_studio(
         serve(None if table is None else table.resolve(), port, max_upload << 20, tell)
     except KeyboardInterrupt:
         typer.echo("the studio has ended; what was uploaded is removed", err=True)
+
+
+def _begin_with(path: Path, table: Path | None) -> None:
+    """Let the studio begin with a spec, if it is one for this table."""
+    from core_mondrian.files.read import read_table
+    from core_mondrian.spec_file import read_spec_file
+    from core_mondrian.studio.reading import name_files, read_draft
+    from core_mondrian.studio.session import Studio
+
+    if table is None:
+        raise SpecError(
+            "--spec goes with a table",
+            hint="name it: core-mondrian studio TABLE --spec FILE",
+        )
+    file = read_spec_file(path)
+    with file.located():
+        read_draft(file.asked, read_table(table).column_names, path.parent)
+    Studio.first_spec = name_files(file)

@@ -61,6 +61,11 @@ class ModelRow:
         self._fill()
         self.desk.changed()
 
+    def refill(self) -> None:
+        """Show parameters that were set elsewhere."""
+        if self.guard.model != NONE:
+            self._fill()
+
     def _fill(self) -> None:
         self._fields.clear()
         with self._fields:
