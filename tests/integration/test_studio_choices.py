@@ -157,6 +157,9 @@ def test_a_parameter_of_a_model_is_chosen_on_the_curve(page: Any) -> None:
     page.get_by_role("button", name="t = 0.3", exact=True, pressed=True).wait_for()
 
     assert page.get_by_label("t: how far, 0 to 1").input_value() == "0.3"
+    assert page.evaluate(NAMELESS) == []
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.wait_for_function("document.documentElement.scrollWidth <= 400")
     assert spec_shown(page)["models"][0]["t"] == 0.3
     set_role(page, "income", "keep as it is")
     page.get_by_role("button", name="What would each k cost?").wait_for()
@@ -182,8 +185,8 @@ def test_a_curve_can_be_cancelled(server: Server, context: Any, tmp_path: Path) 
 
 
 def open_spec(page: Any, path: Path) -> None:
-    if not page.get_by_text("A spec holds all choices").is_visible():
-        page.get_by_text("Go on with a spec").click()
+    if not page.get_by_text("A spec is a file").is_visible():
+        page.get_by_text("Go on with choices").click()
     page.get_by_label("open a spec").locator("input").set_input_files(str(path))
 
 
@@ -253,6 +256,43 @@ def test_wrong_specs_are_told_and_the_choices_stay(page: Any, tmp_path: Path) ->
         assert CANARY not in alert.inner_text()
     assert k_of(page) == "9"
     assert page.evaluate(NAMELESS) == []
+
+
+@needs_browser
+def test_who_sees_it_first_is_told_what_to_do(
+    server: Server, context: Any, tmp_path: Path
+) -> None:
+    rows = "".join(f"{20 + i % 30},{'mf'[i % 2]},x{i}\n" for i in range(60))
+    odd = tmp_path / "my people (2).csv"
+    odd.write_text(f"Age (years),sex / gender,e-mail\n{rows}")
+    page = context.new_page()
+    page.goto(server.address)
+    page.get_by_text("names in its first line").wait_for()
+    assert page.get_by_text("Go on with choices").is_hidden()
+    bar = page.get_by_text("Choose or drop a file").bounding_box()
+    with page.expect_file_chooser() as chooser:
+        page.mouse.click(bar["x"] + 5, bar["y"] + 5)  # not only the sign at its end
+    chooser.value.set_files(str(odd))
+    page.get_by_text("my people (2).csv: 60 rows, 3 columns").wait_for()
+
+    field = page.get_by_label("k: rows that look alike, at least")
+    for typed, told in (("1", "nothing is protected"), ("61", "the table has 60 rows")):
+        field.fill(typed)
+        page.locator(".q-field__messages").get_by_text(told).wait_for()
+    field.fill("4")
+    page.get_by_text("More choices").click()
+    left_out = page.get_by_label("Rows that may be left out")
+    left_out.fill("a few")
+    page.get_by_text("a share of the rows, such as 1%").wait_for()
+    left_out.fill("5%")
+    page.get_by_text("a share of the rows, such as 1%").wait_for(state="hidden")
+    page.get_by_text("changed: rows that may be left out").wait_for()
+    choose(page, "How cuts are chosen", "original: the classic Mondrian")
+    page.get_by_role("alert").get_by_text("suppresses nothing").wait_for()
+    left_out.fill("")
+    page.get_by_role("alert").wait_for(state="hidden")
+    page.get_by_text("changed: how cuts are chosen").wait_for()
+    make_release(page, 1)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from core_mondrian.errors import MondrianError
 from core_mondrian.studio.coarser import Coarser
 from core_mondrian.studio.curve import Curves
 from core_mondrian.studio.desk import Desk, show_problem, step
+from core_mondrian.studio.draft import OF_K
 from core_mondrian.studio.keys import KEY_FILE
 from core_mondrian.studio.models import ModelRow
 from core_mondrian.studio.more import More
@@ -31,8 +32,9 @@ class Choices:
         )
         with step(3, "How much protection?", words):
             self._room = ui.column().classes("w-full gap-3")
-            Coarser(self.desk).build()
             Curves(self.desk, self._take).build()
+            self._more_room = ui.column().classes("w-full")
+            Coarser(self.desk).build()
             self._rest_room()
             with ui.expansion("The spec: your choices as a file", icon="code").classes(
                 "w-full"
@@ -63,12 +65,26 @@ class Choices:
                 step=1,
                 precision=0,
                 on_change=lambda event: self._set_k(event.value),
+                validation=self._check_k,
             ).classes("w-72")
             self._guards = ui.column().classes("w-full gap-2")
+        self._more_room.clear()
+        with self._more_room:
             self._more = More(self.desk)
             self._more.build()
         self._guarded = []
         self._rows = []
+
+    def _check_k(self, value: float | None) -> str | None:
+        """Return what is wrong with a k, beside the field it is typed in."""
+        opened, order = self.desk.session.opened, self.desk.draft.order
+        if value == 1 and order and OF_K not in order:
+            return None  # the spec that was opened has none
+        if value is None or value < 2:
+            return "a whole number, 2 or more; with 1 nothing is protected"
+        if opened is not None and value > opened.table.num_rows:
+            return f"the table has {opened.table.num_rows:,} rows"
+        return None
 
     def _set_k(self, value: float | None) -> None:
         if value is not None and value >= 1 and int(value) != self.desk.draft.k:
@@ -112,7 +128,10 @@ class Choices:
         self._spec.set_content(self.desk.draft.to_toml())
         draft = self.desk.draft
         has_key = bool(draft.columns_of("pseudonym"))
-        self._command.set_content(command(opened.title, draft.groups, has_key=has_key))
+        line = command(opened.title, draft.groups, has_key=has_key)
+        if draft.suppressed == "apart":
+            line += " --suppressed-file left-out.csv"
+        self._command.set_content(line)
         try:
             self.desk.draft.to_spec()
         except MondrianError as error:

@@ -50,12 +50,13 @@ class Curves:
                 {K: ""}, value=K, label="Vary", on_change=lambda e: self._vary(e.value)
             ).classes("w-64 max-w-full")
             self._what.props("dense options-dense")
-        with ui.row().classes("items-center gap-3 w-full") as self._busy:
-            self._bar = ui.linear_progress(0, show_value=False).classes("w-40")
-            named(self._bar, "progress of the curve")
-            stop = ui.button("Cancel", on_click=self._cancel).props("outline no-caps")
-            named(stop, "Cancel the curve")
-        self._stage = ui.label().props("aria-live=polite").classes("studio-faint")
+        with ui.row().classes("items-center gap-3 w-full"):
+            with ui.row().classes("items-center gap-3") as self._busy:
+                self._bar = ui.linear_progress(0, show_value=False).classes("w-40")
+                named(self._bar, "progress of the curve")
+                stop = ui.button("Cancel", on_click=self._cancel)
+                named(stop.props("outline no-caps"), "Cancel the curve")
+            self._stage = ui.label().props("aria-live=polite").classes("studio-faint")
         self._room = ui.column().classes("w-full gap-2")
         self._busy.visible = False
         self.desk.on_table.append(self._drop)

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from core_mondrian.budget import parse_suppression
+from core_mondrian.errors import SpecError
 from core_mondrian.policies import EFFORTS, POLICIES
 from core_mondrian.spec import CHOICES
 from core_mondrian.studio.desk import Desk, named
@@ -108,14 +110,18 @@ class More:
         self._select("suppressed", "Rows that cannot be grouped are", _SUPPRESSED)
 
     def _texts(self) -> None:
-        for name, label in (
-            ("null_values", "Texts that mean missing, such as ?, NA (of CSV files)"),
-            ("suppress", "Rows that may be left out, such as 1% or 20"),
-        ):
-            value = getattr(self.desk.draft, name)
-            ui.input(label, value=value, on_change=self._set(name)).props(
-                "debounce=400"
-            )
+        draft = self.desk.draft
+        ui.input(
+            "Texts that mean missing, such as ?, NA (of CSV files)",
+            value=draft.null_values,
+            on_change=self._set("null_values"),
+        ).props("debounce=400")
+        ui.input(
+            "Rows that may be left out, such as 1% or 20",
+            value=draft.suppress,
+            on_change=self._set("suppress"),
+            validation=_check_suppress,
+        ).props("debounce=400")
 
     def _groups(self) -> None:
         draft, opened = self.desk.draft, self.desk.session.opened
@@ -127,15 +133,15 @@ class More:
             on_change=self._set("groups"),
         )
         named(groups, "groups")
-        ui.switch(
-            "Round ranges to round numbers",
-            value=draft.is_nice,
-            on_change=self._set("is_nice"),
-        )
         self._equal = ui.switch(
             "These groups should lose about as much as each other",
             value=draft.is_equal,
             on_change=self._set("is_equal"),
+        )
+        ui.switch(
+            "Round ranges to round numbers",
+            value=draft.is_nice,
+            on_change=self._set("is_nice"),
         )
 
     def _select(self, name: str, label: str, options: dict[str, str]) -> ui.select:
@@ -152,6 +158,16 @@ class More:
             self.desk.changed()
 
         return take
+
+
+def _check_suppress(text: str) -> str | None:
+    """Return what is wrong with a number of rows, beside the field it is typed in."""
+    try:
+        if text.strip():
+            parse_suppression(text)
+    except SpecError:
+        return "a share of the rows, such as 1%, or how many, such as 20"
+    return None
 
 
 def find_changed(draft: Draft) -> list[str]:

@@ -1,6 +1,5 @@
 """Opening a spec that was saved before: everything on the page shows it."""
 
-from pathlib import Path
 from typing import Final
 
 from nicegui import events, ui
@@ -33,11 +32,11 @@ class Opening:
 
     def build(self) -> None:
         """Make the room; it is seen when there is a table."""
-        title = "Go on with a spec that you saved before"
+        title = "Go on with choices that you saved (spec.toml)"
         with ui.expansion(title, icon="restore").classes("w-full") as self._room:
             ui.label(
-                "A spec holds all choices of this page. Opening one replaces those "
-                "that are made below; the table stays."
+                "A spec is a file with all choices of this page. Opening one replaces "
+                "those that are made below; the table stays."
             ).classes("studio-faint")
             self._upload = ui.upload(
                 label="Open a spec (spec.toml)",
@@ -46,17 +45,18 @@ class Opening:
                 on_upload=self._uploaded,
                 on_rejected=self._refuse_size,
             )
-            self._upload.props("flat bordered dense hide-upload-btn accept=.toml")
+            self._upload.props("flat bordered dense hide-upload-btn")
             self._upload.classes("studio-upload")
             named(self._upload, "open a spec")
             self._missing = ui.column().classes("w-full gap-2")
         self._told = ui.label().props("aria-live=polite").mark("opened spec")
         self._problem = ui.column().classes("w-full")
+        self._forget()
         self.desk.on_table.append(self._forget)
 
     def _forget(self) -> None:
         self._room.visible = self.desk.session.opened is not None
-        self._told.set_text("")
+        self._tell("")
         self._missing.clear()
         self._problem.clear()
 
@@ -114,16 +114,24 @@ class Opening:
                 spec.copy_files(folder)
             return spec.to_draft(names, folder)
 
-        self.desk.start(work, lambda job: self._show(job, spec.file.path))
+        def ended(job: Job[Draft]) -> None:
+            if self.desk.session.opened is opened:  # and not another table by now
+                self._show(job, spec.file.path.name)
 
-    def _show(self, job: Job[Draft], path: Path) -> None:
+        self.desk.start(work, ended)
+
+    def _show(self, job: Job[Draft], title: str) -> None:
         if job.problem is not None:
             show_problem(self._problem, job.problem)
         elif job.result is not None:
             self.desk.session.draft = job.result
             self.desk.table_changed()
-            self._told.set_text(f"{path.name} is opened: all choices below are its.")
+            self._tell(f"{title} is opened: all choices below are its.")
             self._room.value = False
+
+    def _tell(self, words: str) -> None:
+        self._told.set_text(words)
+        self._told.visible = bool(words)
 
 
 def _not_named(name: str, missing: list[str]) -> DataError:

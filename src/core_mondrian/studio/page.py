@@ -35,6 +35,7 @@ _STYLE = """
 .body--dark .studio-main a { color: #8fbcf0; }
 .body--dark .q-btn--outline, .body--dark .q-btn--flat, .body--dark .q-field,
 .body--dark .q-menu, .body--dark .q-toggle { --q-primary: #8fbcf0; }
+.body--dark .q-field--error { --q-negative: #ff8a80; }
 .body--dark .studio-main .q-linear-progress { --q-primary: #5f9be0; }
 .studio-column { border-bottom: 1px solid rgba(128, 128, 128, .25);
   padding: 6px 0; }
@@ -66,6 +67,10 @@ _STYLE = """
 .studio-step .q-table th { font-weight: 600; }
 .studio-upload .q-uploader__list { display: none; }
 .studio-upload .q-uploader__subtitle { display: none; }
+/* All of the bar opens the files, not only the sign at its end. */
+.studio-upload .q-uploader__header-content .q-btn { position: static; }
+.studio-upload .q-uploader__header { position: relative; }
+.studio-upload .q-uploader__input { cursor: pointer; }
 .studio-drop { min-height: 40px; }
 .studio-value { cursor: grab; }
 .studio-step pre { overflow-x: auto; }
@@ -123,8 +128,10 @@ class Page:
 
     def _first_step(self) -> None:
         words = (
-            "Choose a table with one row per person: CSV, Parquet or Arrow. "
-            "It is read on this machine and sent nowhere."
+            "Choose a table with one row per person: CSV, with the columns' names in "
+            "its first line, Parquet or Arrow. It is read on this machine and sent "
+            "nowhere. Then you say what each column is and how much protection it "
+            "needs, and get a table in which every row looks like several others."
         )
         with step(1, "The table", words):
             most = self.desk.studio.most_bytes
