@@ -1,8 +1,8 @@
 """The trade-off curve: what each value of a number would cost, to choose one."""
 
 import base64
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from nicegui import ui
 
@@ -20,7 +20,8 @@ from core_mondrian.studio.vary import (
 )
 
 _SLOW: Final = "starting; the first run on a machine takes a minute more"
-_TITLES: Final = ("lost", "groups", "smallest group", "highest risk", "average risk")
+Columns: TypeAlias = dict[str, Callable[[Point, Figures], str]]
+"""Per title of the table, what stands below it."""
 _KNEE: Final = (
     "The ring is the knee: up to it the risk falls much for little loss, beyond it the "
     "loss grows much for little less risk. It is a suggestion, not a decision."
@@ -174,41 +175,34 @@ class Curves:
         button.props["title"] = f"{name} = {value:g}: {told}"
 
     def _show_table(self, curve: Curve) -> None:
-        is_left_out = any(p.figures and p.figures.n_suppressed for p in _points(curve))
-        titles = [curve.name, *_TITLES, *(["left out"] if is_left_out else []), ""]
-        with (
-            ui.element("q-markup-table")
-            .props("flat dense")
-            .classes("studio-figures max-w-full")
-        ):
+        columns = _columns(curve)
+        table = ui.element("q-markup-table").props("flat dense")
+        with table.classes("studio-figures max-w-full"):
             with ui.element("thead"), ui.element("tr"):
-                for title in titles:
+                for title in (curve.name, *columns):
                     _cell("th", title).props("scope=col")
             with ui.element("tbody"):
-                for point in _points(curve):
-                    self._show_row(curve, point, len(titles))
+                for point in curve.found.points:
+                    with ui.element("tr") as row:
+                        self._fill_row(row, curve.name, point, columns)
 
-    def _show_row(self, curve: Curve, point: Point, n_columns: int) -> None:
-        value = point.parameters[curve.name]
-        with ui.element("tr") as row:
-            with ui.element("td"):
-                label = f"{curve.name} = {value:g}"
-                button = ui.button(
-                    label, on_click=lambda: self._taken(curve.name, value)
-                )
-                button.props("outline dense no-caps").classes("w-24")
-            if point.figures is None or point.figures.loss is None:
-                button.disable()
-                cell = _cell("td", _why(point)).classes("studio-why")
-                cell.props(f"colspan={n_columns - 1}")
-                return
-            self._marks.setdefault(value, []).extend((row, button))
-            texts = list(_texts(point.figures))
-            if n_columns > len(texts) + 2:
-                texts.append(f"{point.figures.n_suppressed:,}")
-            for text in texts:
-                _cell("td", text)
-            _cell("td", "knee" if point in curve.found.knees else "")
+    def _fill_row(
+        self, row: ui.element, name: str, point: Point, columns: Columns
+    ) -> None:
+        value = point.parameters[name]
+        with ui.element("td"):
+            button = ui.button(
+                f"{name} = {value:g}", on_click=lambda: self._taken(name, value)
+            )
+            button.props("outline dense no-caps").classes("w-24")
+        if point.figures is None or point.figures.loss is None:
+            button.disable()
+            cell = _cell("td", _why(point)).classes("studio-why")
+            cell.props(f"colspan={len(columns)}")
+            return
+        self._marks.setdefault(value, []).extend((row, button))
+        for read in columns.values():
+            _cell("td", read(point, point.figures))
 
     def _mark(self) -> None:
         """Show which of the values is chosen."""
@@ -222,22 +216,30 @@ class Curves:
                 element.update()
 
 
-def _points(curve: Curve) -> tuple[Point, ...]:
-    return curve.found.points
-
-
 def _cell(tag: str, text: str) -> ui.element:
     with ui.element(tag) as cell:
         ui.label(text)
     return cell
 
 
-def _texts(figures: Figures) -> Iterator[str]:
-    yield percent(figures.loss or 0.0)
-    yield f"{figures.n_classes:,}"
-    yield "-" if figures.smallest_class is None else f"{figures.smallest_class:,}"
-    for risk in (figures.highest_risk, figures.average_risk):
-        yield "-" if risk is None else percent(risk)
+def _columns(curve: Curve) -> Columns:
+    """Return what is shown of a point, without what would say nothing."""
+    columns: Columns = {
+        "lost": lambda _, one: _share(one.loss),
+        "groups": lambda _, one: f"{one.n_classes:,}",
+        "smallest group": lambda _, one: f"{one.smallest_class:,}",
+        "highest risk": lambda _, one: _share(one.highest_risk),
+        "average risk": lambda _, one: _share(one.average_risk),
+    }
+    if any(one.figures and one.figures.n_suppressed for one in curve.found.points):
+        columns["left out"] = lambda _, one: f"{one.n_suppressed:,}"
+    if knees := curve.found.knees:
+        columns["note"] = lambda point, _: "knee" if point in knees else ""
+    return columns
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else percent(share)
 
 
 def _why(point: Point) -> str:

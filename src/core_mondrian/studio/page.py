@@ -56,8 +56,8 @@ _STYLE = """
 .studio-point.studio-chosen::after { border-color: #d55e00; }
 .studio-figures td, .studio-figures th { text-align: right; }
 .studio-figures td:first-child, .studio-figures th:first-child,
-.studio-figures td:last-child, .studio-figures .studio-why { text-align: left; }
-.studio-figures .studio-why { white-space: normal; min-width: 12rem; }
+.studio-figures .studio-why { text-align: left; }
+.studio-figures .studio-why div { white-space: normal; max-width: min(22rem, 50vw); }
 .studio-figures tr.studio-chosen { background: rgba(213, 94, 0, .12); }
 .studio-figures .q-btn.studio-chosen { font-weight: 700; }
 .studio-picture svg { display: block; width: 100%; height: auto; }
