@@ -174,10 +174,7 @@ def upload(page: Any, path: Path) -> None:
 
 
 def set_role(page: Any, column: str, role: str) -> None:
-    page.get_by_label(f"role of {column}", exact=True).click()
-    option = page.get_by_role("option", name=role, exact=True)
-    option.click()
-    option.wait_for(state="hidden")
+    choose(page, f"role of {column}", role, exact=True)
 
 
 def make_release(page: Any, number: int) -> None:
@@ -216,11 +213,25 @@ def take_and_repeat(
     return files, again
 
 
-def choose(page: Any, label: str, text: str) -> None:
-    page.get_by_label(label, exact=True).click()
-    option = page.get_by_role("option", name=text)
+def choose(page: Any, label: str, text: str, *, exact: bool = False) -> None:
+    """Choose one of a list; it closes if the page is just being changed below it."""
+    option = page.get_by_role("option", name=text, exact=exact)
+    for _ in range(10):
+        page.get_by_label(label, exact=True).click()
+        if seen_soon(option):
+            break
+        page.keyboard.press("Escape")
     option.click()
     option.wait_for(state="hidden")
+
+
+def fill_until(field: Any, text: str, done: Any) -> None:
+    """Type into a field until ``done`` is seen: the field may be just made anew."""
+    for _ in range(10):
+        field.fill(text)
+        if seen_soon(done):
+            return
+    raise AssertionError("what was typed did not arrive")
 
 
 def drag(page: Any, what: Any, where: Any, done: Any) -> None:

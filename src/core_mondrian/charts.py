@@ -163,7 +163,7 @@ class _Across:
         axis = alt.Axis(
             values=list(self.values),
             labels=is_last,
-            format="~g",
+            format=".6~g",  # without digits Vega takes few, and writes 10 as 1e+1
             grid=False,
             labelOverlap="greedy",
         )

@@ -51,9 +51,8 @@ Cell = str | Bar
 def release_html(release: "Release[Any]") -> str:
     """Return what was released, reached and lost."""
     from core_mondrian.branches import size_bins
-    from core_mondrian.measure.risk import measure_risk, table_records
 
-    before = measure_risk(table_records(release._encoded.table), release.spec.min_rows)  # noqa: SLF001
+    before = release.risk_before()
     people = "rows" if release.spec.unit is None else "persons"
     verification, measures = release.verification, release.measures()
     n_released = release.n_rows - release.n_suppressed

@@ -21,6 +21,7 @@ from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.groups import GroupCounts, GroupMeasures, measure_groups
 from core_mondrian.measure.quality import Shortfall, check, score
+from core_mondrian.measure.risk import Risk, measure_risk, table_records
 from core_mondrian.measure.savings import Saving, find_savings
 from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
@@ -118,6 +119,10 @@ class Release(Generic[FrameT]):
     def measures(self) -> Measures:
         """Return what was lost; computed once, when first asked for."""
         return self._measures
+
+    def risk_before(self) -> Risk:
+        """Return how likely people are to be found in the table that came in."""
+        return measure_risk(table_records(self._encoded.table), self.spec.min_rows)
 
     def by_group(self, column: str) -> tuple[GroupMeasures, ...]:
         """Return what each group of a column lost, those of most rows first.

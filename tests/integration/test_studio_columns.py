@@ -12,6 +12,7 @@ from studio_pages import (
     NAMELESS,
     Server,
     choose,
+    fill_until,
     make_release,
     needs_browser,
     needs_server,
@@ -143,9 +144,10 @@ def test_single_columns_have_formats_and_weights_of_their_own(
     page.get_by_label("more of age", exact=True).click()
     choose(page, "how age is released", "the median of the group")
     weight = page.get_by_label("how much age matters", exact=True)
-    weight.fill("0")
-    page.get_by_text("a number above 0").wait_for()
+    problem = page.get_by_text("a number above 0")
+    fill_until(weight, "0", problem)
     weight.fill("2.5")
+    problem.wait_for(state="hidden")  # what stands below moves up
     page.get_by_label("more of sex", exact=True).click()
     choose(page, "how sex is released", "all values: {a, b}")
     page.get_by_text("The spec: your choices").click()

@@ -90,6 +90,27 @@ def test_types_are_inferred_from_all_values(
     assert read_table(path)["a"].to_pylist() == expected
 
 
+def test_arrows_threads_get_no_object_of_pythons_for_small_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may still have it when Python ends: one command in 70 was aborted so."""
+    told: list[bool] = []
+    read = pa_csv.read_csv
+
+    def watched(source: Any, options: Any, *more: Any) -> Any:
+        told.append(options.use_threads)
+        return read(source, options, *more)
+
+    monkeypatch.setattr(pa_csv, "read_csv", watched)
+    path = tmp_path / "people.csv"
+    path.write_text("age,city\n1,a\n2,b\n")
+
+    read_table(path)
+
+    assert told
+    assert not any(told)
+
+
 def test_null_values_apply_to_typed_columns_only(tmp_path: Path) -> None:
     path = csv_file(tmp_path, "a,b,c\n1,NA,NA\nNA,NA,x\n,,\n")
 

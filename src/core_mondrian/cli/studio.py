@@ -2,11 +2,14 @@
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from core_mondrian.errors import SpecError
+
+if TYPE_CHECKING:
+    from core_mondrian.studio.reading import Named
 
 
 def open_studio(
@@ -14,6 +17,10 @@ def open_studio(
         Path | None, typer.Argument(help="CSV, Parquet or Arrow IPC to begin with.")
     ] = None,
     *,
+    spec: Annotated[
+        Path | None,
+        typer.Option("--spec", metavar="FILE", help="Begin with these choices (TOML)."),
+    ] = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Default: a free one.")
     ] = 0,
@@ -40,6 +47,8 @@ def open_studio(
         ) from None
     from core_mondrian.studio.server import serve
 
+    named = None if spec is None else _check_spec(spec, table)
+
     def tell(address: str) -> None:
         typer.echo(f"studio      {address}", err=True)
         typer.echo(
@@ -49,6 +58,24 @@ def open_studio(
             webbrowser.open(address)
 
     try:
-        serve(None if table is None else table.resolve(), port, max_upload << 20, tell)
+        first = None if table is None else table.resolve()
+        serve(first, port, max_upload << 20, tell, named)
     except KeyboardInterrupt:
         typer.echo("the studio has ended; what was uploaded is removed", err=True)
+
+
+def _check_spec(path: Path, table: Path | None) -> "Named":
+    """Return the spec to begin with, if it is one for this table."""
+    from core_mondrian.files.read import read_table
+    from core_mondrian.spec_file import read_spec_file
+    from core_mondrian.studio.reading import name_files, read_draft
+
+    if table is None:
+        raise SpecError(
+            "--spec goes with a table",
+            hint="name it: core-mondrian studio TABLE --spec FILE",
+        )
+    file = read_spec_file(path)
+    with file.located():
+        read_draft(file.asked, read_table(table).column_names, path.parent)
+    return name_files(file)

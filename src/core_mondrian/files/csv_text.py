@@ -29,6 +29,9 @@ _FORMULA: Final = "[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]"
 """How text starts that spreadsheets take for a formula, after OWASP."""
 _NUMBER: Final = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _WRITTEN_ROWS: Final = 1 << 16
+_SMALL_FILE: Final = 1 << 20
+"""Bytes of a file that is read on this thread. Arrow's threads may still hold Python's
+objects when a command that had little to do ends, and then the process is aborted."""
 _CODE_LIKE: Final = r"^[+-]?(0[0-9]+|0[xX].*|[0-9]{19,})$"
 """Digits that are a code, not a quantity: 01234, 0x1F, more than 64 bits hold."""
 
@@ -166,7 +169,7 @@ def _parse_csv(path: Path, types: dict[str, Type], n_blank: int) -> pa.Table:
         )
 
     try:
-        return parse(use_threads=True)
+        return parse(use_threads=path.stat().st_size > _SMALL_FILE)
     except pa.ArrowInvalid:
         if not ragged:
             raise
@@ -233,9 +236,10 @@ def infer_type(texts: Array) -> Array:
     if pc.any(pc.match_substring_regex(texts, _CODE_LIKE)).as_py():
         return texts
     buffer = io.BytesIO(b"".join(csv_blocks(pa.table({"value": texts}))))
+    size = buffer.getbuffer().nbytes
     table = pa_csv.read_csv(
         buffer,
-        pa_csv.ReadOptions(block_size=max(1 << 20, buffer.getbuffer().nbytes + 1)),
+        pa_csv.ReadOptions(use_threads=False, block_size=max(1 << 20, size + 1)),
         pa_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         pa_csv.ConvertOptions(null_values=[]),
     )

@@ -10,9 +10,9 @@ from nicegui import ui
 from core_mondrian.guess import Guess
 from core_mondrian.inspect import InspectedColumn
 from core_mondrian.spec import CHOICES
-from core_mondrian.studio.choices import _CATEGORIES, _NUMBERS, _known
 from core_mondrian.studio.desk import Desk, named
 from core_mondrian.studio.draft import DEFAULT, ROLES, Chosen
+from core_mondrian.studio.more import CATEGORIES, NUMBERS, with_titles
 from core_mondrian.studio.risks import Found, say_alone, say_share, say_without
 from core_mondrian.studio.trees import is_number
 
@@ -181,8 +181,8 @@ class ColumnRow:
         draft = self.desk.draft
         is_quantity = self._is_number and self._reading == "number"
         own = draft.numbers_of if is_quantity else draft.categories_of
-        known = (_NUMBERS, "numbers") if is_quantity else (_CATEGORIES, "categories")
-        formats = {_AS_ALL: "as all others", **_known(known[0], CHOICES[known[1]])}
+        known = (NUMBERS, "numbers") if is_quantity else (CATEGORIES, "categories")
+        formats = {_AS_ALL: "as all others", **with_titles(known[0], CHOICES[known[1]])}
 
         def take(how: str) -> None:
             if how == _AS_ALL:

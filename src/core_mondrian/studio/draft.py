@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from core_mondrian.guess import MOST_QUASI_IDENTIFIERS, Guess, Role, quoted
 from core_mondrian.spec import Spec
 from core_mondrian.spec_file import spec_from_mapping
 from core_mondrian.studio.protections import NONE, as_asked, first_values, parse_list
+from core_mondrian.studio.rest import put_back
 
 Chosen: TypeAlias = Role | Literal["pseudonym"]
 """A role; nothing tells from a table that a column should get pseudonyms."""
@@ -36,6 +38,10 @@ DEFAULT: Final = "default"
 """The key of a table by column that all other columns go by."""
 SINGLE: Final[tuple[Chosen, ...]] = ("unit", "weight")
 """Roles that one column has at most."""
+Slot: TypeAlias = tuple[str, str | int]
+"""Which model: that of k, of the table, of a column, or which of the rest."""
+OF_K: Final[Slot] = ("k", "")
+OF_TABLE: Final[Slot] = ("table", "")
 
 
 @dataclass(slots=True)
@@ -61,7 +67,7 @@ class Draft:
     """Everything that is chosen on the page, as plain values."""
 
     roles: dict[str, Chosen] = field(default_factory=dict)
-    """Of every column, in the table's order."""
+    """Of every column; those of a role in the order in which the spec names them."""
     k: int = 5
     guards: dict[str, Guard] = field(default_factory=dict)
     """Of sensitive columns."""
@@ -91,11 +97,15 @@ class Draft:
     """Whether text of a CSV release is kept from being a formula in a spreadsheet."""
     hierarchies: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Per quasi-identifier the table of a builder, as a spec file has it."""
+    rest: dict[str, Any] = field(default_factory=dict)
+    """What a file that was opened says and the page has no control for."""
+    order: tuple[Slot, ...] = ()
+    """How the models of that file stand; none: there was no file."""
     folder: Path = field(default=Path(), repr=False)
     """Where files that the spec names stand."""
 
     def columns_of(self, role: Chosen) -> list[str]:
-        """Return the columns of a role, in the table's order."""
+        """Return the columns of a role, in the spec's order."""
         return [name for name, has in self.roles.items() if has == role]
 
     def assign(self, name: str, role: Chosen) -> None:
@@ -132,15 +142,18 @@ class Draft:
             raise type(error)(message, hint=error.hint) from None
 
     def _lines(self) -> Iterator[str]:
-        for key, value in self._asked().items():
+        asked = put_back(self._asked(), self.rest)
+        if not self._begins_with_k():
+            asked.pop("k")
+        for key, value in asked.items():
             if not isinstance(value, Mapping):
                 yield f"{key} = {toml_value(value)}"
-        for key, value in self._asked().items():
+        for key, value in asked.items():
             if isinstance(value, Mapping):
                 yield ""
                 yield f"[{key}]"
                 yield from (f"{_key(k)} = {toml_value(v)}" for k, v in value.items())
-        for model in self._models():
+        for model in self.models():
             yield ""
             yield "[[models]]"
             yield from (f"{key} = {toml_value(value)}" for key, value in model.items())
@@ -200,11 +213,43 @@ class Draft:
     def _has_tree(self, name: str) -> bool:
         return bool(self.hierarchies.get(name))
 
-    def _models(self) -> Iterator[dict[str, Any]]:
-        yield from self.further.asked()
-        for name in self.columns_of("sensitive"):
+    def models(self) -> list[dict[str, Any]]:
+        """Return the models as a spec file lists them; k has a key of its own."""
+        begins = self._begins_with_k()
+        return [model for slot, model in self._placed() if slot != OF_K or not begins]
+
+    def given(self) -> Iterator[dict[str, Any]]:
+        """Yield the parameters of every model that is asked for, to be changed."""
+        guards = (self.guard(name) for name in self.columns_of("sensitive"))
+        for guard in (self.further, *guards):
+            if guard.model != NONE:
+                yield guard.values
+        yield from self.rest.get("models", ())
+
+    def _begins_with_k(self) -> bool:
+        placed = self._placed()
+        return bool(placed) and placed[0][0] == OF_K
+
+    def _placed(self) -> list[tuple[Slot, dict[str, Any]]]:
+        """Return the models in the order of the file; k first, others after it."""
+        found = dict(self._slots())
+        is_in_file = not self.order or OF_K in self.order
+        if self.k > 1 or is_in_file or not found:
+            found = {OF_K: {"name": "k-anonymity", "k": self.k}, **found}
+        places = {OF_K: -1} | {slot: i for i, slot in enumerate(self.order)}
+        last = len(self.order)
+        return sorted(found.items(), key=lambda one: places.get(one[0], last))
+
+    def _slots(self) -> Iterator[tuple[Slot, dict[str, Any]]]:
+        for model in self.further.asked():
+            yield OF_TABLE, model
+        sensitive = self.columns_of("sensitive")
+        for name in sensitive:
             for asked in self.guard(name).asked():
-                yield asked | {"sensitive": name}
+                yield ("column", name), asked | {"sensitive": name}
+        for i, model in enumerate(self.rest.get("models", ())):
+            if model.get("sensitive") in (None, *sensitive):
+                yield ("rest", i), model
 
 
 def _by_column(
@@ -246,6 +291,8 @@ def toml_value(value: Any) -> str:  # noqa: ANN401  # anything TOML knows
         return "true" if value else "false"
     if isinstance(value, str):
         return quoted(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
     if isinstance(value, Mapping):
         pairs = (f"{_key(key)} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {', '.join(pairs)} }}"

@@ -41,11 +41,12 @@ class ModelRow:
 
     def build(self, label: str) -> None:
         """Show what is chosen."""
-        names = [*self._models, NONE]
+        none = _TITLES[NONE] if self._column is not None else NONE
+        titles = {name: _TITLES.get(name, name) for name in self._models}
         with ui.column().classes("w-full gap-1"):
             with ui.row().classes("items-center gap-3 w-full"):
                 ui.select(
-                    {name: _TITLES.get(name, name) for name in names},
+                    {**titles, NONE: none},
                     label=label,
                     value=self.guard.model,
                     on_change=lambda event: self._choose(event.value),
@@ -60,6 +61,11 @@ class ModelRow:
         self._problem.clear()
         self._fill()
         self.desk.changed()
+
+    def refill(self) -> None:
+        """Show parameters that were set elsewhere."""
+        if self.guard.model != NONE:
+            self._fill()
 
     def _fill(self) -> None:
         self._fields.clear()

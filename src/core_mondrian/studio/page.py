@@ -9,6 +9,8 @@ from core_mondrian.studio.choices import Choices
 from core_mondrian.studio.columns import Columns
 from core_mondrian.studio.desk import Desk, show_problem, step
 from core_mondrian.studio.jobs import Job, Progress
+from core_mondrian.studio.opening import Opening
+from core_mondrian.studio.reading import Named
 from core_mondrian.studio.results import Results
 from core_mondrian.studio.session import Session, Studio
 from core_mondrian.studio.uploads import too_large
@@ -33,11 +35,31 @@ _STYLE = """
 .body--dark .studio-main a { color: #8fbcf0; }
 .body--dark .q-btn--outline, .body--dark .q-btn--flat, .body--dark .q-field,
 .body--dark .q-menu, .body--dark .q-toggle { --q-primary: #8fbcf0; }
+.body--dark .q-field--error { --q-negative: #ff8a80; }
 .body--dark .studio-main .q-linear-progress { --q-primary: #5f9be0; }
 .studio-column { border-bottom: 1px solid rgba(128, 128, 128, .25);
   padding: 6px 0; }
 .studio-name { font-weight: 600; overflow-wrap: anywhere; }
 .studio-chart { background: white; border-radius: 6px; max-width: 100%; height: auto; }
+.studio-curve { position: relative; max-width: 100%; line-height: 0; }
+.studio-point { position: absolute; padding: 0; border: 0; background: transparent;
+  cursor: pointer; outline: none; }
+.studio-point[disabled] { cursor: not-allowed; }
+.studio-point::before { content: ""; position: absolute; top: 0; bottom: 0;
+  left: calc(var(--x) - 1px); border-left: 2px dashed transparent; }
+.studio-point::after { content: ""; position: absolute; width: 18px; height: 18px;
+  left: calc(var(--x) - 9px); top: calc(var(--y) - 9px); border-radius: 50%;
+  border: 3px solid transparent; }
+.studio-point:not([disabled]):hover::before { border-color: #9a9a9a; }
+.studio-point:focus-visible { box-shadow: inset 0 0 0 2px #1d4e89; }
+.studio-point.studio-chosen::before { border-left: 2px solid rgba(213, 94, 0, .6); }
+.studio-point.studio-chosen::after { border-color: #d55e00; }
+.studio-figures td, .studio-figures th { text-align: right; }
+.studio-figures td:first-child, .studio-figures th:first-child,
+.studio-figures .studio-why { text-align: left; }
+.studio-figures .studio-why div { white-space: normal; max-width: min(22rem, 50vw); }
+.studio-figures tr.studio-chosen { background: rgba(213, 94, 0, .12); }
+.studio-figures .q-btn.studio-chosen { font-weight: 700; }
 .studio-picture svg { display: block; width: 100%; height: auto; }
 .body--dark .studio-picture [fill="#222222"] { fill: #e8eaed; }
 .body--dark .studio-picture [stroke="#e6e6e6"] { stroke: #4a4f56; }
@@ -45,6 +67,10 @@ _STYLE = """
 .studio-step .q-table th { font-weight: 600; }
 .studio-upload .q-uploader__list { display: none; }
 .studio-upload .q-uploader__subtitle { display: none; }
+/* All of the bar opens the files, not only the sign at its end. */
+.studio-upload .q-uploader__header-content .q-btn { position: static; }
+.studio-upload .q-uploader__header { position: relative; }
+.studio-upload .q-uploader__input { cursor: pointer; }
 .studio-drop { min-height: 40px; }
 .studio-value { cursor: grab; }
 .studio-step pre { overflow-x: auto; }
@@ -62,6 +88,8 @@ class Page:
 
     def __init__(self, studio: Studio, session: Session) -> None:
         self.desk = Desk(studio, session)
+        self._spec: Named | None = None
+        """What to go on with as soon as the table is read."""
 
     def build(self) -> None:
         """Fill the page from what the session has."""
@@ -100,8 +128,10 @@ class Page:
 
     def _first_step(self) -> None:
         words = (
-            "Choose a table with one row per person: CSV, Parquet or Arrow. "
-            "It is read on this machine and sent nowhere."
+            "Choose a table with one row per person: CSV, with the columns' names in "
+            "its first line, Parquet or Arrow. It is read on this machine and sent "
+            "nowhere. Then you say what each column is and how much protection it "
+            "needs, and get a table in which every row looks like several others."
         )
         with step(1, "The table", words):
             most = self.desk.studio.most_bytes
@@ -127,10 +157,13 @@ class Page:
                 ui.label("Reading and counting …")
             self._busy.visible = False
             self._table = ui.label().classes("text-bold").mark("table")
+            self._opening = Opening(self.desk)
+            self._opening.build()
         self._upload = upload
         first = self.desk.studio.first
         if first is not None and self.desk.session.opened is None:
             self._open(lambda progress: open_table(first, first.name, progress))
+            self._spec = self.desk.studio.first_spec
 
     def _refuse_size(self) -> None:
         show_problem(self._problem, too_large(self.desk.studio.most_bytes))
@@ -170,6 +203,9 @@ class Page:
         elif job.result is not None:
             self.desk.session.take(job.result)
             self._show_table()
+            if self._spec is not None:
+                self._opening.take(self._spec, is_copied=True)
+                self._spec = None
 
     def _show_table(self) -> None:
         opened = self.desk.session.opened

@@ -17,6 +17,7 @@ from core_mondrian.charts import start_engine
 from core_mondrian.errors import OutputError, SpecError
 from core_mondrian.studio.guard import Guard
 from core_mondrian.studio.page import Page
+from core_mondrian.studio.reading import Named
 from core_mondrian.studio.session import Session, Studio
 
 HOST = "127.0.0.1"
@@ -44,8 +45,11 @@ def serve(
     port: int,
     most_bytes: int,
     tell: Callable[[str], None],
+    spec: Named | None = None,
 ) -> None:
     """Serve the studio until it is interrupted; ``tell`` gets its address.
+
+    It begins with ``table`` and ``spec``, if there are any.
 
     Raises:
         OutputError: the port is taken.
@@ -53,7 +57,7 @@ def serve(
     with _bound(port) as listener, _private_folder() as folder:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        studio = Studio(folder, most_bytes, table)
+        studio = Studio(folder, most_bytes, table, spec)
         guard = Guard(_build(studio), port, token, most_bytes)
         _quieten()
         config = uvicorn.Config(

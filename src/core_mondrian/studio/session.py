@@ -12,6 +12,7 @@ from typing import Any, Final
 from core_mondrian.errors import SpecError
 from core_mondrian.studio.draft import Draft, draft_of
 from core_mondrian.studio.jobs import Job
+from core_mondrian.studio.reading import Named
 from core_mondrian.studio.work import Opened, Run
 
 _IDLE_CHECKS: Final = 30
@@ -80,6 +81,8 @@ class Studio:
     most_bytes: int
     first: Path | None = None
     """The table of the command line."""
+    first_spec: Named | None = None
+    """The spec of the command line."""
     sessions: dict[str, Session] = field(default_factory=dict)
 
     def new_session(self) -> Session:

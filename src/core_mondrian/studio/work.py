@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from core_mondrian.advise import Sweep, sweep
 from core_mondrian.api import anonymize
 from core_mondrian.branches import size_bins
 from core_mondrian.datasets import census
@@ -31,7 +30,6 @@ from core_mondrian.studio.jobs import Progress
 from core_mondrian.studio.rows import Rows
 
 MADE_UP_ROWS: Final = 20_000
-CURVE: Final = (2, 3, 5, 10, 20, 50, 100)
 DOWNLOADS: Final = (
     *("release.csv", "release.parquet", "spec.toml", "manifest.json", "report.html"),
 )
@@ -173,14 +171,6 @@ def check_suffix(title: str) -> str:
             f"{title}: unknown kind of file", hint=f"the suffix is one of {SUFFIXES}"
         )
     return suffix
-
-
-def find_curve(opened: Opened, draft: Draft, progress: Progress) -> Sweep:
-    """Return what each k would cost with everything else as drafted."""
-    spec = draft.to_spec()
-    fitting = [k for k in CURVE if k <= opened.table.num_rows]
-    points = sorted({*fitting, draft.k})
-    return sweep(read_as(opened, spec), spec, {"k": points}, progress=progress)
 
 
 def make_release(

@@ -19,7 +19,6 @@ from core_mondrian.studio.session import Studio
 from core_mondrian.studio.work import (
     Opened,
     check_suffix,
-    find_curve,
     make_release,
     open_table,
 )
@@ -65,18 +64,6 @@ def test_a_run_has_no_other_files(opened: Opened, tmp_path: Path, name: str) -> 
         run.write(name, tmp_path)
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_curve_has_the_figures_of_the_release(opened: Opened) -> None:
-    draft = draft_of(opened.guesses)
-    draft.k = 7
-
-    found = find_curve(opened, draft, quiet)
-
-    run = make_release(opened, draft, 1, quiet)
-    figures = {p.parameters["k"]: p.figures for p in found.points}[7]
-    assert figures is not None
-    assert figures.digest == run.release.digest
 
 
 @pytest.mark.parametrize(

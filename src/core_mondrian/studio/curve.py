@@ -1,0 +1,260 @@
+"""The trade-off curve: what each value of a number would cost, to choose one."""
+
+import base64
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from nicegui import ui
+
+from core_mondrian.advise import Figures, Point
+from core_mondrian.studio.desk import Desk, named, percent, show_problem
+from core_mondrian.studio.jobs import Job, Progress
+from core_mondrian.studio.vary import (
+    Band,
+    Curve,
+    K,
+    everything_but,
+    find_curve,
+    find_varied,
+    present_value,
+)
+
+_SLOW: Final = "starting; the first run on a machine takes a minute more"
+Columns: TypeAlias = dict[str, Callable[[Point, Figures], str]]
+"""Per title of the table, what stands below it."""
+_KNEE: Final = (
+    "The ring is the knee: up to it the risk falls much for little loss, beyond it the "
+    "loss grows much for little less risk. It is a suggestion, not a decision."
+)
+_NO_KNEE: Final = "The curve has no knee: no k stands out as a good bargain."
+
+
+class Curves:
+    """Draws a curve when it is asked for; a point of it that is pressed is taken."""
+
+    def __init__(self, desk: Desk, taken: Callable[[str, float], None]) -> None:
+        self.desk = desk
+        self._taken = taken
+        self._name = K
+        self._job: Job[Curve] | None = None
+        self._drawn_for = ""
+        self._marks: dict[float, list[ui.element]] = {}
+        """Per value, what shows whether it is chosen."""
+
+    def build(self) -> None:
+        """Make the room; it is filled when a curve is asked for."""
+        with ui.row().classes("items-end gap-3 w-full"):
+            self._ask = ui.button(on_click=self._find).props(
+                "outline no-caps icon=query_stats"
+            )
+            self._what = ui.select(
+                {K: ""}, value=K, label="Vary", on_change=lambda e: self._vary(e.value)
+            ).classes("w-64 max-w-full")
+            self._what.props("dense options-dense")
+        with ui.row().classes("items-center gap-3 w-full"):
+            with ui.row().classes("items-center gap-3") as self._busy:
+                self._bar = ui.linear_progress(0, show_value=False).classes("w-40")
+                named(self._bar, "progress of the curve")
+                stop = ui.button("Cancel", on_click=self._cancel)
+                named(stop.props("outline no-caps"), "Cancel the curve")
+            self._stage = ui.label().props("aria-live=polite").classes("studio-faint")
+        self._room = ui.column().classes("w-full gap-2")
+        self._busy.visible = False
+        self.desk.on_table.append(self._drop)
+        self.desk.on_change.append(self._follow)
+
+    def _follow(self) -> None:
+        """Offer what can be varied now; let go of a curve for other choices."""
+        varied = find_varied(self.desk.draft)
+        if varied != self._what.options:
+            name = self._name if self._name in varied else K
+            self._what.set_options(varied, value=name)
+        self._what.visible = len(varied) > 1
+        self._ask.set_text(f"What would each {self._name} cost?")
+        if self._job is not None:
+            if self._drawn_for != everything_but(self.desk.draft, self._name):
+                self._drop()
+            else:
+                self._mark()
+
+    def _vary(self, name: str) -> None:
+        if name != self._name:
+            self._drop()
+            self._name = name
+            self._follow()
+
+    def _drop(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
+        self._stage.set_text("")
+        self._room.clear()
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            self._stage.set_text("stopping …")
+
+    def _find(self) -> None:
+        opened, draft = self.desk.session.opened, self.desk.copy_draft()
+        name = self._name
+        if opened is None or self._busy.visible:
+            return
+
+        def work(progress: Progress) -> Curve:
+            return find_curve(opened, draft, name, progress)
+
+        self._drop()
+        self._show_busy(is_busy=True)
+        self._stage.set_text(_SLOW)
+        self._drawn_for = everything_but(draft, name)
+        self._job = self.desk.start(work, self._ended, self._progressed)
+
+    def _show_busy(self, *, is_busy: bool) -> None:
+        self._bar.value = 0
+        self._busy.visible = is_busy
+        self._ask.set_enabled(not is_busy)
+
+    def _progressed(self, job: Job[Curve]) -> None:
+        if job.stage and not job.is_cancelled:
+            self._bar.value = job.done
+            if job.stage == "points" and job.done:
+                self._stage.set_text(f"trying values … {job.done:.0%}")
+
+    def _ended(self, job: Job[Curve]) -> None:
+        self._show_busy(is_busy=False)
+        if job is not self._job:  # for choices that have changed since
+            return
+        self._stage.set_text("cancelled" if job.is_cancelled else "")
+        if job.problem is not None:
+            show_problem(self._room, job.problem)
+        if job.result is not None and not job.is_cancelled:
+            self._show(job.result)
+        else:
+            self._job = None
+
+    def _show(self, curve: Curve) -> None:
+        self._marks = {}
+        with self._room:
+            with ui.row().classes("w-full items-start gap-6"):
+                self._show_picture(curve)
+                with ui.column().classes("gap-1 max-w-full"):
+                    ui.label("Press a point of the curve, or take one here:")
+                    self._show_table(curve)
+            ui.label(_meaning(curve)).classes("studio-faint").mark("knee")
+        self._mark()
+
+    def _show_picture(self, curve: Curve) -> None:
+        with ui.element("div").classes("studio-curve"):
+            image = ui.element("img").classes("studio-chart")
+            image.props["src"] = _data_address(curve.picture)
+            image.props["alt"] = (
+                f"what each {curve.name} would cost; the table has the same figures"
+            )
+            for place, band in sorted(curve.bands.items(), key=lambda one: one[1].left):
+                self._show_band(curve.name, curve.found.points[place], band)
+
+    def _show_band(self, name: str, point: Point, band: Band) -> None:
+        """Lay a button over a point, and all that stands above and below it."""
+        value = point.parameters[name]
+        button = ui.element("button").classes("studio-point")
+        button.style(
+            f"left: {band.left:.3f}%; width: {band.width:.3f}%; top: {band.top:.3f}%; "
+            f"height: {band.height:.3f}%; --x: {band.x:.2f}%; --y: {band.y:.2f}%"
+        )
+        button.props("type=button")
+        told = "cannot be reached"
+        if point.figures is not None and point.figures.loss is not None:
+            told = f"{percent(point.figures.loss)} lost"
+            button.on("click", lambda: self._taken(name, value))
+            self._marks.setdefault(value, []).append(button)
+        else:
+            button.props("disabled")
+        words = f"on the curve, {name} {value:g}: {told}"
+        named(button, words)
+        button.props["title"] = f"{name} = {value:g}: {told}"
+
+    def _show_table(self, curve: Curve) -> None:
+        columns = _columns(curve)
+        table = ui.element("q-markup-table").props("flat dense")
+        with table.classes("studio-figures max-w-full"):
+            with ui.element("thead"), ui.element("tr"):
+                for title in (curve.name, *columns):
+                    _cell("th", title).props("scope=col")
+            with ui.element("tbody"):
+                for point in curve.found.points:
+                    with ui.element("tr") as row:
+                        self._fill_row(row, curve.name, point, columns)
+
+    def _fill_row(
+        self, row: ui.element, name: str, point: Point, columns: Columns
+    ) -> None:
+        value = point.parameters[name]
+        with ui.element("td"):
+            button = ui.button(
+                f"{name} = {value:g}", on_click=lambda: self._taken(name, value)
+            )
+            button.props("outline dense no-caps").classes("w-24")
+        if point.figures is None or point.figures.loss is None:
+            button.disable()
+            cell = _cell("td", _why(point)).classes("studio-why")
+            cell.props(f"colspan={len(columns)}")
+            return
+        self._marks.setdefault(value, []).extend((row, button))
+        for read in columns.values():
+            _cell("td", read(point, point.figures))
+
+    def _mark(self) -> None:
+        """Show which of the values is chosen."""
+        now = present_value(self.desk.draft, self._name)
+        for value, elements in self._marks.items():
+            is_chosen = value == now
+            for element in elements:
+                if element.tag != "tr":
+                    element.props["aria-pressed"] = str(is_chosen).lower()
+                element.classes(**{"add" if is_chosen else "remove": "studio-chosen"})
+                element.update()
+
+
+def _cell(tag: str, text: str) -> ui.element:
+    with ui.element(tag) as cell:
+        ui.label(text)
+    return cell
+
+
+def _columns(curve: Curve) -> Columns:
+    """Return what is shown of a point, without what would say nothing."""
+    columns: Columns = {
+        "lost": lambda _, one: _share(one.loss),
+        "groups": lambda _, one: f"{one.n_classes:,}",
+        "smallest group": lambda _, one: f"{one.smallest_class:,}",
+        "highest risk": lambda _, one: _share(one.highest_risk),
+        "average risk": lambda _, one: _share(one.average_risk),
+    }
+    if any(one.figures and one.figures.n_suppressed for one in curve.found.points):
+        columns["left out"] = lambda _, one: f"{one.n_suppressed:,}"
+    if knees := curve.found.knees:
+        columns["note"] = lambda point, _: "knee" if point in knees else ""
+    return columns
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else percent(share)
+
+
+def _why(point: Point) -> str:
+    """Return why a value is no choice."""
+    if point.problem is None:
+        return "leaves every row out"
+    return f"cannot be reached: {point.problem.message}"
+
+
+def _meaning(curve: Curve) -> str:
+    """Return how to read the picture, in a sentence or two."""
+    if curve.name != K:
+        return "Everything else, k too, stays as it is on this curve."
+    return _KNEE if curve.found.knees else _NO_KNEE
+
+
+def _data_address(picture: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
