@@ -5,7 +5,7 @@ from nicegui import ui
 from core_mondrian.errors import MondrianError
 from core_mondrian.studio.coarser import Coarser
 from core_mondrian.studio.curve import Curves
-from core_mondrian.studio.desk import Desk, show_problem, step
+from core_mondrian.studio.desk import Desk, show_code, show_problem, step
 from core_mondrian.studio.draft import OF_K
 from core_mondrian.studio.keys import KEY_FILE
 from core_mondrian.studio.models import ModelRow
@@ -39,8 +39,8 @@ class Choices:
             with ui.expansion("The spec: your choices as a file", icon="code").classes(
                 "w-full"
             ):
-                self._spec = ui.code("", language="toml").classes("w-full").mark("spec")
-                self._command = ui.code("", language="bash").classes("w-full")
+                self._spec = show_code("", "toml").mark("spec")
+                self._command = show_code("", "bash")
             self._problem = ui.column().classes("w-full")
         self.desk.on_table.append(self._fill)
         self.desk.on_change.append(self._show_spec)

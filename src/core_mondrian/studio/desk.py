@@ -96,6 +96,13 @@ def show_problem(place: ui.element, error: MondrianError) -> None:
                 ui.label(error.hint).classes("studio-faint")
 
 
+def show_code(text: str, language: str) -> ui.code:
+    """Show a file's or a terminal's text, with a button that copies it."""
+    code = ui.code(text, language=language).classes("w-full")
+    named(code.copy_button, "copy")
+    return code
+
+
 def step(number: int, title: str, words: str) -> ui.column:
     """Return the room of a step, below its title and one sentence on it."""
     with ui.card().classes("w-full studio-step").props("flat bordered"):

@@ -13,7 +13,7 @@ from core_mondrian.studio.opening import Opening
 from core_mondrian.studio.reading import Named
 from core_mondrian.studio.results import Results
 from core_mondrian.studio.session import Session, Studio
-from core_mondrian.studio.uploads import too_large
+from core_mondrian.studio.uploads import name_upload, too_large
 from core_mondrian.studio.work import Opened, check_suffix, make_up, open_table
 
 Work = Callable[[Progress], Opened]
@@ -32,6 +32,7 @@ _STYLE = """
 .studio-note { background: rgba(29, 78, 137, .08); border-left: 4px solid
   var(--q-primary); border-radius: 4px; padding: 10px 14px; }
 .body--dark .studio-note { background: rgba(120, 170, 230, .14); }
+.studio-main a { color: #1d4e89; }
 .body--dark .studio-main a { color: #8fbcf0; }
 .body--dark .q-btn--outline, .body--dark .q-btn--flat, .body--dark .q-field,
 .body--dark .q-menu, .body--dark .q-toggle { --q-primary: #8fbcf0; }
@@ -73,7 +74,7 @@ _STYLE = """
 .studio-upload .q-uploader__input { cursor: pointer; }
 .studio-drop { min-height: 40px; }
 .studio-value { cursor: grab; }
-.studio-step pre { overflow-x: auto; }
+.studio-step pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (max-width: 600px) { .studio-step { padding: 14px 12px; } }
 """
 
@@ -146,7 +147,7 @@ class Page:
                 upload.props("flat bordered hide-upload-btn").classes(
                     "studio-upload col-grow"
                 )
-                upload.props["aria-label"] = "choose or drop a file"
+                name_upload(upload, "choose or drop a file")
                 ui.label("or")
                 ui.button("Try it with a made-up census", on_click=self._make_up).props(
                     "outline no-caps"

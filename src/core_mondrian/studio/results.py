@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from nicegui import ui
 
@@ -10,7 +10,14 @@ from core_mondrian.report.wording import say_useless
 from core_mondrian.studio import comparing, making, tables
 from core_mondrian.studio.choices import command
 from core_mondrian.studio.comparing import Comparing
-from core_mondrian.studio.desk import Desk, heading, percent, show_problem, step
+from core_mondrian.studio.desk import (
+    Desk,
+    heading,
+    percent,
+    show_code,
+    show_problem,
+    step,
+)
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.making import Making
 from core_mondrian.studio.row_pages import RowPages
@@ -129,15 +136,8 @@ class Results:
             return
         with self._compared:
             heading("Runs side by side", 3)
-            table = ui.table(
-                columns=_COMPARED,
-                rows=[_compared(run) for run in reversed(runs)],
-                row_key="run",
-                pagination=0,
-            )
-            table.props("flat bordered dense hide-bottom").classes("w-full").mark(
-                "runs"
-            )
+            rows = [_compared(run) for run in reversed(runs)]
+            tables.show_table("runs", list(rows[0]), [[*row.values()] for row in rows])
             if len(runs) > 1:
                 Comparing(self.desk).build()
                 ui.select(
@@ -256,25 +256,18 @@ def show_groups(run: Run) -> None:
     """Show what each group of the named column lost."""
     if run.groups is None:
         return
+    heads = (run.groups, "rows", "left out", "lost", "times all")
     rows = [
-        {
-            "group": one.group,
-            "rows": f"{one.n_rows:,}",
-            "out": percent(one.share_suppressed),
-            "loss": percent(one.loss),
-            "ratio": "" if one.ratio is None else f"{one.ratio:.2f}",
-        }
+        (
+            one.group,
+            f"{one.n_rows:,}",
+            percent(one.share_suppressed),
+            percent(one.loss),
+            "" if one.ratio is None else f"{one.ratio:.2f}",
+        )
         for one in run.lost
     ]
-    titles = {
-        "group": run.groups,
-        "rows": "rows",
-        "out": "left out",
-        "loss": "lost",
-        "ratio": "times all",
-    }
-    columns = [_column(name, title) for name, title in titles.items()]
-    ui.table(columns=columns, rows=rows, row_key="group").props("flat dense")
+    tables.show_table("what each group lost", heads, rows)
 
 
 def show_sizes(run: Run) -> None:
@@ -285,50 +278,29 @@ def show_sizes(run: Run) -> None:
 
 def show_spec(run: Run) -> None:
     """Show how the command line makes the same release."""
-    ui.code(run.toml, language="toml").classes("w-full")
+    show_code(run.toml, "toml")
     ui.label("Save it as spec.toml; this makes the same release, with the same digest:")
     has_key = bool(run.release.spec.pseudonyms)
     same = command(run.title, run.groups, has_key=has_key)
-    ui.code(same, language="bash").classes("w-full")
+    show_code(same, "bash")
     ui.label(f"digest {run.release.digest}").style("overflow-wrap: anywhere")
 
 
-def _column(name: str, title: str, classes: str = "") -> dict[str, Any]:
-    plain = {"name": name, "label": title, "field": name, "align": "left"}
-    return {**plain, "classes": classes, "headerClasses": classes}
-
-
-_COMPARED: Final = [
-    _column(name, title)
-    for name, title in {
-        "run": "run",
-        "k": "k",
-        "columns": "columns",
-        "models": "models",
-        "policy": "policy",
-        "loss": "lost",
-        "classes": "groups",
-        "smallest": "smallest",
-        "suppressed": "left out",
-        "digest": "digest",
-    }.items()
-]
-
-
-def _compared(run: Run) -> dict[str, Any]:
+def _compared(run: Run) -> dict[str, str]:
+    """Return a run in a line: what was asked, what was reached."""
     release, spec = run.release, run.release.spec
     loss = release.measures().loss
     effort = getattr(spec.policy, "effort", None)
     return {
-        "run": run.number,
-        "k": spec.min_rows,
-        "columns": len(spec.quasi_identifiers),
+        "run": str(run.number),
+        "k": str(spec.min_rows),
+        "columns": str(len(spec.quasi_identifiers)),
         "models": ", ".join(model.title for model in spec.models),
         "policy": spec.policy.name + (f", {effort}" if effort else ""),
-        "loss": "" if loss is None else f"{loss:.2%}",
-        "classes": f"{release.verification.n_classes:,}",
+        "lost": "" if loss is None else f"{loss:.2%}",
+        "groups": f"{release.verification.n_classes:,}",
         "smallest": f"{release.verification.smallest_class:,}",
-        "suppressed": f"{release.n_suppressed:,}",
+        "left out": f"{release.n_suppressed:,}",
         "digest": release.digest[:12],
     }
 

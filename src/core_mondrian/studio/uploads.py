@@ -1,5 +1,6 @@
 """Files that the spec names: hierarchies, and tables of a population."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Final
@@ -9,6 +10,15 @@ from nicegui import events, ui
 from core_mondrian.errors import DataError, MondrianError
 from core_mondrian.studio.desk import Desk, named, show_problem
 
+_NAME_PARTS: Final = """(() => {{
+  const name = (tries) => {{
+    const button = getHtmlElement({id})?.querySelector('.q-btn[role=button]');
+    if (!button) return tries && setTimeout(() => name(tries - 1), 50);
+    button.setAttribute('aria-label', {label});
+    button.querySelector('input')?.setAttribute('aria-label', {label});
+  }};
+  name(100);
+}})()"""
 _NAME: Final = re.compile(r"\w[\w .+-]{0,99}")
 """What a file may be called: the spec names it so, and it stands so in our folder."""
 
@@ -31,6 +41,12 @@ def check_name(title: str, suffixes: tuple[str, ...]) -> str:
             hint=f"the suffix is one of {', '.join(suffixes)}",
         )
     return name
+
+
+def name_upload(upload: ui.upload, label: str) -> None:
+    """Name an upload, and its button, which the library leaves without a name."""
+    named(upload, label)
+    ui.run_javascript(_NAME_PARTS.format(id=upload.id, label=json.dumps(label)))
 
 
 def too_large(most: int) -> DataError:
@@ -72,5 +88,5 @@ def offer_upload(
         on_rejected=lambda: show_problem(problem, too_large(most)),
     )
     upload.props("flat bordered dense hide-upload-btn").classes("studio-upload")
-    named(upload, label)
+    name_upload(upload, label)
     return upload
