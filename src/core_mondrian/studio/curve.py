@@ -1,13 +1,12 @@
 """The trade-off curve: what each value of a number would cost, to choose one."""
 
-import base64
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from nicegui import ui
 
 from core_mondrian.advise import Figures, Point
-from core_mondrian.studio.desk import Desk, named, percent, show_problem
+from core_mondrian.studio.desk import Desk, named, percent, show_problem, show_svg
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.vary import (
     Band,
@@ -146,11 +145,8 @@ class Curves:
 
     def _show_picture(self, curve: Curve) -> None:
         with ui.element("div").classes("studio-curve"):
-            image = ui.element("img").classes("studio-chart")
-            image.props["src"] = _data_address(curve.picture)
-            image.props["alt"] = (
-                f"what each {curve.name} would cost; the table has the same figures"
-            )
+            words = f"what each {curve.name} would cost; the table has the same figures"
+            show_svg(curve.picture, words).classes("studio-chart")
             for place, band in sorted(curve.bands.items(), key=lambda one: one[1].left):
                 self._show_band(curve.name, curve.found.points[place], band)
 
@@ -254,7 +250,3 @@ def _meaning(curve: Curve) -> str:
     if curve.name != K:
         return "Everything else, k too, stays as it is on this curve."
     return _KNEE if curve.found.knees else _NO_KNEE
-
-
-def _data_address(picture: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"

@@ -1,5 +1,6 @@
 """Desk: what the parts of a page share: the session, changes, and work in progress."""
 
+import base64
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,6 +95,15 @@ def show_problem(place: ui.element, error: MondrianError) -> None:
             ui.label(error.message)
             if error.hint:
                 ui.label(error.hint).classes("studio-faint")
+
+
+def show_svg(picture: bytes, words: str) -> ui.element:
+    """Show a picture as it was drawn; ``words`` say what it shows."""
+    image = ui.element("img")
+    data = base64.b64encode(picture).decode()
+    image.props["src"] = f"data:image/svg+xml;base64,{data}"
+    image.props["alt"] = words
+    return image
 
 
 def show_code(text: str, language: str) -> ui.code:

@@ -1,6 +1,5 @@
 """How a release was made: any two columns painted, the funnel, the first cuts."""
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +12,7 @@ from core_mondrian.report.cuts import Branch, TreeFacts, tell_tree
 from core_mondrian.report.views import views_of
 from core_mondrian.report.wording import count
 from core_mondrian.report_file import check_painting
-from core_mondrian.studio.desk import Desk, heading, show_problem
+from core_mondrian.studio.desk import Desk, heading, show_problem, show_svg
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.tables import quote, show_table
 from core_mondrian.studio.work import Run
@@ -114,9 +113,7 @@ class Making:
         words = f"{count(n_boxes, 'group')} as boxes over {found.x} and {found.y}"
         with self._canvas:
             # An image, and no part of the page: the picture has a style of its own.
-            image = ui.element("img").classes("studio-painting")
-            image.props["src"] = _data_address(found.picture)
-            image.props["alt"] = words
+            show_svg(found.picture.encode(), words).classes("studio-painting")
             part = ""
             if n_boxes < found.n_classes:
                 part = (
@@ -183,7 +180,3 @@ def write_branch(item: Branch, *, is_open: bool = False) -> str:
         f"<details{' open' if is_open else ''}><summary>{shows} "
         f"<small>{size}{cut}</small></summary>{inside}{more}</details>"
     )
-
-
-def _data_address(picture: str) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
