@@ -16,7 +16,7 @@ from core_mondrian.datasets import census
 
 TARGET = Path(__file__).parents[1] / "docs" / "pictures" / "report.png"
 COLUMNS = ("age", "sex", "marital_status", "occupation", "native_country")
-SIZE = "1000,940"
+SIZE = "1000,1760"
 
 
 def main() -> int:

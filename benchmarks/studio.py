@@ -5,8 +5,9 @@
 
 A census is written to a file and opened in the machine's chromium. While the table is
 read, its risk counted and a release made, k is typed again and again, and the time is
-taken until the spec on the page shows it: there and back through the server. Wall time
-in milliseconds, on a machine that does nothing else.
+taken until the spec on the page shows it: there and back through the server. Then the
+table is turned page by page beside its release. Wall time in milliseconds, on a machine
+that does nothing else.
 """
 
 import argparse
@@ -45,7 +46,19 @@ _TYPE_K = """async (k) => {
   }
   return performance.now() - since;
 }"""
+_TURN = """async () => {
+  const shown = () => document.body.innerText.match(/rows [0-9,]+ to [0-9,]+ of/)?.[0];
+  const before = shown(), since = performance.now();
+  document.querySelector('[aria-label="next page"]').click();
+  while (shown() === before) {
+    if (performance.now() - since > 30000) throw new Error('no answer');
+    await new Promise(resolve => setTimeout(resolve, 5));
+  }
+  return performance.now() - since;
+}"""
 _COMMAND = (sys.executable, "-m", "core_mondrian.cli.main", "studio")
+_MOST = 2000
+"""Interactions after which something is never seen."""
 _PAUSE = 150
 """Milliseconds between two interactions."""
 
@@ -61,6 +74,8 @@ class Typist:
         """Return the time of each interaction up to the moment a text is seen."""
         taken: list[float] = []
         while len(taken) < least or not self.page.get_by_text(seen).count():
+            if len(taken) > _MOST:
+                raise SystemExit(f"never seen: {seen}")
             self.k = 10 + (self.k - 9) % 80
             taken.append(float(self.page.evaluate(_TYPE_K, self.k)))
             self.page.wait_for_timeout(_PAUSE)
@@ -112,8 +127,11 @@ def measure(address: str) -> dict[str, list[float]]:
         page.get_by_role("button", name="Make the release").click()
         found["releasing"] = typist.type_until("Run 1: verified")
         found["released"] = typist.type_until("Run 1: verified", 15)
+        page.get_by_role("tab", name="Before and after").click()
+        page.get_by_text("rows 1 to 20 of").wait_for()
+        found["turning pages"] = [float(page.evaluate(_TURN)) for _ in range(15)]
         page.get_by_role("button", name="What would each k cost?").click()
-        found["drawing the curve"] = typist.type_until("Take one of these", 5)
+        found["drawing the curve"] = typist.type_until("Press a point", 5)
     return found
 
 
