@@ -6,12 +6,12 @@ from nicegui import events, ui
 
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.files.kinds import FORMATS
-from core_mondrian.studio.desk import Desk, named, show_problem
+from core_mondrian.studio.desk import Desk, show_problem
 from core_mondrian.studio.draft import Draft
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.models import HIERARCHY_FILES
 from core_mondrian.studio.reading import Named, open_spec
-from core_mondrian.studio.uploads import offer_upload
+from core_mondrian.studio.uploads import name_upload, offer_upload
 
 _MOST_BYTES: Final = 4 << 20
 """Of a spec file; one with groups of values names them all."""
@@ -47,7 +47,7 @@ class Opening:
             )
             self._upload.props("flat bordered dense hide-upload-btn")
             self._upload.classes("studio-upload")
-            named(self._upload, "open a spec")
+            name_upload(self._upload, "open a spec")
             self._missing = ui.column().classes("w-full gap-2")
         self._told = ui.label().props("aria-live=polite").mark("opened spec")
         self._problem = ui.column().classes("w-full")

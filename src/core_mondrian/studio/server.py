@@ -83,6 +83,7 @@ def _bound(port: int) -> Iterator[socket.socket]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))
+            listener.listen()  # the address is told before anybody is answered
         except OSError as error:
             raise OutputError(
                 f"port {port}: {error.strerror}", hint="take another --port"
