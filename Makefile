@@ -86,10 +86,8 @@ types: $(VENV)/stamp-dev
 imports: $(VENV)/stamp-dev
 	@$(BIN)/lint-imports
 
-# One worker more than there are cores: some wait for a browser, a cluster or a server.
-WORKERS = $$($(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 unit: $(VENV)/stamp-dev
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ALL)
+	@$(BIN)/python -m pytest --numprocesses auto $(ALL)
 
 # The same kernels as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-dev
