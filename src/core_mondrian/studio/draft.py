@@ -181,9 +181,8 @@ class Draft:
 
     def _formats_asked(self, known: Sequence[str]) -> dict[str, Any]:
         """Return how columns are released: one word, or a table by column."""
-        numbers = [name for name in known if not self._has_tree(name)]
         return {
-            "numbers": _by_column(self.numbers, self.numbers_of, numbers),
+            "numbers": _by_column(self.numbers, self.numbers_of, known),
             "categories": _by_column(self.categories, self.categories_of, known),
         }
 
@@ -255,13 +254,9 @@ class Draft:
 def _by_column(
     usual: str, own: Mapping[str, str], names: Sequence[str]
 ) -> str | dict[str, str]:
-    """Return one word for all columns, or a table if some have another."""
-    others = {
-        name: own[name]
-        for name in names
-        # A spec file has no other place for all columns than a column of that name.
-        if own.get(name, usual) != usual and name != DEFAULT
-    }
+    """Return one word for all columns, or a table if some have their own."""
+    # A spec file has no other place for all columns than a column of that name.
+    others = {name: own[name] for name in names if name in own and name != DEFAULT}
     return {DEFAULT: usual, **others} if others else usual
 
 

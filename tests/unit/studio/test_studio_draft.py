@@ -122,7 +122,7 @@ def test_single_columns_have_formats_and_weights_of_their_own() -> None:
 
     asked = tomllib.loads(draft.to_toml())
 
-    assert asked["numbers"] == {"default": "interval", "age": "median"}
+    assert asked["numbers"] == {"default": "interval", **draft.numbers_of}
     assert asked["categories"] == {"default": "label", "job": "set"}
     assert asked["weights"] == {"age": 2.5}
     assert asked["hierarchies"] == {"job": {"kind": "flat"}}

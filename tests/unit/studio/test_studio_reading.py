@@ -257,6 +257,16 @@ def test_what_belongs_to_a_column_goes_with_its_role_and_comes_back() -> None:
     assert draft.to_toml() == before
 
 
+def test_what_is_said_by_column_stays_even_if_it_is_as_for_all() -> None:
+    trees = {"zip": {"kind": "flat"}}
+    formats = {"default": "mean", "age": "mean", "zip": "median"}
+    asked = {**ASKED, "hierarchies": trees, "numbers": formats}
+
+    draft = read_draft(asked, COLUMNS, Path())
+
+    assert draft.to_spec() == spec_from_mapping(asked)
+
+
 def test_a_spec_without_k_gets_one_only_if_it_is_asked_for() -> None:
     asked = {
         "quasi_identifiers": ["age"],
