@@ -154,11 +154,13 @@ class ColumnRow:
     def _read_as(self, how: str) -> None:
         if how == self._reading:
             return
-        trees = self.desk.draft.hierarchies
+        draft = self.desk.draft
         if how == "number":
-            trees.pop(self.name, None)
+            draft.hierarchies.pop(self.name, None)
+            draft.categories_of.pop(self.name, None)
         elif how == "flat":
-            trees[self.name] = dict(_FLAT)
+            draft.hierarchies[self.name] = dict(_FLAT)
+            draft.numbers_of.pop(self.name, None)
         self.desk.changed()
 
     def _toggle(self) -> None:
