@@ -141,7 +141,10 @@ def _say(value: object) -> str:
 
 
 def _figures(first: Run, second: Run) -> Iterator[Pair]:
-    told = [dict(_figures_of(run)) for run in (first, second)]
+    told: list[dict[str, str]] = [{}, {}]
+    for found, run in zip(told, (first, second), strict=True):
+        for name, words in _figures_of(run):  # of two models of one kind both are told
+            found[name] = f"{found[name]}; {words}" if name in found else words
     for name in dict.fromkeys((*told[0], *told[1])):
         yield Pair(name, *(one.get(name, "not asked for") for one in told))
 
@@ -160,7 +163,8 @@ def _figures_of(run: Run) -> Iterator[tuple[str, str]]:
     for model, result in zip(release.spec.models, found, strict=True):
         about = "" if model.column is None else f" for {model.column}"
         reached = f"{result.reached:.4g}" if math.isfinite(result.reached) else "any"
-        yield f"{_NAMES[type(model)]}{about}", f"{result.name}: reached {reached}"
+        kind = _NAMES.get(type(model), type(model).__name__)  # or one of the user's own
+        yield f"{kind}{about}", f"{result.name}: reached {reached}"
     yield "lost in all", percent(release.measures().loss)
 
 

@@ -11,6 +11,7 @@ import pytest
 from core_mondrian.datasets import census
 from core_mondrian.files.write import write_table
 from core_mondrian.studio.draft import Draft, Guard, draft_of
+from core_mondrian.studio.reading import read_draft
 from core_mondrian.studio.versus import DEFAULT, Pair, Versus, compare_runs, differing
 from core_mondrian.studio.work import Opened, Run, make_release, open_table, say_reached
 
@@ -185,6 +186,46 @@ def test_sizes_have_the_same_bins_in_both_runs(
             wanted = f"{len(inside)} with {share:.1f}\u202f% of the rows"
             assert words == (wanted if inside else "none")
         assert not bins
+
+
+OWN = """
+from dataclasses import dataclass
+from core_mondrian import Limits, PrivacyModel
+
+@dataclass(frozen=True)
+class MaxShare(PrivacyModel):
+    share: float
+    sensitive: str
+
+    @staticmethod
+    def measure(rows, counts, table, parameters):
+        return counts.max() / rows
+
+    def limits(self):
+        return Limits(at_most=self.share)
+"""
+
+
+def test_models_of_the_users_own_and_two_of_one_kind_are_told(
+    opened: Opened, tmp_path: Path
+) -> None:
+    (tmp_path / "max_share.py").write_text(OWN)
+    asked = {
+        "quasi_identifiers": ["sex", "race"],
+        "models": [
+            {"name": "k-anonymity", "k": 3},
+            {"name": "max_share.py:MaxShare", "share": 0.97, "sensitive": "income"},
+            {"name": "max_share.py:MaxShare", "share": 0.99, "sensitive": "income"},
+        ],
+    }
+    draft = read_draft(asked, opened.table.column_names, tmp_path)
+    run = make_release(opened, draft, 1, quiet)
+
+    told = {pair.name: pair for pair in compare_runs(run, run).figures}
+
+    words = told["MaxShare for income"].first
+    assert "share 0.97" in words
+    assert "share 0.99" in words
 
 
 def test_a_run_compared_with_itself_differs_in_nothing(runs: tuple[Run, Run]) -> None:
