@@ -33,7 +33,6 @@ _SUPPRESSED = {
     "blank": "kept without a value in any quasi-identifier",
     "apart": "left out, and given back apart",
 }
-_KINDS = {"number": "all numbers", "category": "all categories"}
 
 
 def write_page(
@@ -78,7 +77,7 @@ def write_page(
         sizes=draw_sizes(facts.sizes) if facts.sizes else "",
         relations=_choose_relations(facts),
         stages=STAGES,
-        kinds=_KINDS,
+        kinds=wording.KINDS,
         funnel_heads=[(stage, True) for stage in STAGES],
         funnel_chart=draw_shares(
             wording.funnel_shares(facts),

@@ -1,5 +1,6 @@
 """How figures are written: numbers, shares, risks, and the sentence at the top."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from core_mondrian.report.facts import ColumnFacts, Facts
 from core_mondrian.report.plain import DASH, between
 from core_mondrian.spec import Spec
 
+KINDS = {"number": "all numbers", "category": "all categories"}
+"""What the columns of a kind are called together."""
 _THIN = "\u202f"
 _PLURALS = {"class": "classes"}
 _LONGEST = 80
@@ -201,25 +204,28 @@ def risk_rows(facts: Facts) -> list[dict[str, str]]:
 
 def crowd_rows(facts: Facts) -> list[dict[str, Any]]:
     """Return people by how many look like them, before and after, one row each."""
-    most = max(len(facts.before.crowds), len(facts.after.crowds))
-    longest = max((facts.before, facts.after), key=lambda risk: len(risk.crowds)).crowds
-    counted = [
-        [*(crowd.n_people for crowd in risk.crowds), *[0] * (most - len(risk.crowds))]
-        for risk in (facts.before, facts.after)
-    ]
+    limits: dict[int, int] = {}
+    people: list[Counter[int]] = []
+    for risk in (facts.before, facts.after):
+        limits |= {crowd.low: crowd.high for crowd in risk.crowds}
+        people.append(Counter({one.low: one.n_people for one in risk.crowds}))
+    lows = sorted(limits)
+    for low in lows[_MOST_CROWDS:]:  # the largest are summed up
+        for counted in people:
+            counted[lows[_MOST_CROWDS - 1]] += counted[low]
     rows = []
-    for i, crowd in enumerate(longest[:_MOST_CROWDS]):
-        is_last = i == _MOST_CROWDS - 1 and most > _MOST_CROWDS
-        people = [sum(n[i:]) if is_last else n[i] for n in counted]
-        name = f"≥ {crowd.low:,}" if is_last else between(crowd.low, crowd.high)
+    for i, low in enumerate(lows[:_MOST_CROWDS]):
+        is_sum = i == _MOST_CROWDS - 1 < len(lows) - 1
+        name = f"≥ {low:,}" if is_sum else between(low, limits[low])
+        before, after = (counted[low] for counted in people)
         rows.append(
             {
-                "name": "alone" if crowd.high == 1 else name,
-                "before": people[0],
-                "after": people[1],
+                "name": "alone" if low == 1 else name,
+                "before": before,
+                "after": after,
                 "shares": (
-                    people[0] / max(facts.before.n_people, 1),
-                    people[1] / max(facts.after.n_people, 1),
+                    before / max(facts.before.n_people, 1),
+                    after / max(facts.after.n_people, 1),
                 ),
             }
         )

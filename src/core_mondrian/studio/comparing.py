@@ -6,7 +6,7 @@ from typing import Final
 from nicegui import ui
 
 from core_mondrian.report.pictures import PAIR
-from core_mondrian.studio.desk import Desk, heading, show_problem
+from core_mondrian.studio.desk import Desk, heading, show_chart, show_problem
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.tables import show_table
 from core_mondrian.studio.versus import Pair, Versus, compare_runs
@@ -82,7 +82,7 @@ class Comparing:
             ):
                 with _part(title):
                     _show_legend(heads)
-                    _show_chart(found.pictures[drawn])
+                    show_chart(found.pictures[drawn])
                     show_table(title, [about, *heads], pairs)
 
 
@@ -109,8 +109,3 @@ def _show_legend(names: Sequence[str]) -> None:
             with ui.row().classes("items-center gap-1"):
                 ui.label("■").classes(f"studio-key-{i}").props("aria-hidden=true")
                 ui.label(name)
-
-
-def _show_chart(picture: str) -> None:
-    # The chart library wrote it; what it quotes of the table is escaped there.
-    ui.html(picture, sanitize=False).classes("studio-picture w-full")

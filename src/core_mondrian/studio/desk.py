@@ -106,6 +106,12 @@ def show_svg(picture: bytes, words: str) -> ui.element:
     return image
 
 
+def show_chart(picture: str) -> None:
+    """Show a chart as part of the page, so that the page's style colours it."""
+    # The chart library wrote it; what it quotes of the table is escaped there.
+    ui.html(picture, sanitize=False).classes("studio-picture w-full")
+
+
 def show_code(text: str, language: str) -> ui.code:
     """Show a file's or a terminal's text, with a button that copies it."""
     code = ui.code(text, language=language).classes("w-full")

@@ -10,7 +10,7 @@ from core_mondrian.painting import paint
 from core_mondrian.partition.funnel import STAGES
 from core_mondrian.report.cuts import Branch, TreeFacts, tell_tree
 from core_mondrian.report.views import views_of
-from core_mondrian.report.wording import count
+from core_mondrian.report.wording import KINDS, count
 from core_mondrian.report_file import check_painting
 from core_mondrian.studio.desk import Desk, heading, show_problem, show_svg
 from core_mondrian.studio.jobs import Job, Progress
@@ -149,8 +149,7 @@ class Making:
 
 def _funnel(run: Run) -> Iterator[list[str]]:
     told = run.release.funnel.to_json()
-    kinds = {"number": "all numbers", "category": "all categories"}
-    all_of = [(kinds[kind], counts) for kind, counts in told["kinds"].items()]
+    all_of = [(KINDS[kind], counts) for kind, counts in told["kinds"].items()]
     for name, counts in (*told["columns"].items(), *all_of):
         yield [name, *(f"{counts[stage]:,}" for stage in STAGES)]
 

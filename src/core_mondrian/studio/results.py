@@ -14,6 +14,7 @@ from core_mondrian.studio.desk import (
     Desk,
     heading,
     percent,
+    show_chart,
     show_code,
     show_problem,
     step,
@@ -246,7 +247,7 @@ def show_reached(run: Run) -> None:
 
 def show_losses(run: Run) -> None:
     """Show what each column lost, as bars and figures."""
-    _show_picture(run.pictures["lost"])
+    show_chart(run.pictures["lost"])
     ui.label("0 %: as it was; 100 %: nothing can be seen (NCP).").classes(
         "studio-faint"
     )
@@ -273,7 +274,7 @@ def show_groups(run: Run) -> None:
 def show_sizes(run: Run) -> None:
     """Show how many rows are in groups of which size."""
     ui.label("Shares of the released rows by the size of their group:")
-    _show_picture(run.pictures["sizes"])
+    show_chart(run.pictures["sizes"])
 
 
 def show_spec(run: Run) -> None:
@@ -303,8 +304,3 @@ def _compared(run: Run) -> dict[str, str]:
         "left out": f"{release.n_suppressed:,}",
         "digest": release.digest[:12],
     }
-
-
-def _show_picture(picture: str) -> None:
-    # The chart library wrote it; what it quotes of the table is escaped there.
-    ui.html(picture, sanitize=False).classes("studio-picture w-full")
