@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.cells import tree_of
 from core_mondrian.report.plain import DASH
-from core_mondrian.report.views import Bounds, Floats, Integers, View, bounds_of
+from core_mondrian.report.views import Bounds, Floats, Integers, View
 
 BLANK = "blank"
 OTHERS = "other values"
@@ -52,7 +52,7 @@ def is_exact(view: View) -> Flags:
     """Tell which classes show the one value that their rows have."""
     cells, shown = view.cells, view.index >= 0
     if cells.column.kind == "number":
-        bounds = bounds_of(view)
+        bounds = view.bounds
         one = cells.low == cells.high
         same: Flags = shown & one & ~cells.has_missing & (bounds.low == bounds.high)
         return same
@@ -118,7 +118,7 @@ def _widths(view: View) -> tuple[NDArray[np.intp], list[str]]:
 
 
 def _number_axis(view: View) -> Axis:
-    bounds, column = bounds_of(view), view.cells.column
+    bounds, column = view.bounds, view.cells.column
     kind = view.values.type
     is_whole = pa.types.is_integer(kind)
     is_plain = is_whole or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

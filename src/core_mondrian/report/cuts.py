@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.release import Release
 from core_mondrian.report.plain import DASH
-from core_mondrian.report.views import Bounds, Integers, View, bounds_of
+from core_mondrian.report.views import Bounds, Integers, View
 from core_mondrian.tree import PartitionTree
 
 DEPTH = 4
@@ -93,7 +93,6 @@ class _Teller:
         tree = release.tree
         self._tree = tree
         self._views = views
-        self._bounds: dict[int, Bounds] = {}
         order = np.argsort(tree.start[tree.leaves], kind="stable")
         self._starts = tree.start[tree.leaves][order]
         self._classes = release._recoded.class_of_leaf[order]  # noqa: SLF001
@@ -131,9 +130,7 @@ class _Teller:
         view = self._views[column]
         if view.cells.column.kind != "number":
             return _list_labels(view, classes)
-        if column not in self._bounds:
-            self._bounds[column] = bounds_of(view)
-        return _join_ranges(self._bounds[column], classes)
+        return _join_ranges(view.bounds, classes)
 
 
 def _join_ranges(bounds: Bounds, classes: Integers) -> str:

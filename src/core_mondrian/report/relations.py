@@ -12,7 +12,7 @@ from core_mondrian.encode.table import EncodedTable
 from core_mondrian.measure.association import correlation, cramers_v, moved_share
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis
-from core_mondrian.report.views import Floats, View, bounds_of
+from core_mondrian.report.views import Floats, View
 
 MOST_COLUMNS = 12
 """Quasi-identifiers that are looked at in pairs: the first ones."""
@@ -86,7 +86,7 @@ def _with_numbers(side: _Side, view: View, table: EncodedTable, place: int) -> _
     if column.kind != "number":
         return side
     values = np.append(column.values, np.nan)[table.codes[:, place]]
-    bounds = bounds_of(view)
+    bounds = view.bounds
     return replace(side, values=values, shown=0.5 * bounds.low + 0.5 * bounds.high)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,16 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What each class shows of a number: from where to where; NaN: a blank."""
+
+    low: Floats
+    high: Floats
+    texts: dict[float, str]
+    """How the numbers above are released."""
+
+
+@dataclass(frozen=True)
 class View:
     """One quasi-identifier: what each class shows, and what was there before."""
 
@@ -53,15 +64,10 @@ class View:
         """Rows that have to have a value of the original before it is counted."""
         return max(self.spec.min_rows, 2)
 
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What each class shows of a number: from where to where; NaN: a blank."""
-
-    low: Floats
-    high: Floats
-    texts: dict[float, str]
-    """How the numbers above are released."""
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What the classes show of a number, from the release alone."""
+        return _bounds_of(self)
 
 
 def views_of(release: Release[Any]) -> Iterator[View]:
@@ -89,8 +95,7 @@ def views_of(release: Release[Any]) -> Iterator[View]:
         )
 
 
-def bounds_of(view: View) -> Bounds:
-    """Return what the classes show of a number, from the release alone."""
+def _bounds_of(view: View) -> Bounds:
     cells, index = view.cells, view.index
     if cells.representatives is not None:
         shown = np.where(index < 0, np.nan, cells.representatives)
