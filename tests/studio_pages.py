@@ -173,6 +173,15 @@ def upload(page: Any, path: Path) -> None:
     page.locator("input[type=file]").first.set_input_files(str(path))
 
 
+def open_page(context: Any, server: Server, table: Path) -> Any:
+    """Return a new page with a table whose risk is counted."""
+    page = context.new_page()
+    page.goto(server.address)
+    upload(page, table)
+    page.get_by_text("are unique in the table").wait_for()
+    return page
+
+
 def set_role(page: Any, column: str, role: str) -> None:
     choose(page, f"role of {column}", role, exact=True)
 

@@ -26,6 +26,7 @@ from studio_pages import (
     make_release,
     needs_browser,
     needs_server,
+    open_page,
     printed_address,
     save,
     seen_soon,
@@ -417,10 +418,7 @@ def test_two_tabs_do_not_disturb_each_other_and_reloading_keeps_the_work(
 def test_groups_are_made_by_dragging_and_the_release_shows_them(
     server: Server, context: Any, people: Path, tmp_path: Path
 ) -> None:
-    page = context.new_page()
-    page.goto(server.address)
-    upload(page, people)
-    page.get_by_text("are unique in the table").wait_for()
+    page = open_page(context, server, people)
     page.get_by_text("Groups of values: how they become coarser").click()
     choose(page, "groups of occupation", "my own: drag values into groups")
     rooms = page.locator(".studio-drop")
@@ -451,10 +449,7 @@ def test_groups_are_made_by_dragging_and_the_release_shows_them(
 def test_k_is_chosen_on_the_curve_and_groups_and_rows_are_shown(
     server: Server, context: Any, people: Path
 ) -> None:
-    page = context.new_page()
-    page.goto(server.address)
-    upload(page, people)
-    page.get_by_text("are unique in the table").wait_for()
+    page = open_page(context, server, people)
 
     page.get_by_role("button", name="What would each k cost?").click()
     page.get_by_role("button", name="k = 20").click()

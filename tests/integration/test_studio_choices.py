@@ -17,6 +17,7 @@ from studio_pages import (
     make_release,
     needs_browser,
     needs_server,
+    open_page,
     printed_address,
     save,
     set_role,
@@ -61,11 +62,7 @@ sensitive = "income"
 @pytest.fixture
 def page(server: Server, context: Any, people: Path) -> Any:
     """A page with a small table."""
-    found = context.new_page()
-    found.goto(server.address)
-    upload(found, people)
-    found.get_by_text("are unique in the table").wait_for()
-    return found
+    return open_page(context, server, people)
 
 
 def tree_of(folder: Path) -> Path:

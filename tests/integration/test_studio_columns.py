@@ -16,9 +16,9 @@ from studio_pages import (
     make_release,
     needs_browser,
     needs_server,
+    open_page,
     set_role,
     take_and_repeat,
-    upload,
 )
 
 from core_mondrian.datasets import census
@@ -47,10 +47,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def page(server: Server, context: Any, workers: Path) -> Any:
     """The page with the table, and five columns that others may know."""
-    found = context.new_page()
-    found.goto(server.address)
-    upload(found, workers)
-    found.get_by_text("workers.csv: 400 rows, 7 columns").wait_for()
+    found = open_page(context, server, workers)
     set_role(found, "whose", "remove it")
     set_role(found, "income", "keep as it is")
     for name in KNOWN:

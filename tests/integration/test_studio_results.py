@@ -14,6 +14,7 @@ from studio_pages import (
     make_release,
     needs_browser,
     needs_server,
+    open_page,
     save,
     set_role,
     upload,
@@ -227,10 +228,7 @@ def test_reports_are_built_while_the_page_goes_on(
 ) -> None:
     source = tmp_path / "many.csv"
     write_table(census(20_000), source)
-    page = context.new_page()
-    page.goto(server.address)
-    upload(page, source)
-    page.get_by_text("many.csv: 20,000 rows").wait_for()
+    page = open_page(context, server, source)
     page.get_by_text("The spec: your choices").click()
     make_release(page, 1)
     with context.expect_page():  # by key: what stands above may still move
