@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from support.keys import KEY
 
 from core_mondrian.cli.main import run
 
@@ -182,3 +183,18 @@ def cli(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
 
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def random_keys() -> None:
+    """Asked for by tests about keys that are drawn anew for every run."""
+
+
+@pytest.fixture(autouse=True)
+def _one_key(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the same key in every run, so that two releases can be compared row by row.
+
+    Commands in processes of their own draw their own.
+    """
+    if "random_keys" not in request.fixturenames:
+        monkeypatch.setattr("core_mondrian.tables.keys._draw", lambda: KEY)

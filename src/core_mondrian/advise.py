@@ -37,6 +37,7 @@ from core_mondrian.plan import draw_up
 from core_mondrian.progress import Progress, watched
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import open_key
 
 # Each point at work holds a few copies of the tuples; from so many on, points come one
 # after the other, each on all threads.
@@ -302,7 +303,7 @@ def _with_parameters(spec: Spec, parameters: Mapping[str, float]) -> Spec:
 
 def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     since = task.clock()
-    plan = draw_up(encoded, spec, threads=task.threads)
+    plan = draw_up(encoded, spec, open_key(None), threads=task.threads)
     pieces = plan.grown.pieces
     pieced = encoded.table  # with the population, which models look at
     if pieces is not None:

@@ -43,12 +43,13 @@ from core_mondrian.measure.sights import look_at_frame
 from core_mondrian.measure.verify import verify
 from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.progress import Progress, watched
-from core_mondrian.pseudonyms import check_key, pseudonymize
+from core_mondrian.pseudonyms import pseudonymize
 from core_mondrian.recode import spread
 from core_mondrian.release import Release
 from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import Key, key_for
 
 FrameT = TypeVar("FrameT")
 
@@ -66,9 +67,12 @@ def anonymize(
     """Return ``data`` generalized until every class satisfies ``spec.models``.
 
     ``threads`` and the dataframe library change speed and type, never a cell. ``key``
-    is the secret of the spec's pseudonyms; nothing that is returned holds it. ``by``
-    names columns for `Release.by_group`. ``progress=True`` shows bars in a terminal
-    or a notebook; a function is called with each stage and how much of it is done.
+    is a secret of 16 bytes or more: it makes pseudonyms, and decides which of several
+    equal rows is in which class. With the same key the release is the same, row by
+    row; without one, 32 random bytes serve, and classes, counts and digest are still
+    the same. ``by`` names columns for `Release.by_group`. ``progress=True`` shows bars
+    in a terminal or a notebook; a function is called with each stage and how much of
+    it is done.
 
     Raises:
         SpecError: the spec names columns the data does not have, or needs a key.
@@ -77,13 +81,15 @@ def anonymize(
         PrivacyViolation: the finished release failed its own verification.
     """
     check_threads(threads)
-    check_key(key, spec.pseudonyms)
+    secret = key_for(key, spec.pseudonyms)
     stages = Stages(progress)
     frame, encoded = take_in(data, spec, stages, threads)
     _check_names(frame, encoded, spec, by)
-    hidden = _hide(frame, spec, key)
+    hidden = _pseudonymize(frame, spec, secret)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
-    plan = draw_up(encoded, spec, threads=threads, report=stages.report("partition"))
+    plan = draw_up(
+        encoded, spec, secret, threads=threads, report=stages.report("partition")
+    )
     stages.end("partition")
     stages.report("recode")
     piece = _place_rows(frame, plan)
@@ -177,7 +183,7 @@ def as_asked(release: Release[FrameT], spec: Spec, budget: int) -> Release[Frame
 
 
 def _place_rows(frame: nw.DataFrame[Any], plan: Plan) -> NDArray[np.int32]:
-    """Say which rows of a tuple are in which of its classes, by their other cells."""
+    """Say which rows of a tuple are in which of its classes, by lot."""
     others = plan.spec.carried(frame.columns)
     return plan.place_rows(
         plan.encoded.row_tuple, lambda rows: row_keys(frame, others, rows)
@@ -205,14 +211,12 @@ def _find_concerns(
     return found
 
 
-def _hide(
-    frame: nw.DataFrame[Any], spec: Spec, key: bytes | None
+def _pseudonymize(
+    frame: nw.DataFrame[Any], spec: Spec, key: Key
 ) -> dict[str, pa.Array]:
     """Return the pseudonyms of every row."""
-    if key is None:
-        return {}
     return {
-        name: pseudonymize(arrow_column(frame, name), name, key)
+        name: pseudonymize(arrow_column(frame, name), name, spec.domain_key(name, key))
         for name in spec.pseudonyms
     }
 

@@ -1,11 +1,15 @@
-"""A number per cell, made from its content alone.
+"""A 64-bit hash per cell, made from its content alone; public, and no secret.
 
-Rows that a tuple's classes divide between them are told apart by it. So it is the same
-in any batch, order, frame library and engine, as long as the values are.
+It is the same in any batch, order, frame library and engine, as long as the values are.
+Values of nested types are hashed as the plain Python values they hold.
 """
 
-from collections.abc import Callable
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +23,10 @@ Keys: TypeAlias = NDArray[np.uint64]
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _WHOLE: Final = 2.0**53
 """Below it, every whole number is a float: 5 and 5.0 are one value."""
+_PLAIN: Final = (
+    *(bool, int, float, str, bytes, Decimal, UUID),
+    *(dt.date, dt.time, dt.timedelta),
+)
 
 
 def scatter(keys: Keys) -> Keys:
@@ -31,11 +39,7 @@ def scatter(keys: Keys) -> Keys:
 
 
 def cell_keys(column: Array) -> Keys:
-    """Return a number per cell; 0: missing.
-
-    Raises:
-        ArrowNotImplementedError: the type is a list, a map, or the like.
-    """
+    """Return a number per cell; 0: missing."""
     if isinstance(column, pa.ChunkedArray):
         found = [cell_keys(chunk) for chunk in column.chunks]
         return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)
@@ -64,7 +68,7 @@ def _plain_keys(column: Array) -> Keys:
     for test, keys_of in _KINDS:
         if test(kind):
             return _blank(column, scatter(keys_of(column)))
-    raise pa.ArrowNotImplementedError(f"no keys for {kind}")
+    return object_keys(column.to_pylist())  # lists, maps, unions and the like
 
 
 def _blank(column: Array, keys: Keys) -> Keys:
@@ -170,16 +174,45 @@ _KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Array], Keys]], ...]]
 )
 
 
-def combine_keys(columns: list[Array]) -> Keys:
-    """Return a number per row, the same for the same cells.
+def object_keys(cells: Iterable[Any]) -> Keys:
+    """Return a number per Python object; 0: missing.
 
-    Columns that have no keys (lists, and the like) do not enter it: they are only
-    carried along, and may hold anything.
+    Raises:
+        TypeError: an object has no content that could be compared; the message is
+            its type.
     """
-    keys: Keys = np.zeros(len(columns[0]) if columns else 0, dtype=np.uint64)
+    return np.array([_object_key(_as_plain(cell)) for cell in cells], dtype=np.uint64)
+
+
+def _object_key(plain: Any) -> int:  # noqa: ANN401
+    if plain is None:
+        return 0
+    text = repr(plain).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _as_plain(cell: Any) -> Any:  # noqa: ANN401
+    """Return a cell as values whose text says all there is to say."""
+    if isinstance(cell, np.ndarray | np.generic):
+        cell = cell.tolist()
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(cell, list | tuple):
+        return [_as_plain(item) for item in cell]
+    if isinstance(cell, set | frozenset):
+        return sorted(repr(_as_plain(item)) for item in cell)
+    if isinstance(cell, dict):
+        return [(_as_plain(key), _as_plain(cell[key])) for key in cell]
+    if isinstance(cell, float) and cell != cell:  # noqa: PLR0124  # NaN
+        return None
+    if isinstance(cell, _PLAIN):
+        return cell
+    raise TypeError(type(cell).__name__)
+
+
+def combine_keys(columns: Iterable[Keys], n_rows: int) -> Keys:
+    """Return a number per row from those of its cells, the same for the same ones."""
+    keys: Keys = np.zeros(n_rows, dtype=np.uint64)
     for column in columns:
-        try:
-            keys = scatter(keys + cell_keys(column))
-        except pa.ArrowException:
-            continue
+        keys = scatter(keys + column)
     return keys

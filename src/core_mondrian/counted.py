@@ -33,6 +33,7 @@ from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import Key
 
 DataT = TypeVar("DataT")
 Integers = NDArray[np.int64]
@@ -166,9 +167,10 @@ class CountedPlan:
         return {"_weights": weights, "_groups": groups}
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0913  # the last four change no cell
     counts: TupleCounts,
     spec: Spec,
+    key: Key,
     *,
     by: Sequence[str] = (),
     threads: int | None = None,
@@ -197,7 +199,7 @@ def make_plan(
     report = stages.report("partition")
 
     def draw(asked: Spec) -> Plan:
-        return draw_up(encoded, asked, threads=threads, report=report, crew=crew)
+        return draw_up(encoded, asked, key, threads=threads, report=report, crew=crew)
 
     planned = _draw_up(draw, counts, spec)
     stages.end("partition")

@@ -1,7 +1,6 @@
 """Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
@@ -9,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import Keys, combine_keys
+from core_mondrian.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.pandas_columns import as_pandas, nullable, plain
 
@@ -150,16 +149,41 @@ def take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
 def row_keys(
     frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.int64]
 ) -> Keys:
-    """Return a number per row that is scattered, and the same for the same cells.
+    """Return a public hash of some cells of each row, the same for the same cells.
 
-    Columns of lists or of objects of several types do not enter it.
+    Raises:
+        SpecError: a column holds objects that have no content to compare.
     """
-    at = pa.array(rows)
-    columns = []
-    for name in names:
-        with suppress(DataError):
-            columns.append(take_arrow(arrow_column(frame, name), at))
-    return combine_keys(columns) if columns else np.zeros(rows.size, dtype=np.uint64)
+    return combine_keys((column_keys(frame, name, rows) for name in names), rows.size)
+
+
+def column_keys(
+    frame: nw.DataFrame[Any], name: str, rows: NDArray[np.int64] | None = None
+) -> Keys:
+    """Return a public hash of each cell of a column, or of some rows of it.
+
+    Raises:
+        SpecError: the column holds objects that have no content to compare.
+    """
+    try:
+        column = arrow_column(frame, name)
+    except DataError:  # objects of several types
+        cells = frame.get_column(name).to_list()
+        return _object_keys(cells if rows is None else [cells[i] for i in rows], name)
+    return cell_keys(column if rows is None else take_arrow(column, pa.array(rows)))
+
+
+def _object_keys(cells: list[Any], name: str) -> Keys:
+    try:
+        return object_keys(cells)
+    except TypeError as error:
+        kind = str(error)
+    raise SpecError(
+        f"rows cannot be told apart by their content: column {name!r} holds "
+        f"{kind} objects",
+        hint="make the column text or numbers, remove it, or ask for disjoint classes "
+        "and no shuffle",
+    )
 
 
 def drop_column(data: Any, name: str) -> Any:  # noqa: ANN401

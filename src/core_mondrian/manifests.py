@@ -255,7 +255,7 @@ def _rebuild(asked: Mapping[str, Any], manifest: Manifest) -> Spec:
         *("quasi_identifiers", "identifiers", "unit", "pseudonyms", "weight"),
         *("accept", "uncovered", "missing", "suppress", "suppress_multiplier"),
         *("suppressed", "weights", "inline_below", "exclude", "null_values"),
-        *("class_id", "shuffle", "guard_formulas"),
+        *("class_id", "shuffle", "guard_formulas", "pseudonym_domains"),
     )
     given = {key: asked[key] for key in same if asked.get(key) is not None}
     for key in ("numbers", "categories", "nice"):

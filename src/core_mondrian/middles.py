@@ -10,25 +10,24 @@ from numpy.typing import NDArray
 from core_mondrian.cell_keys import scatter
 from core_mondrian.encode.columns import as_floats
 from core_mondrian.encode.encoder import Encoded
+from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.kernels.boxes import find_medians
 from core_mondrian.labels import Labels
 from core_mondrian.partition.engine import Grown
-from core_mondrian.spec import Spec
+from core_mondrian.tables.keys import Key
 
 Box = tuple[NDArray[np.int32], NDArray[np.int32]]
-_WORD = 2**64
 _NANOSECONDS = {"D": 86400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def label_middles(
-    encoded: Encoded, grown: Grown, i: int, box: Box, spec: Spec
+    encoded: Encoded, grown: Grown, i: int, box: Box, how: str, key: Key
 ) -> Labels:
     """Return the number each class shows in column ``i``.
 
     A class that mixes missing and present values shows none.
     """
     values = encoded.values[i]
-    how = spec.format_of(encoded.table.columns[i].name)
     if how == "mean":
         return _label_means(grown, i, values, box)
     if how == "midpoint":
@@ -36,7 +35,7 @@ def label_middles(
     if how == "median":
         codes = _medians(grown, i, box)
     else:
-        codes = _samples(encoded, grown, i, spec.seed)
+        codes = _samples(encoded, grown, i, key)
     index = np.where(box[1] == len(values), np.int32(-1), codes)
     numbers = np.append(encoded.table.columns[i].values, np.nan)
     return Labels(index, values, representatives=numbers[index]).without_unused()
@@ -111,11 +110,12 @@ def _label_offsets(
     return Labels(every, _typed(distinct, values.type), representatives=middles)
 
 
-def _samples(encoded: Encoded, grown: Grown, i: int, seed: int) -> NDArray[np.int32]:
+def _samples(encoded: Encoded, grown: Grown, i: int, key: Key) -> NDArray[np.int32]:
     """Draw a code for each class, a code of many rows more likely.
 
-    What decides is a hash of the class's own rows, as a multiset, and the seed: every
-    column draws for itself, so that no person's row is put together again.
+    A keyed hash of the class's own rows, as a multiset, decides: a reader without the
+    key cannot try which rows would have drawn the value shown. Every column draws for
+    itself, so that no person's row is put together again.
     """
     leaf = number_leaves(grown)[grown.tree.order]
     records = grown.tuples.records[leaf >= 0]
@@ -125,12 +125,12 @@ def _samples(encoded: Encoded, grown: Grown, i: int, seed: int) -> NDArray[np.in
     content = np.zeros(n_classes, dtype=np.uint64)
     np.add.at(content, leaf, _record_hashes(encoded, records) * rows)
     name = encoded.table.columns[i].name
-    salt = _hash_text(f"{seed % _WORD} {name}")
+    lots = keyed_hash([content], key.derive("sample", name))
     order = np.lexsort((records[:, i], leaf))
     ends = np.cumsum(rows[order])
     total = np.zeros(n_classes, dtype=np.uint64)
     np.add.at(total, leaf, rows)
-    place = np.cumsum(total) - total + scatter(content ^ salt) % total
+    place = np.cumsum(total) - total + lots % total
     drawn = np.searchsorted(ends, place, side="right")
     codes: NDArray[np.int32] = records[order[drawn], i].astype(np.int32)
     return codes

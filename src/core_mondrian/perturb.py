@@ -67,19 +67,15 @@ def survey(cells: Cells) -> Survey:
     return Survey(pairs, rows, distinct, np.minimum(distinct + lacking, rows))
 
 
-def class_seeds(
-    seed: int, column: str, keys: Sequence[Sequence[tuple[str, Plain]]]
-) -> Words:
-    """Return two numbers per class that depend on nothing but these arguments.
+def class_seeds(secret: bytes, classes: Sequence[Sequence[tuple[str, Plain]]]) -> Words:
+    """Return two numbers per class that nobody without the secret can compute.
 
-    ``keys`` are the released quasi-identifiers of each class, by name. Not a generator
+    ``classes`` are the released quasi-identifiers of each, by name. Not a generator
     of NumPy: its streams may change from version to version.
     """
     digests = [
-        hashlib.blake2b(
-            json.dumps([seed, column, key]).encode(), digest_size=16
-        ).digest()
-        for key in keys
+        hashlib.blake2b(json.dumps(shown).encode(), digest_size=16, key=secret).digest()
+        for shown in classes
     ]
     return np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2).astype(np.uint64)
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from core_mondrian.budget import Suppression
 from core_mondrian.encode.encoder import (
     Encoded,
-    deal_rows,
     divide,
     without_population,
 )
 from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.allocation import order_by_lot
 from core_mondrian.errors import InternalError
 from core_mondrian.measure.verify import Verification
 from core_mondrian.middles import number_leaves
@@ -31,6 +31,7 @@ from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.recode import Recoded, recode_classes, release_digest, spread
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
+from core_mondrian.tables.keys import Key
 
 DataT = TypeVar("DataT")
 Integers = NDArray[np.int64]
@@ -66,12 +67,14 @@ class Shares:
     def n_rows(self) -> int:
         return int(self.rows.sum())
 
-    def deal(self, tuples: Codes, keys: NDArray[np.uint64]) -> Codes:
+    def allocate(
+        self, tuples: Codes, contents: NDArray[np.uint64], key: bytes
+    ) -> Codes:
         """Return each row's place among these entries, given all rows of its tuple.
 
-        The keys decide, not the order the rows come in; see `cell_keys`.
+        Lots drawn under the key decide, never the order the rows come in.
         """
-        order = deal_rows(tuples, keys)
+        order = order_by_lot(tuples, contents, key)
         owners, n_found = np.unique(tuples, return_counts=True)
         first = np.searchsorted(self.tuple_of, owners)
         last = np.searchsorted(self.tuple_of, owners, side="right")
@@ -97,6 +100,13 @@ class Plan:
     """The same tuples, those in several classes once for each."""
     recoded: Recoded
     """What every class shows."""
+    key: Key
+    """What decides between rows that should look alike."""
+
+    @property
+    def allocation_key(self) -> bytes:
+        """Decides which rows of divided tuples go where."""
+        return self.key.derive("allocation")
 
     @property
     def n_rows(self) -> int:
@@ -181,18 +191,22 @@ class Plan:
         return pa.table(flat)
 
     def place_rows(
-        self, row_tuple: Codes, keys_of: Callable[[NDArray[np.intp]], Any]
+        self,
+        row_tuple: Codes,
+        contents_of: Callable[[NDArray[np.intp]], Any],
     ) -> Codes:
         """Return the piece of every row of the table, given all of them.
 
-        ``keys_of`` is asked for the keys of rows of divided tuples alone.
+        ``contents_of`` is asked for the content of rows of divided tuples alone.
         """
         if self.grown.pieces is None:
             return row_tuple
         piece = self.piece_of_tuple[row_tuple]
         divided = np.flatnonzero(piece == DIVIDED)
         if divided.size:
-            place = self.shares.deal(row_tuple[divided], keys_of(divided))
+            place = self.shares.allocate(
+                row_tuple[divided], contents_of(divided), self.allocation_key
+            )
             piece[divided] = self.shares.piece[place]
         return piece
 
@@ -251,6 +265,7 @@ class Plan:
             _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
             _pieces=self.pieces,
             _recoded=self.recoded,
+            _key=self.key,
             **evidence,
         )
 
@@ -258,6 +273,7 @@ class Plan:
 def draw_up(
     encoded: Encoded,
     spec: Spec,
+    key: Key,
     *,
     threads: int | None = None,
     report: Callable[[float], None] = lambda _: None,
@@ -269,17 +285,17 @@ def draw_up(
         InfeasibleError: no release satisfies the models within the budget.
     """
     grown = grow(encoded.table, spec, threads=threads, report=report, crew=crew)
-    return plan_of(encoded, grown, spec)
+    return plan_of(encoded, grown, spec, key)
 
 
-def plan_of(encoded: Encoded, grown: Grown, spec: Spec) -> Plan:
+def plan_of(encoded: Encoded, grown: Grown, spec: Spec, key: Key) -> Plan:
     """Say what every class of a grown tree shows."""
     pieces = encoded.table
     if grown.pieces is not None:
         pieces = divide(pieces, grown.pieces.tuple_of, grown.pieces.rows)
     pieces = without_population(pieces)
-    recoded = recode_classes(replace(encoded, table=pieces), grown, spec)
-    return Plan(spec, encoded, grown, pieces, recoded)
+    recoded = recode_classes(replace(encoded, table=pieces), grown, spec, key)
+    return Plan(spec, encoded, grown, pieces, recoded, key)
 
 
 def built(spec: Spec, encoded: Encoded) -> Spec:

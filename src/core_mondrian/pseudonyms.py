@@ -8,43 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core_mondrian.errors import DataError, SpecError
+from core_mondrian.errors import DataError
 
 Array = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
-SHORTEST_KEY: Final = 16
 LENGTH: Final = 32
 """Hexadecimal digits of a pseudonym: 128 bits."""
 PATTERN: Final = f"^[0-9a-f]{{{LENGTH}}}$"
 _LARGEST_EXACT: Final = 2.0**53
-_HINT: Final = "give 16 bytes or more: key=, --key-file FILE or CORE_MONDRIAN_KEY"
-
-
-def check_key(key: object, asked: tuple[str, ...]) -> None:
-    """Refuse a key that is absent, of no use or too short to be secret.
-
-    Raises:
-        SpecError: it is; the message says nothing of the key but its length.
-    """
-    if key is None:
-        if asked:
-            raise SpecError(f"pseudonyms of {list(asked)} need a key", hint=_HINT)
-        return
-    if not isinstance(key, bytes | bytearray):
-        raise SpecError(f"the key is bytes, got {type(key).__name__}", hint=_HINT)
-    if not asked:
-        raise SpecError(
-            "a key is given, but no column for pseudonyms",
-            hint='name them: pseudonyms = ["COLUMN"], or --pseudonym COLUMN',
-        )
-    if len(key) < SHORTEST_KEY:
-        raise SpecError(
-            f"the key has {len(key)} bytes, fewer than {SHORTEST_KEY}", hint=_HINT
-        )
 
 
 def pseudonymize(column: Array, name: str, key: bytes) -> Array:
     """Return a pseudonym for every value of a column; missing stays missing.
+
+    ``key`` is that of the column's domain: pseudonyms of one domain can be joined.
 
     Raises:
         DataError: its values have no text that is the same everywhere.

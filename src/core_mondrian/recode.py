@@ -17,7 +17,8 @@ from core_mondrian.middles import label_middles, number_leaves
 from core_mondrian.partition.engine import Grown
 from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
-from core_mondrian.spec import Spec
+from core_mondrian.spec import RANGES, Spec
+from core_mondrian.tables.keys import Key
 from core_mondrian.threads import map_columns
 
 
@@ -64,16 +65,18 @@ def spread(
     return columns
 
 
-def recode_classes(encoded: Encoded, grown: Grown, spec: Spec) -> Recoded:
+def recode_classes(encoded: Encoded, grown: Grown, spec: Spec, key: Key) -> Recoded:
     """Say what every class shows, without any row."""
-    labels = _label_columns(encoded, grown, spec)
+    labels = _label_columns(encoded, grown, spec, key)
     class_of_leaf = _number_classes(labels)
     classes = _describe(encoded, number_leaves(grown), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
     return Recoded(classes, by_name, class_of_leaf)
 
 
-def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
+def _label_columns(
+    encoded: Encoded, grown: Grown, spec: Spec, key: Key
+) -> list[Labels]:
     tree, table = grown.tree, encoded.table
     starts, stops = tree.start[tree.leaves], tree.stop[tree.leaves]
     low = np.empty((tree.n_classes, len(table.columns)), dtype=np.int32)
@@ -89,10 +92,10 @@ def _label_columns(encoded: Encoded, grown: Grown, spec: Spec) -> list[Labels]:
                 labels.append(_label_sets(grown, i, values, nodes, box))
             else:
                 labels.append(_label_nodes(_tree(column), nodes))
-        elif spec.format_of(column.name) in ("interval", "bounds", "struct"):
+        elif (how := spec.format_of(column.name)) in RANGES:
             labels.append(label_ranges(column.name, values, box, spec))
         else:
-            labels.append(label_middles(encoded, grown, i, box, spec))
+            labels.append(label_middles(encoded, grown, i, box, how, key))
     return labels
 
 

@@ -32,6 +32,7 @@ from core_mondrian.recode import Recoded, release_digest
 from core_mondrian.report_file import ReportFile
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Spent
+from core_mondrian.tables.keys import Key
 from core_mondrian.tree import PartitionTree
 
 FrameT = TypeVar("FrameT")
@@ -71,6 +72,7 @@ class Release(Generic[FrameT]):
     _pieces: EncodedTable = field(repr=False)
     """The table as released: tuples in several classes are there once for each."""
     _recoded: Recoded = field(repr=False)
+    _key: Key = field(repr=False)
     _weights: NDArray[np.float64] | None = field(default=None, repr=False)
     """Of each tuple, what its rows weigh."""
     _groups: Mapping[str, GroupCounts] = field(default_factory=dict, repr=False)

@@ -1,7 +1,5 @@
 """p_sensitize(): change sensitive values until every class has p different ones."""
 
-import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +34,7 @@ from core_mondrian.perturb import (
     plan,
     survey,
 )
+from core_mondrian.tables.keys import Key, open_key
 
 FrameT = TypeVar("FrameT")
 MissingRule = Literal["value", "ignored"]
@@ -53,15 +52,13 @@ class Request:
     p: int
     k: int
     probabilities: Mapping[Any, float] | None = field(default=None, repr=False)
-    seed: int | None = field(default=None, repr=False)
     missing: MissingRule = "value"
+    key: Key = field(default_factory=lambda: open_key(None), repr=False)
 
     def __post_init__(self) -> None:
         _check_names(self)
-        for key in ("p", "k", "seed"):
+        for key in ("p", "k"):
             value = getattr(self, key)
-            if key == "seed" and value is None:
-                continue
             if isinstance(value, bool) or not isinstance(value, int):
                 raise SpecError(
                     f"{key} must be a whole number, got {type(value).__name__}"
@@ -87,7 +84,7 @@ class Request:
             "k": self.k,
             "probabilities": "given" if self.probabilities else "frequencies",
             "missing": self.missing,
-            "seed": "the table" if self.seed is None else "given",
+            "key": "given" if self.key.is_given else "random",
         }
 
 
@@ -123,15 +120,24 @@ class Sensitized(Generic[FrameT]):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, without a cell of the table."""
+        """Return the manifest: how many values are false, and no hint at which."""
         return {
-            "format": 1,
+            "format": 2,
             "values_changed": self.n_changed > 0,
             "summary": self.summary,
             "asked": self.asked.to_json(),
             "rows": {"in": self.n_rows, "changed": self.n_changed},
-            "classes": {"in": self.n_classes, "changed": self.n_classes_changed},
+            "classes": {"in": self.n_classes},
             "reached": {"p": self.p, "k": self.k},
+        }
+
+    def record(self) -> dict[str, Any]:
+        """Return the owner's record: what would help a reader to undo the changes."""
+        key = self.asked.key
+        return {
+            "format": 2,
+            "key": None if key.is_given else key.secret.hex(),
+            "classes": {"in": self.n_classes, "changed": self.n_classes_changed},
             "drift": self.drift,
         }
 
@@ -148,15 +154,15 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     k: int,
     *,
     probabilities: Mapping[Any, float] | None = None,
-    seed: int | None = None,
     missing: MissingRule = "value",
+    key: bytes | None = None,
 ) -> Sensitized[FrameT]:
     """Return ``data`` with sensitive values changed, so that no class lacks variety.
 
     ``data`` is a release whose classes have at least ``k`` rows. In every class with
     fewer than ``p`` different values, as few rows as possible get a value the class
     does not have; no class loses a value. What is changed depends on the rows as a
-    multiset and the arguments, never on row order or the dataframe library.
+    multiset, the arguments and the key, never on row order or the dataframe library.
 
     Args:
         data: The release: a pandas, polars or Arrow table. It is not altered.
@@ -165,11 +171,10 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
         p: Different values each class needs.
         k: Rows each class has already.
         probabilities: How likely each value is drawn. None: as often as it occurs.
-        seed: Decides by which lots rows and values are drawn. Whoever knows it can
-            find out what was changed. None: a digest of the table as it came in, which
-            is the same for the same table, and which nobody has who has not the table.
         missing: Whether a missing sensitive value counts as a different value, or is
             ignored and left alone. It is never drawn.
+        key: A secret of 16 bytes or more that decides which rows and values are
+            drawn; whoever has it can find out what was changed. None: random bytes.
 
     Raises:
         SpecError: the request contradicts itself or does not fit the data.
@@ -182,7 +187,7 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
             hint="such as ['age', 'sex']",
         )
     names = tuple(quasi_identifiers)
-    asked = Request(names, sensitive, p, k, probabilities, seed, missing)
+    asked = Request(names, sensitive, p, k, probabilities, missing, open_key(key))
     frame = open_frame(data)
     check_columns(frame, (*asked.quasi_identifiers, sensitive))
     keys = {name: _rank(frame, name) for name in asked.quasi_identifiers}
@@ -194,10 +199,9 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     found = survey(cells)
     _check_reach(found, asked, values)
     first = np.unique(classes, return_index=True)[1]
-    seed = _digest(keys, _rank(frame, sensitive)) if seed is None else seed
     changes = plan(
         *(cells, found, asked.p),
-        lambda short: _seeds(seed, sensitive, keys, first[short]),
+        lambda short: _seeds(asked, keys, first[short]),
         lambda rows: row_keys(frame, _others(frame, asked), rows),
     )
     changed = _change(frame, asked, values, changes)
@@ -316,31 +320,14 @@ def _check_reach(found: Survey, asked: Request, values: Drawable) -> None:
     )
 
 
-def _digest(keys: Mapping[str, Ranked], values: Ranked) -> int:
-    """Return a number that only this table has, in whatever order its rows are."""
-    names = sorted(keys)
-    columns = [*(keys[name] for name in names), values]
-    digest = hashlib.blake2b(json.dumps(names).encode(), digest_size=16)
-    for column in columns:
-        first = np.unique(column.codes, return_index=True)[1]
-        digest.update(json.dumps(_plain(column, first)).encode())
-    rows = _number_classes(columns, values.codes.size)
-    digest.update(np.bincount(rows).astype("<i8").tobytes())
-    # Which combinations there are, not only how many rows each has.
-    one = np.unique(rows, return_index=True)[1]
-    for column in columns:
-        digest.update(column.codes[one].astype("<i4").tobytes())
-    return int.from_bytes(digest.digest(), "little")
-
-
-def _seeds(seed: int, sensitive: str, keys: Mapping[str, Ranked], rows: Codes) -> Words:
-    """Return two numbers for the class of each row, by its released values alone."""
+def _seeds(asked: Request, keys: Mapping[str, Ranked], rows: Codes) -> Words:
+    """Return two secret numbers for the class of each row, by what it shows."""
     names = sorted(keys)
     columns = [_plain(keys[name], rows) for name in names]
     released = [
         list(zip(names, key, strict=True)) for key in zip(*columns, strict=True)
     ]
-    return class_seeds(seed, sensitive, released)
+    return class_seeds(asked.key.derive("p-sensitize", asked.sensitive), released)
 
 
 def _plain(ranked: Ranked, rows: Codes) -> list[Plain]:

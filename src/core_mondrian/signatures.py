@@ -5,14 +5,19 @@ manifest's exact bytes: any other tool that knows Ed25519 can check it.
 """
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.errors import CHECK_PATH, DataError, PrivacyViolation, SpecError
-from core_mondrian.files.place import Content, check_place, manifest_of, write_files
+from core_mondrian.files.place import (
+    Content,
+    check_place,
+    manifest_of,
+    private,
+    write_files,
+)
 from core_mondrian.manifests import manifest_text, parse_bytes
 
 if TYPE_CHECKING:
@@ -87,7 +92,7 @@ def make_keys(path: Path) -> str:
     """
     serialization, ed25519 = _tools()
     key = ed25519.Ed25519PrivateKey.generate()
-    private = key.private_bytes(
+    secret = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
@@ -96,14 +101,9 @@ def make_keys(path: Path) -> str:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
 
-    def write_private(file: Path) -> None:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(private)
-
     for file in (path, public_of(path)):
         check_key_place(file)
-    write_files({path: write_private, public_of(path): public})
+    write_files({path: private(secret), public_of(path): public})
     return _fingerprint(key.public_key())
 
 

@@ -23,6 +23,7 @@ from core_mondrian.policies import (
     PaperPolicy,
     Policy,
 )
+from core_mondrian.tables.keys import Key
 
 Numbers = Literal[
     "interval", "bounds", "struct", "mean", "median", "midpoint", "sample"
@@ -43,7 +44,7 @@ _ROLES = (
     *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
     "weight",
 )
-_RANGES = ("interval", "bounds", "struct")
+RANGES = ("interval", "bounds", "struct")
 _NO_SUPPRESSION = (Suppression(), Suppression(rows=0))
 
 
@@ -82,6 +83,8 @@ class Spec:
     None: every row is a person."""
     pseudonyms: tuple[str, ...] = ()
     """Identifiers that are replaced by keyed pseudonyms instead of being removed."""
+    pseudonym_domains: Mapping[str, str] = field(default_factory=dict)
+    """Pseudonyms of one domain can be joined; a column's own is called like it."""
     weight: str | None = None
     """The column that says how many people a row stands for; only measures use it."""
     accept: tuple[str, ...] = ()
@@ -103,8 +106,6 @@ class Spec:
     nice: bool = False
     """Round the bounds of ranges outward, to round numbers."""
     nice_by_column: Mapping[str, bool] = field(default_factory=dict)
-    seed: int = 0
-    """What `sample` draws by, next to the content of a class."""
     categories: Categories = "label"
     """The lowest label over a class's values, or the set of them."""
     categories_by_column: Mapping[str, Categories] = field(default_factory=dict)
@@ -223,6 +224,10 @@ class Spec:
         """Return how categories of ``column`` are released."""
         return self.categories_by_column.get(column, self.categories)
 
+    def domain_key(self, column: str, key: Key) -> bytes:
+        """Return the key that makes the pseudonyms of ``column``."""
+        return key.derive("pseudonyms", self.pseudonym_domains.get(column, column))
+
     def uncovered_of(self, column: str) -> Uncovered:
         """Return what becomes of values that the hierarchy of ``column`` lacks."""
         return self.uncovered_by_column.get(column, self.uncovered)
@@ -257,7 +262,7 @@ class Spec:
         plain["numbers_by_column"] = dict(self.numbers_by_column)
         plain["categories_by_column"] = dict(self.categories_by_column)
         plain["nice_by_column"] = dict(self.nice_by_column)
-        plain["seed"] = "given" if self.seed else "default"
+        plain["pseudonym_domains"] = dict(self.pseudonym_domains)
         plain["weights"] = {name: self.weight_of(name) for name in self.weights}
         result: dict[str, Any] = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
@@ -323,12 +328,24 @@ def _check_columns(spec: Spec) -> None:
             hint="name a column that passes through",
             key=("best", "equity"),
         )
+    _check_domains(spec)
     known = {*spec.quasi_identifiers, *spec.removed}
     if gone := sorted(set(spec.accept) & known):
         raise SpecError(
             f"accept for {gone}, which are not released as they are",
             hint="only columns that pass through are warned about",
         )
+
+
+def _check_domains(spec: Spec) -> None:
+    for name, domain in spec.pseudonym_domains.items():
+        if name not in spec.pseudonyms:
+            raise SpecError(
+                f"pseudonym_domains for {name!r}, which gets no pseudonyms",
+                hint="add it to pseudonyms, or leave it out here",
+            )
+        if not isinstance(domain, str) or not domain:
+            raise SpecError("a domain of pseudonyms is a text, such as 'person'")
 
 
 def _check_roles(spec: Spec) -> None:
@@ -374,7 +391,7 @@ def _check_population(spec: Spec) -> None:
         "missing = 'pattern'": spec.missing == "pattern",
         "best.equity": spec.equity is not None,
         "numbers as mean, median, midpoint or sample": any(
-            spec.format_of(name) not in _RANGES for name in spec.quasi_identifiers
+            spec.format_of(name) not in RANGES for name in spec.quasi_identifiers
         ),
     }
     for what, is_wrong in wrong.items():
@@ -419,9 +436,8 @@ def _check_shape(spec: Spec) -> None:
         if not isinstance(is_nice, bool):
             raise SpecError("nice is true or false, or a table of them by column")
     shuffle = 0 if spec.shuffle is None else spec.shuffle
-    for key, number in (("seed", spec.seed), ("shuffle", shuffle)):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise SpecError(f"{key} is a whole number")
+    if isinstance(shuffle, bool) or not isinstance(shuffle, int):
+        raise SpecError("shuffle is a whole number")
     if spec.class_id is not None and not (
         isinstance(spec.class_id, str) and spec.class_id
     ):

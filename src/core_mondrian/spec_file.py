@@ -24,6 +24,7 @@ KEYS: dict[str, type | tuple[type, ...]] = {
     "identifiers": list,
     "unit": str,
     "pseudonyms": list,
+    "pseudonym_domains": dict,
     "weight": str,
     "accept": list,
     "k": int,
@@ -36,7 +37,6 @@ KEYS: dict[str, type | tuple[type, ...]] = {
     "numbers": (str, dict),
     "categories": (str, dict),
     "nice": (bool, dict),
-    "seed": int,
     "class_id": str,
     "shuffle": int,
     "guard_formulas": bool,
@@ -67,7 +67,7 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
     simple = (
         *("unit", "weight", "missing", "suppressed", "weights", "inline_below"),
-        *("seed", "class_id", "shuffle", "guard_formulas", "uncovered"),
+        *("class_id", "shuffle", "guard_formulas", "uncovered", "pseudonym_domains"),
     )
     lists = (
         *("quasi_identifiers", "identifiers", "pseudonyms", "accept"),

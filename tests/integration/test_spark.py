@@ -251,6 +251,8 @@ def release_hostile(cluster: Cluster, spec: Spec) -> None:
 
 
 def test_cases_have_what_their_names_say() -> None:
+    from support.keys import OPENED
+
     from core_mondrian.counted import make_plan
     from core_mondrian.counts import TupleCounts, counted_columns
 
@@ -260,7 +262,7 @@ def test_cases_have_what_their_names_say() -> None:
         spec = case.values[0]
         values = table.select(list(counted_columns(spec)))
         counts = TupleCounts(values, np.ones(table.num_rows, np.int64))
-        plans.append(make_plan(counts, spec).plan)
+        plans.append(make_plan(counts, spec, OPENED).plan)
 
     assert plans[0].n_suppressed > 0
     assert plans[1].shares.n_rows > 0

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.keys import KEY, OPENED
 
 from core_mondrian import (
     KAnonymity,
@@ -115,13 +116,13 @@ SPECS = (
 def test_rows_are_released_as_in_memory(spec: Spec, table: pa.Table) -> None:
     counts, owner = count(table, spec)
     try:
-        expected = anonymize(table, spec)
+        expected = anonymize(table, spec, key=KEY)
     except MondrianError as error:
         with pytest.raises(type(error)):
-            make_plan(counts, spec)
+            make_plan(counts, spec, OPENED)
         return
 
-    planned = make_plan(counts, spec)
+    planned = make_plan(counts, spec, OPENED)
 
     assert planned.plan.digest == expected.digest
     assert carry_out(table, owner, planned) == expected.data.to_pylist()
@@ -143,7 +144,7 @@ def test_a_unit_that_becomes_a_pseudonym_is_counted_as_it_is() -> None:
     spec = replace(spec, pseudonyms=("person_id",))
     table = census(500)
 
-    planned = make_plan(count(table, spec)[0], spec)
+    planned = make_plan(count(table, spec)[0], spec, OPENED)
 
     key = b"a key that is long enough to be one"
     assert planned.plan.digest == anonymize(table, spec, key=key).digest
@@ -160,7 +161,7 @@ def test_counts_add_up_in_parts() -> None:
 
     assert both.n_rows == 3_000
     assert both.values.num_rows == whole.values.num_rows
-    assert make_plan(both, spec).plan.digest == anonymize(table, spec).digest
+    assert make_plan(both, spec, OPENED).plan.digest == anonymize(table, spec).digest
 
 
 def test_counts_are_saved_and_loaded(tmp_path: Any) -> None:
@@ -203,14 +204,14 @@ def test_more_rows_than_records_can_count_are_refused(rows: list[int]) -> None:
     counts = TupleCounts(values, np.array(rows, dtype=np.int64))
 
     with pytest.raises(DataError, match="2,147,483,647 rows"):
-        make_plan(counts, Spec(QID, models=(KAnonymity(2),)))
+        make_plan(counts, Spec(QID, models=(KAnonymity(2),)), OPENED)
 
 
 def test_as_many_rows_as_records_can_count_are_planned() -> None:
     values = pa.table({"a": [1, 2], "b": ["x", "y"]})
     counts = TupleCounts(values, np.array([2**30, 2**30 - 1], dtype=np.int64))
 
-    planned = make_plan(counts, Spec(QID, models=(KAnonymity(2),)))
+    planned = make_plan(counts, Spec(QID, models=(KAnonymity(2),)), OPENED)
 
     assert planned.plan.n_rows == 2**31 - 1
     assert planned.plan.n_suppressed == 0

@@ -35,8 +35,20 @@ KEY = b"CANARY-KEY-9f2c-0123"
 ID = "CANARY-ID-5511"
 
 
-def expected(text: str, key: bytes = KEY) -> str:
-    """HMAC as RFC 2104 has it, written out."""
+def key_of_domain(domain: str, key: bytes = KEY) -> bytes:
+    """What the key of a domain is, written out."""
+    person = b"core-mondrian"
+    root = hashlib.blake2b(key, digest_size=32, person=person).digest()
+    told = b"".join(
+        len(part).to_bytes(8, "little") + part
+        for part in (b"pseudonyms", domain.encode())
+    )
+    return hashlib.blake2b(told, digest_size=32, key=root, person=person).digest()
+
+
+def expected(text: str, key: bytes | None = None) -> str:
+    """HMAC as RFC 2104 has it, written out; of the column ``id`` if no key is given."""
+    key = key_of_domain("id") if key is None else key
     block = key.ljust(64, b"\0")
     inner = hashlib.sha256(bytes(b ^ 0x36 for b in block) + text.encode()).digest()
     return hashlib.sha256(bytes(b ^ 0x5C for b in block) + inner).hexdigest()[:32]
@@ -51,7 +63,7 @@ def hide(values: Any, key: bytes = KEY) -> list[str | None]:
 def test_a_pseudonym_is_the_first_half_of_the_hmac() -> None:
     plain = hmac.new(KEY, b"A-17", "sha256").hexdigest()[:32]
 
-    assert hide([["A-17"]]) == [plain] == [expected("A-17")]
+    assert hide([["A-17"]]) == [plain] == [expected("A-17", KEY)]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +90,7 @@ def test_a_pseudonym_is_the_first_half_of_the_hmac() -> None:
     ],
 )
 def test_equal_values_have_one_text(array: Any, texts: list[str | None]) -> None:
-    wanted = [None if text is None else expected(text) for text in texts]
+    wanted = [None if text is None else expected(text, KEY) for text in texts]
 
     assert hide([array]) == wanted
 
@@ -176,7 +188,6 @@ def test_another_key_gives_other_pseudonyms_and_the_same_classes() -> None:
         pytest.param(None, ("id",), "need a key", id="no key"),
         pytest.param(b"short", ("id",), "has 5 bytes, fewer than 16", id="short"),
         pytest.param("x" * 20, ("id",), "the key is bytes, got str", id="text"),
-        pytest.param(KEY, (), "no column for pseudonyms", id="of no use"),
     ],
 )
 def test_keys_are_checked_before_any_work(
@@ -195,6 +206,27 @@ def test_a_unit_may_be_released_as_a_pseudonym() -> None:
     assert column(release.data, "id") == [expected(x) for x in ids]
     assert verify(release.data, both).models[0].reached >= 3
     assert [c.why for c in release.warnings] == []
+
+
+def joined(**more: Any) -> set[str]:
+    """Pseudonyms that two columns with the same values share."""
+    ids = [f"{ID}-{i}" for i in range(12)]
+    table = people(ids).append_column("referrer", pa.array(ids[::-1]))
+    data = anonymize(table, spec(pseudonyms=("id", "referrer"), **more), key=KEY).data
+    return set(column(data, "id")) & set(column(data, "referrer"))
+
+
+def test_pseudonyms_of_two_columns_cannot_be_looked_up_in_each_other() -> None:
+    assert not joined()
+    assert len(joined(pseudonym_domains={"referrer": "id"})) == 12
+    assert len(joined(pseudonym_domains={"referrer": "p", "id": "p"})) == 12
+
+
+def test_only_columns_with_pseudonyms_have_domains() -> None:
+    with pytest.raises(SpecError, match="gets no pseudonyms"):
+        spec(pseudonym_domains={"age": "x"})
+    with pytest.raises(SpecError, match="a domain of pseudonyms is a text"):
+        spec(pseudonym_domains={"id": ""})
 
 
 def test_a_unit_alone_is_removed() -> None:

@@ -20,6 +20,7 @@ import pytest
 from conftest import Frame, as_arrow, as_pandas, as_polars
 from hypothesis import given
 from hypothesis import strategies as st
+from support.keys import KEY, key_of
 
 import core_mondrian
 from core_mondrian import (
@@ -151,7 +152,7 @@ def cases(draw: st.DrawFn) -> Case:
     rows, k = draw(releases())
     options = {
         "probabilities": draw(chances),
-        "seed": draw(st.integers(0, 3)),
+        "key": key_of(draw(st.integers(0, 3))),
         "missing": draw(st.sampled_from(["value", "ignored"])),
     }
     return Case(rows, k, min(k, draw(st.integers(2, 5))), options)
@@ -218,7 +219,7 @@ def test_row_order_and_library_change_nothing(
             done = p_sensitize(
                 *(kind(table_of(some)), ["q"], "s", min(3, k), k),
                 probabilities=weights,
-                seed=seed,
+                key=key_of(seed),
             )
             columns = [cells(done.data, name) for name in ("other", "q", "s")]
             found.append(Counter(zip(*columns, strict=True)))
@@ -236,7 +237,7 @@ def test_one_change_makes_two_values_and_none_is_impossible() -> None:
         done = p_sensitize(
             *(one_class(["green", "green"]), ["q"], "s", 2, 2),
             probabilities=priors,
-            seed=seed,
+            key=key_of(seed),
         )
         assert sorted(cells(done.data, "s")) == ["blue", "green"]
         assert done.n_changed == 1
@@ -258,14 +259,14 @@ def test_existing_values_survive_whatever_the_lots() -> None:
         done = p_sensitize(
             *(one_class(["A", "A", "B", "B"]), ["q"], "s", 4, 4),
             probabilities=priors,
-            seed=seed,
+            key=key_of(seed),
         )
         assert done.n_changed == 2
         assert {"A", "B"} < set(cells(done.data, "s"))
         assert done.p == 4
 
 
-def test_the_seed_decides_and_nothing_else() -> None:
+def test_the_key_decides_and_nothing_else() -> None:
     table = pa.table(
         {"q": [i // 4 for i in range(80)], "s": ["a"] * 80, "id": range(80)}
     )
@@ -273,7 +274,10 @@ def test_the_seed_decides_and_nothing_else() -> None:
 
     runs = [
         cells(
-            p_sensitize(table, ["q"], "s", 2, 4, probabilities=priors, seed=s).data, "s"
+            p_sensitize(
+                table, ["q"], "s", 2, 4, probabilities=priors, key=key_of(s)
+            ).data,
+            "s",
         )
         for s in (1, 1, 2)
     ]
@@ -282,21 +286,34 @@ def test_the_seed_decides_and_nothing_else() -> None:
     assert runs[0] != runs[2]
 
 
-def test_without_a_seed_the_table_decides_and_its_order_does_not() -> None:
-    table = pa.table({"q": ["x"] * 30 + ["y"] * 30, "s": ["a"] * 30 + ["b"] * 30})
-    other = pa.table({"q": ["x"] * 30 + ["y"] * 30, "s": ["a"] * 29 + ["b"] * 31})
-    table = table.append_column("i", pa.array(range(60)))
-    other = other.append_column("i", pa.array(range(60)))
+def changed_rows(rows: pa.Table, key: bytes | None) -> set[tuple[int, str]]:
     priors = {"a": 1, "b": 1, "c": 1}
+    done = p_sensitize(rows, ["q"], "s", 2, 4, probabilities=priors, key=key).data
+    pairs = zip(done["i"].to_pylist(), done["s"].to_pylist(), strict=True)
+    return {(i, s) for i, s in pairs if i >= 30 and s != "b"}
 
-    def changed(rows: pa.Table) -> set[tuple[int, str]]:
-        done = p_sensitize(rows, ["q"], "s", 2, 4, probabilities=priors).data
-        pairs = zip(done["i"].to_pylist(), done["s"].to_pylist(), strict=True)
-        return {(i, s) for i, s in pairs if i >= 30 and s != "b"}
 
-    assert changed(table) == changed(table.take(pa.array(range(59, -1, -1))))
-    # A row of another class tells: whoever lacks it cannot draw the same lots.
-    assert changed(table) != changed(other)
+def two_classes() -> pa.Table:
+    table = pa.table({"q": ["x"] * 30 + ["y"] * 30, "s": ["a"] * 30 + ["b"] * 30})
+    return table.append_column("i", pa.array(range(60)))
+
+
+def test_row_order_does_not_decide_what_is_changed() -> None:
+    table = two_classes()
+
+    upside_down = table.take(pa.array(range(59, -1, -1)))
+
+    assert changed_rows(table, KEY) == changed_rows(upside_down, KEY)
+
+
+@pytest.mark.usefixtures("random_keys")
+def test_without_a_key_nobody_can_draw_the_same_lots_again() -> None:
+    # A seed made from the table could be found by trying what is left of it.
+    table = two_classes()
+
+    drawn = {frozenset(changed_rows(table, None)) for _ in range(5)}
+
+    assert len(drawn) > 1
 
 
 def test_a_process_with_another_hash_seed_gives_the_same() -> None:
@@ -305,7 +322,9 @@ def test_a_process_with_another_hash_seed_gives_the_same() -> None:
         "from core_mondrian import p_sensitize\n"
         "t = pa.table({'q': [i // 4 for i in range(40)], 's': ['a', 'b'] * 20})\n"
         "w = {v: 1 for v in set('abcdefg')}\n"
-        "print(p_sensitize(t, ['q'], 's', 4, 4, probabilities=w).data['s'].to_pylist())"
+        "k = bytes(16)\n"
+        "done = p_sensitize(t, ['q'], 's', 4, 4, probabilities=w, key=k)\n"
+        "print(done.data['s'].to_pylist())"
     )
     source = str(Path(core_mondrian.__file__).parents[1])
 
@@ -329,10 +348,10 @@ def test_what_is_drawn_does_not_change_from_version_to_version() -> None:
     )
 
     done = p_sensitize(
-        table, ["q"], "s", 2, 3, probabilities=dict.fromkeys("abcd", 1), seed=7
+        table, ["q"], "s", 2, 3, probabilities=dict.fromkeys("abcd", 1), key=KEY
     )
 
-    assert "".join(cells(done.data, "s")) == "daabaacaaaab"
+    assert "".join(cells(done.data, "s")) == "aadaabaacdaa"
 
 
 # How rows and values are drawn
@@ -343,7 +362,7 @@ def test_values_are_drawn_as_likely_as_asked() -> None:
     table = pa.table({"q": [i // 2 for i in range(2 * n)], "s": ["a"] * (2 * n)})
     priors = {"a": 5, "b": 6, "c": 3, "d": 1}
 
-    done = p_sensitize(table, ["q"], "s", 2, 2, probabilities=priors)
+    done = p_sensitize(table, ["q"], "s", 2, 2, probabilities=priors, key=KEY)
 
     drawn = Counter(cells(done.data, "s"))
     assert [drawn[v] / n for v in "abcd"] == pytest.approx([1, 0.6, 0.3, 0.1], abs=0.03)
@@ -417,7 +436,7 @@ def test_the_order_of_quasi_identifiers_makes_no_difference() -> None:
     table = table.append_column("id", pa.array(range(80)))
 
     runs = [
-        p_sensitize(table, names, "s", 2, 4, probabilities={"b": 1, "c": 2}).data
+        p_sensitize(table, names, "s", 2, 4, probabilities={"b": 1}, key=KEY).data
         for names in (["q", "r"], ["r", "q"])
     ]
 
@@ -432,7 +451,9 @@ def test_the_order_of_quasi_identifiers_makes_no_difference() -> None:
 def test_probabilities_at_the_ends_of_floats_are_drawn_from(priors: Any) -> None:
     for seed in range(20):  # of so small a number, half the chances round up to all
         done = p_sensitize(
-            *(one_class(["a"] * 2), ["q"], "s", 2, 2), probabilities=priors, seed=seed
+            *(one_class(["a"] * 2), ["q"], "s", 2, 2),
+            probabilities=priors,
+            key=key_of(seed),
         )
         assert sorted(cells(done.data, "s")) == ["a", "b"]
 
@@ -665,7 +686,9 @@ def test_classes_of_any_type_draw_the_same_in_every_library(kind: Any) -> None:
     found = [
         cells(
             p_sensitize(
-                kind_(table), ["q"], "s", 2, 4, probabilities=dict.fromkeys("bcde", 1)
+                *(kind_(table), ["q"], "s", 2, 4),
+                probabilities=dict.fromkeys("bcde", 1),
+                key=KEY,
             ).data,
             "s",
         )
@@ -742,12 +765,12 @@ def test_the_record_is_plain_and_holds_no_cell() -> None:
     table = one_class([CANARY] * 3, t=[CANARY] * 3)
 
     done = p_sensitize(
-        table, ["q"], "s", 2, 2, probabilities={CANARY + "x": 1}, seed=12
+        table, ["q"], "s", 2, 2, probabilities={CANARY + "x": 1}, key=KEY
     )
 
     record = json.loads(json.dumps(done.to_json()))
     assert record["values_changed"] is True
-    assert record["asked"]["seed"] == "given"
+    assert record["asked"]["key"] == "given"
     assert "12" not in repr(done)
     assert record["reached"] == {"p": 2, "k": 3}
     assert record["asked"]["p"] == 2
@@ -773,7 +796,8 @@ def refuse(error: type[MondrianError], match: str, data: Any, **more: Any) -> No
         pytest.param({"p": True}, "p must be a whole number, got bool", id="p bool"),
         pytest.param({"k": "5"}, "k must be a whole number, got str", id="k text"),
         pytest.param({"p": 3}, "k is at least p, got k=2 and p=3", id="k below p"),
-        pytest.param({"seed": 0.5}, "seed must be a whole number", id="seed"),
+        pytest.param({"key": "x" * 20}, "the key is bytes, got str", id="key"),
+        pytest.param({"key": b"short"}, "fewer than 16", id="short key"),
         pytest.param(
             {"missing": "x"}, "missing is one of value, ignored", id="missing"
         ),

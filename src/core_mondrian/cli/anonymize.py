@@ -140,12 +140,6 @@ def anonymize_file(
             "--nice", help="Round the bounds of ranges outward, to round numbers."
         ),
     ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed", metavar="SEED", help="What --numbers sample draws by: 0."
-        ),
-    ] = None,
     categories: Annotated[
         str | None,
         typer.Option(
@@ -380,12 +374,9 @@ def manifest_of(target: Path) -> Path:
     return place.manifest_of(target)
 
 
-def read_key(file: Path | None, spec: "Spec") -> bytes | None:
-    """Return the key of the pseudonyms, checked before any work.
-
-    A key in the environment may be there for other runs; a file is named for this one.
-    """
-    from core_mondrian.pseudonyms import check_key
+def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
+    """Return the owner's key, checked before any work; None: one will be drawn."""
+    from core_mondrian.tables.keys import key_for
 
     if file is not None:
         try:
@@ -395,9 +386,9 @@ def read_key(file: Path | None, spec: "Spec") -> bytes | None:
                 f"key file {file}: {error.strerror}", hint=CHECK_PATH
             ) from None
     else:
-        found = os.environ.get("CORE_MONDRIAN_KEY") if spec.pseudonyms else None
+        found = os.environ.get("CORE_MONDRIAN_KEY")
         key = None if found is None else os.fsencode(found)
-    check_key(key, spec.pseudonyms)
+    key_for(key, () if spec is None else spec.pseudonyms)
     return key
 
 

@@ -50,7 +50,8 @@ KeyFile = Annotated[
     typer.Option(
         "--key-file",
         metavar="FILE",
-        help="The key of the pseudonyms, else CORE_MONDRIAN_KEY.",
+        help="The secret of the run, 16 bytes or more [env: CORE_MONDRIAN_KEY] "
+        "[default: random].",
     ),
 ]
 Suppress = Annotated[
@@ -171,8 +172,7 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
         *("quasi_identifiers", "identifiers", "unit", "k", "policy", "missing"),
         *("numbers", "categories", "suppressed", "inline_below", "null_values"),
         *("pseudonyms", "weight", "accept"),
-        *("seed", "class_id", "shuffle"),
-        "uncovered",
+        *("class_id", "shuffle", "uncovered"),
     )
     flags = {name: options[name] for name in same} | {
         "models": model_tables(options["models"], options["sensitive"]),

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.anonymize import manifest_of
+from core_mondrian.cli.anonymize import manifest_of, read_key
 from core_mondrian.cli.options import (
     AsJson,
+    KeyFile,
     NullValues,
     QuasiIdentifiers,
     SpecFile,
     build_spec,
 )
-from core_mondrian.cli.summary import json_line, say
+from core_mondrian.cli.summary import json_line, say, say_record
 from core_mondrian.errors import CHECK_PATH, SpecError
 
 if TYPE_CHECKING:
@@ -46,13 +47,7 @@ def p_sensitize_file(
             help="TOML lines 'value = 0.3'. Default: as often as values occur.",
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            help="Draws other lots. Keep it to yourself. Default: from the table.",
-        ),
-    ] = None,
+    key_file: KeyFile = None,
     missing: Annotated[
         str,
         typer.Option(
@@ -97,8 +92,8 @@ def p_sensitize_file(
         *(table, spec.quasi_identifiers, sensitive, p),
         k if k is not None else spec.min_rows,
         probabilities=chances,
-        seed=seed,
         missing=missing,  # type: ignore[arg-type]  # checked there
+        key=read_key(key_file),
     )
     _write(done, table, output, record, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
@@ -106,11 +101,12 @@ def p_sensitize_file(
             typer.echo(json_line(done.to_json()))
         _summarize(done)
         say(f"wrote {output} and {record}")
+        say_record(output)
 
 
 def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -> None:
     """Refuse what could not be written, and files that would replace each other."""
-    from core_mondrian.files.place import check_place, check_target
+    from core_mondrian.files.place import check_place, check_target, record_of
     from core_mondrian.signatures import signature_of
 
     check_target(output, overwrite=overwrite, source=source)
@@ -118,7 +114,7 @@ def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -
         raise SpecError(
             f"{record}: the manifest needs a file of its own", hint="take another name"
         )
-    for file in (record, signature_of(record)):
+    for file in (record, signature_of(record), record_of(output)):
         check_place(file, overwrite=overwrite)
 
 
@@ -184,7 +180,7 @@ def _write(
     overwrite: bool,
 ) -> None:
     from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.place import Content, write_files
+    from core_mondrian.files.place import Content, private, record_of, write_files
     from core_mondrian.files.write import table_writer
     from core_mondrian.signatures import signature_of
 
@@ -194,6 +190,7 @@ def _write(
         output: writer,
         record: text.encode(),
         signature_of(record): None,
+        record_of(output): private(json_line(done.record()).encode() + b"\n"),
     }
     write_files(files, overwrite=overwrite)
 

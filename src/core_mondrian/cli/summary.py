@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -165,6 +166,13 @@ def say(text: str) -> None:
     """Print a message on stderr; names in it may be anything, and act on nothing."""
     for line in text.split("\n"):
         typer.echo(spelled(line), err=True)
+
+
+def say_record(target: Path) -> None:
+    """Say where the owner's record stands, and whose it is."""
+    from core_mondrian.files.place import record_of
+
+    say(f"wrote {record_of(target)}: yours alone, do not pass it on")
 
 
 def json_line(value: object) -> str:

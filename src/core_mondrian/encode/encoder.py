@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import scatter
 from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.columns import (
     Ranked,
@@ -207,23 +206,6 @@ def without_population(table: EncodedTable) -> EncodedTable:
     if table.present is None:
         return table
     return replace(table, counts=np.where(table.inside, table.counts, 0))
-
-
-def deal_rows(tuples: NDArray[np.int32], keys: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Return an order of the rows, tuple by tuple, by keys that scatter equal rows.
-
-    Rows of one key are equal in all their cells; side by side they would fill a class
-    with one sensitive value. Which of them is first makes no difference.
-    """
-    order = np.lexsort((keys, tuples))
-    ordered, owners = keys[order], tuples[order]
-    is_new = np.ones(order.size, dtype=np.bool_)
-    is_new[1:] = (ordered[1:] != ordered[:-1]) | (owners[1:] != owners[:-1])
-    place = np.arange(order.size)
-    nth = place - np.maximum.accumulate(np.where(is_new, place, 0))
-    dealt = scatter(ordered + nth.astype(np.uint64))
-    dealt_order: NDArray[np.intp] = order[np.lexsort((dealt, owners))]
-    return dealt_order
 
 
 def input_digest(encoded: Encoded) -> str:

@@ -86,6 +86,22 @@ def manifest_of(target: Path) -> Path:
     return target.with_name(target.name + ".manifest.json")
 
 
+def record_of(target: Path) -> Path:
+    """Return where the owner's record of a release stands."""
+    return target.with_name(target.name + ".owner.json")
+
+
+def private(raw: bytes) -> Callable[[Path], None]:
+    """Return what writes a file that nobody but its owner may read."""
+
+    def write(path: Path) -> None:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(raw)
+
+    return write
+
+
 def check_folder(path: Path, *, overwrite: bool) -> None:
     """Refuse a place where no folder of parts can be put; see `check_target`.
 

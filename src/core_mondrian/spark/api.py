@@ -9,7 +9,6 @@ from core_mondrian.api import check_threads, grouped_by
 from core_mondrian.errors import OutputError, SpecError, list_names
 from core_mondrian.measure.verify import Verification
 from core_mondrian.progress import Progress, watched
-from core_mondrian.pseudonyms import check_key
 from core_mondrian.release import Release
 from core_mondrian.spark.crew import SparkCrew
 from core_mondrian.spark.plans import PlannedTuples, count_tuples, plan_tuples
@@ -18,6 +17,7 @@ from core_mondrian.spark.recount import count_released, find_concerns, same_coun
 from core_mondrian.spark.rows import Reading, open_rows
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import key_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -124,7 +124,8 @@ def anonymize_spark(  # noqa: PLR0913  # as `anonymize`, and driver_tuples
     If there are at most ``driver_tuples`` distinct tuples, the driver grows the tree.
     If there are more, it is cut on the cluster: by counts, as long as a partition has
     more tuples than that, and then partition by partition. ``key``
-    is sent to the executors, for pseudonyms. ``by`` names quasi-identifiers or
+    makes pseudonyms and allocates rows of split tuples, see `anonymize`; what is
+    derived from it is sent to the executors. ``by`` names quasi-identifiers or
     sensitive columns. For the rest see `anonymize`; ``Release.seconds`` are those of
     the driver.
 
@@ -164,7 +165,7 @@ def draft_release(
     ``read`` says what the values of counted tuples stand for, if not for themselves.
     """
     check_threads(means.threads)
-    check_key(means.key, spec.pseudonyms)
+    key = key_for(means.key, spec.pseudonyms)
     if spec.shuffle is not None:
         raise SpecError(
             "shuffle orders rows, and rows on a cluster have no order",
@@ -181,7 +182,11 @@ def draft_release(
         crew = SparkCrew(frame.sparkSession, means.driver_tuples)
     try:
         tuples = plan_tuples(
-            counted, spec, by=named, threads=means.threads, stages=stages, crew=crew
+            *(counted, spec, key),
+            by=named,
+            threads=means.threads,
+            stages=stages,
+            crew=crew,
         )
     finally:
         counted.frame.unpersist()
@@ -195,5 +200,5 @@ def draft_release(
             f"the release would have several columns of one name: {list_names(twice)}",
             hint="rename them, or choose another format or class_id",
         )
-    whole = lay_out(placed, places, means.key)
+    whole = lay_out(placed, places)
     return Draft(tuples, placed, whole, names, named, stages)

@@ -15,6 +15,7 @@ from core_mondrian.spark.rows import Rows
 from core_mondrian.spark.troubles import working
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import Key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,9 +59,10 @@ def count_tuples(rows: Rows) -> CountedTuples:
         return CountedTuples(kept, rows, kept.count())
 
 
-def plan_tuples(
+def plan_tuples(  # noqa: PLR0913  # the last four change no cell
     counted: CountedTuples,
     spec: Spec,
+    key: Key,
     *,
     by: Sequence[str] = (),
     threads: int | None = None,
@@ -83,7 +85,9 @@ def plan_tuples(
     keys = table.select(source.keys)
     values = source.read(in_utc(keys).rename_columns(list(source.counted)))
     counts = TupleCounts(values, table[ROWS].to_numpy().astype(np.int64))
-    planned = make_plan(counts, spec, by=by, threads=threads, stages=stages, crew=crew)
+    planned = make_plan(
+        *(counts, spec, key), by=by, threads=threads, stages=stages, crew=crew
+    )
     plan, seen = planned.plan, planned.looked_at()
     every = np.ones(counts.rows.size, dtype=np.bool_)
     sent = {

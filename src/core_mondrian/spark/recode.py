@@ -13,7 +13,7 @@ from core_mondrian.plan import DIVIDED, SUPPRESSED, Place, Plan
 from core_mondrian.spark.arrow import send
 from core_mondrian.spark.plans import LEAF, ROWS, SEEN, TUPLE, PlannedTuples
 from core_mondrian.spark.rows import Rows, numbered
-from core_mondrian.spark.workers import dealing, hiding
+from core_mondrian.spark.workers import allocating, pseudonymizing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -48,7 +48,7 @@ def place_rows(rows: Rows, tuples: PlannedTuples) -> PlacedRows:
     found = _join(rows, places.filter(~is_divided), tuples.n_tuples).select(kept)
     if plan.shares.n_rows:
         divided = _join(rows, places.filter(is_divided), tuples.n_tuples)
-        found = found.unionByName(_deal(divided.select(kept), rows, plan))
+        found = found.unionByName(_allocate(divided.select(kept), rows, plan))
     return PlacedRows(found, rows, plan)
 
 
@@ -64,8 +64,8 @@ def _join(rows: Rows, places: "DataFrame", n_tuples: int) -> "DataFrame":
     return rows.frame.join(_sized(renamed, n_tuples), reduce(and_, alike))
 
 
-def _deal(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
-    """Deal the rows of divided tuples on the executors, some tuples at a time."""
+def _allocate(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
+    """Allocate rows of divided tuples on the executors, some tuples at a time."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
 
@@ -81,19 +81,18 @@ def _deal(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
     there = send(divided.sparkSession, table)
     n_buckets = -(-shares.n_rows // _ROWS_AT_ONCE)
     bucket = F.pmod(F.col(TUPLE), F.lit(n_buckets))
-    deal = dealing(rows.names, plan.spec.carried(rows.names))
+    others = plan.spec.carried(rows.names)
+    allocate = allocating(rows.names, others, plan.allocation_key)
     unplaced = divided.drop(LEAF)
     fields = [*unplaced.schema.fields, T.StructField(LEAF, T.IntegerType())]
     return (
         unplaced.groupBy(bucket.alias("bucket"))
         .cogroup(there.groupBy(bucket.alias("bucket")))
-        .applyInArrow(deal, T.StructType(fields))
+        .applyInArrow(allocate, T.StructType(fields))
     )
 
 
-def lay_out(
-    placed: PlacedRows, places: Sequence[Place], key: bytes | None
-) -> "DataFrame":
+def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
     """Return the released rows: columns ``r0 …``, one for each of ``places``.
 
     If the unit is not released there is one more, for whoever counts persons.
@@ -116,7 +115,7 @@ def lay_out(
     if spec.unit is not None and spec.unit in spec.removed:
         columns.append(F.col(source.place(spec.unit)))
     named = [column.alias(f"r{i}") for i, column in enumerate(columns)]
-    return _hide(joined.select(named), places, key)
+    return _pseudonymize(joined.select(named), places, plan)
 
 
 def _labels(placed: PlacedRows) -> "DataFrame":
@@ -130,21 +129,23 @@ def _labels(placed: PlacedRows) -> "DataFrame":
     return _sized(send(placed.frame.sparkSession, labels), shown.num_rows)
 
 
-def _hide(
-    frame: "DataFrame", places: Sequence[Place], key: bytes | None
+def _pseudonymize(
+    frame: "DataFrame", places: Sequence[Place], plan: Plan
 ) -> "DataFrame":
-    """Replace columns by pseudonyms on the executors, which are sent the key."""
+    """Replace columns by pseudonyms on the executors, which are sent their keys."""
     from pyspark.sql import types as T  # noqa: N812
 
     hidden = [
-        (i, place.name) for i, place in enumerate(places) if place.how == "pseudonym"
+        (i, place.name, plan.spec.domain_key(place.name, plan.key))
+        for i, place in enumerate(places)
+        if place.how == "pseudonym"
     ]
-    if key is None or not hidden:
+    if not hidden:
         return frame
     fields = list(frame.schema.fields)
-    for i, _ in hidden:
+    for i, _, _ in hidden:
         fields[i] = T.StructField(fields[i].name, T.StringType())
-    return frame.mapInArrow(hiding(hidden, key), T.StructType(fields))
+    return frame.mapInArrow(pseudonymizing(hidden), T.StructType(fields))
 
 
 def suppressed_rows(placed: PlacedRows) -> "DataFrame":

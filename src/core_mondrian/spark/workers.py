@@ -17,16 +17,16 @@ from core_mondrian.spark.arrow import in_utc
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
-def dealing(
-    names: Sequence[str], others: Sequence[str]
+def allocating(
+    names: Sequence[str], others: Sequence[str], key: bytes
 ) -> Callable[[pa.Table, pa.Table], pa.Table]:
-    """Return what deals rows of divided tuples to their leaves, as in memory.
+    """Return what allocates rows of divided tuples to their leaves, as in memory.
 
     ``names`` are the caller's of the columns ``c0 …``, ``others`` those whose cells
-    decide which row goes where.
+    are a row's content; lots are drawn under ``key``.
     """
 
-    def deal(rows: pa.Table, shares: pa.Table) -> pa.Table:
+    def allocate(rows: pa.Table, shares: pa.Table) -> pa.Table:
         """Take all rows of some tuples, and how many of them go to which leaf."""
         # A shuffle keeps no order; pieces are numbered in the order of their tuples.
         ordered = shares.sort_by("piece")
@@ -34,28 +34,29 @@ def dealing(
             *(ordered[name].to_numpy() for name in ("tuple", "leaf", "rows", "piece"))
         )
         own = rows.drop_columns(["tuple", "seen"]).rename_columns(list(names))
-        keys = row_keys(open_frame(own), others, np.arange(rows.num_rows))
-        leaves = known.leaf[known.deal(rows["tuple"].to_numpy(), keys)]
+        contents = row_keys(open_frame(own), others, np.arange(rows.num_rows))
+        place = known.allocate(rows["tuple"].to_numpy(), contents, key)
+        leaves = known.leaf[place]
         # Spark hands moments over in its own zone, and takes them back in UTC.
         return in_utc(rows).append_column("leaf", pa.array(leaves, pa.int32()))
 
-    return deal
+    return allocate
 
 
-def hiding(
-    columns: Sequence[tuple[int, str]], key: bytes
+def pseudonymizing(
+    columns: Sequence[tuple[int, str, bytes]],
 ) -> Callable[[Batches], Batches]:
-    """Return what replaces columns by pseudonyms; whoever has it has the key.
+    """Return what replaces columns by pseudonyms; whoever has it has their keys.
 
-    ``columns`` says where they are, and what the caller calls them.
+    ``columns`` says where they are, what the caller calls them, and the key of each.
     """
 
-    def hide(batches: Batches) -> Batches:
+    def replace(batches: Batches) -> Batches:
         for batch in batches:
             table = pa.table(batch)
-            for place, name in columns:
+            for place, name, key in columns:
                 hidden = pseudonymize(table.column(place), name, key)
                 table = table.set_column(place, table.field(place).name, hidden)
             yield from in_utc(table).to_batches()
 
-    return hide
+    return replace

@@ -15,12 +15,18 @@ from core_mondrian.frames import check_columns, open_frame
 from core_mondrian.measure.verify import Verification
 from core_mondrian.plan import SUPPRESSED
 from core_mondrian.progress import Progress, watched
-from core_mondrian.pseudonyms import LENGTH, check_key
+from core_mondrian.pseudonyms import LENGTH
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
 from core_mondrian.sql.base import Database, telling
 from core_mondrian.sql.concerns import find_concerns
-from core_mondrian.sql.maps import COUNTED, Output, hide, make_maps, outputs_of
+from core_mondrian.sql.maps import (
+    COUNTED,
+    Output,
+    join_pseudonyms,
+    make_maps,
+    outputs_of,
+)
 from core_mondrian.sql.names import Name, quoted
 from core_mondrian.sql.open import open_database
 from core_mondrian.sql.recoding import (
@@ -40,6 +46,7 @@ from core_mondrian.sql.target import (
     suppressed_of,
 )
 from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import key_for
 
 
 @watched
@@ -71,7 +78,7 @@ def anonymize_sql(  # noqa: PLR0913
         OutputError: the target cannot be made.
     """
     check_threads(threads)
-    check_key(key, spec.pseudonyms)
+    secret = key_for(key, spec.pseudonyms)
     stages = Stages(progress)
     with closing(open_database(database, threads)) as opened:
         check_request(opened, spec, view=view)
@@ -82,12 +89,14 @@ def anonymize_sql(  # noqa: PLR0913
             relation = open_source(opened, source, is_live=view)
             counts = _count(opened, relation, spec, stages)
         asked = [by] if isinstance(by, str) else list(by)
-        planned = make_plan(counts, spec, by=asked, threads=threads, stages=stages)
+        planned = make_plan(
+            *(counts, spec, secret), by=asked, threads=threads, stages=stages
+        )
         work = _Work(opened, relation, planned, name, is_view=view)
         with telling(opened, "make the target", OutputError):
             if overwrite:
                 make_room(opened, name, spec)
-            release = work.carry_out(key, stages, asked)
+            release = work.carry_out(stages, asked)
             opened.commit()
     return release
 
@@ -113,15 +122,13 @@ class _Work:
     target: Name
     is_view: bool
 
-    def carry_out(
-        self, key: bytes | None, stages: Stages, by: Sequence[str]
-    ) -> Release[str]:
+    def carry_out(self, stages: Stages, by: Sequence[str]) -> Release[str]:
         """Make the target, check it, and say what was done."""
         stages.report("recode")
         outputs = outputs_of(self.database, self.source, self.planned)
         check_names(self.database, [item.column.name for item in outputs])
         places = make_maps(self.database, self.source, self.planned, self._name_of)
-        hidden = hide(self.database, self.source, self.planned.spec.pseudonyms, key)
+        hidden = join_pseudonyms(self.database, self.source, self.planned.plan)
         made = self._make(places, outputs, f"{places.with_shown} {hidden}")
         apart = self._set_apart(places)
         stages.end("recode")

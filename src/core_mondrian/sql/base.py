@@ -93,6 +93,10 @@ class Database(Protocol):
     def present(self, cell: str, column: Column) -> str:
         """Return the condition that a cell is not missing; NaN is."""
 
+    def is_countable(self, column: Column) -> bool:  # noqa: ARG002
+        """Tell whether values of a column can be grouped, matched and handed over."""
+        return True
+
     def readable(self, cell: str, column: Column) -> str:
         """Return an expression that the driver can hand over."""
 

@@ -1,17 +1,25 @@
 """The plan inside the database: what becomes of every tuple, and what rows show."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import cell_keys, combine_keys
 from core_mondrian.counted import CountedPlan
 from core_mondrian.plan import SUPPRESSED, Place, Plan
 from core_mondrian.pseudonyms import pseudonymize
 from core_mondrian.sql.base import Column, Database
 from core_mondrian.sql.names import Name
-from core_mondrian.sql.recoding import Places, Relation, count_tuples
+from core_mondrian.sql.recoding import (
+    Places,
+    Relation,
+    SplitRows,
+    count_contents,
+    count_tuples,
+)
 
 COUNTED = "counted"
 """The temporary table of the source's tuples."""
@@ -40,22 +48,25 @@ def make_maps(
         upload(database, "leaves", pa.table({**leaves, "leaf": plan.leaf})),
     )
     tuples, classes = name_of("tuples"), name_of("classes")
-    shares = name_of("shares") if plan.shares.n_rows else None
     database.run(
         f"CREATE {tuples.new_table} AS SELECT a.*, b.tuple, b.leaf "
         f"FROM {own.sql} AS a JOIN {more.sql} AS b ON b.id = a.id"
     )
     cells = [f"c{i}" for i in range(len(counted))]
     database.index(tuples, cells, matched=True)
-    if shares is not None:
-        _keep(database, upload(database, "dealt", _ranges(plan)), shares)
-        database.index(shares, ["tuple"])
     shown = upload(database, "shown", _classes(database, plan))
     _keep(database, shown, classes)
     database.index(classes, ["leaf"])
-    # Sensitive values of one tuple are the same, but may be missing in two ways.
-    order = (*planned.spec.carried(source.names), *planned.spec.sensitive)
-    return Places(database, source, counted, order, tuples, shares, classes)
+    places = Places(database, source, counted, tuples, classes)
+    if not plan.shares.n_rows:
+        return places
+    others = tuple(planned.spec.carried(source.names))
+    contents, lots = name_of("contents"), name_of("lots")
+    places = replace(places, split=SplitRows(others, contents, lots))
+    found = count_contents(places, contents)
+    _keep(database, upload(database, "drawn", _draw_lots(plan, *found)), lots)
+    database.index(lots, ["content"])
+    return places
 
 
 def upload(database: Database, name: str, table: pa.Table) -> Name:
@@ -71,17 +82,34 @@ def _keep(database: Database, uploaded: Name, name: Name) -> None:
     database.run(f"CREATE {name.new_table} AS SELECT * FROM {uploaded.sql}")
 
 
-def _ranges(plan: Plan) -> pa.Table:
-    """Say which rows of divided tuples, numbered from 1 on, go to which leaf."""
-    shares = plan.shares
-    high = np.cumsum(shares.rows)
-    is_first = np.diff(shares.tuple_of, prepend=-1) > 0
-    before = np.maximum.accumulate(np.where(is_first, high - shares.rows, 0))
+def _draw_lots(
+    plan: Plan, tuples: NDArray[np.int32], values: pa.Table, rows: NDArray[np.int64]
+) -> pa.Table:
+    """Say how many rows of each content go to which leaf, as in memory.
+
+    Rows of one content are equal, and numbered from 1 on by the database: which of
+    them is which makes no difference.
+
+        content  leaf  low  high
+           0       3    0     2        rows 1 and 2 of content 0 go to leaf 3,
+           0       8    2     3        row 3 to leaf 8
+    """
+    hashed = combine_keys((cell_keys(x) for x in values.columns), rows.size)
+    content = np.repeat(np.arange(rows.size), rows)
+    place = plan.shares.allocate(tuples[content], hashed[content], plan.allocation_key)
+    width = plan.grown.tree.n_classes + 1  # leaves, and SUPPRESSED before them
+    pairs = content * width + plan.shares.leaf[place] - SUPPRESSED
+    pairs, n = np.unique(pairs, return_counts=True)
+    of, leaf = pairs // width, pairs % width + SUPPRESSED
+    high = np.cumsum(n)
+    is_first = np.diff(of, prepend=-1) > 0
+    before = np.maximum.accumulate(np.where(is_first, high - n, 0))
     return pa.table(
         {
-            "tuple": shares.tuple_of,
-            "leaf": shares.leaf,
-            "low": high - shares.rows - before,
+            "content": of,
+            "tuple": tuples[of],
+            "leaf": leaf.astype(np.int32),
+            "low": high - n - before,
             "high": high - before,
         }
     )
@@ -140,16 +168,13 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(kind) or pa.types.is_string(kind))
 
 
-def hide(
-    database: Database, source: Relation, names: tuple[str, ...], key: bytes | None
-) -> str:
+def join_pseudonyms(database: Database, source: Relation, plan: Plan) -> str:
     """Make tables of pseudonyms, and return what joins them: h0, h1 and so on."""
-    if key is None:
-        return ""
     joins = []
-    for i, name in enumerate(names):
+    for i, name in enumerate(plan.spec.pseudonyms):
         counted = f"known_{i}"
         values, _ = count_tuples(database, source, [name], counted)
+        key = plan.spec.domain_key(name, plan.key)
         hidden = pseudonymize(values.column(0), name, key)
         ids = {"id": np.arange(len(hidden)), "hidden": hidden}
         more = upload(database, f"hidden_{i}", pa.table(ids))

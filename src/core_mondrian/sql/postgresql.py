@@ -107,6 +107,9 @@ class PostgreSQL(Database):
         has_nan = _SIZE.sub("", column.kind) in _FLOATS
         return f"{cell} IS NOT NULL" + (f" AND {cell} <> 'NaN'" * has_nan)
 
+    def is_countable(self, column: Column) -> bool:
+        return _SIZE.sub("", column.kind) in _READ
+
     def readable(self, cell: str, column: Column) -> str:
         if _SIZE.sub("", column.kind) in _READ:
             return f"{cell}::{column.kind}"

@@ -1,21 +1,16 @@
 """The statements: count a table's tuples, and give every row what its class shows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.errors import DataError, InternalError
 from core_mondrian.plan import DIVIDED
 from core_mondrian.sql.base import Column, Database
 from core_mondrian.sql.names import Name, quoted
-
-# Numbers are folded into keys below a prime, in 64 bits. The second factor is the
-# golden section of the prime: numbers next to each other come to stand far apart.
-_PRIME: Final = 2147483647
-_FACTORS: Final = (48271, 1327217885)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +61,42 @@ def count_tuples(
         f"count(*) AS n FROM {relation.rows} GROUP BY {every}"
     )
     columns = [relation.column(name) for name in names]
-    read = (database.readable(f"c{i}", item) for i, item in enumerate(columns))
+    every_cell = [f"c{i}" for i in range(len(names))]
+    found = fetch_counted(database, table, every_cell, columns)
+    return found.select(every_cell).rename_columns(list(names)), found["n"].to_numpy()
+
+
+def fetch_counted(
+    database: Database,
+    table: Name,
+    names: Sequence[str],
+    columns: Sequence[Column],
+    plain: Sequence[str] = (),
+    as_values: Callable[[Database, pa.ChunkedArray, Column], pa.ChunkedArray] = (
+        lambda database, cells, column: database.as_arrow(cells, column)
+    ),
+) -> pa.Table:
+    """Return a table of counts in the order of ``id``: its values, and ``n`` rows.
+
+    ``columns`` says what the columns ``names`` hold; those called ``plain`` are ours.
+    """
+    read = [
+        f"{database.readable(name, column)} AS {name}"
+        for name, column in zip(names, columns, strict=True)
+    ]
     found = database.fetch(
-        f"SELECT {', '.join(f'{cell} AS c{i}' for i, cell in enumerate(read))}, n "
-        f"FROM {table.sql} ORDER BY id",
+        f"SELECT {', '.join([*read, *plain, 'n'])} FROM {table.sql} ORDER BY id",
         count_rows(database, table.sql),
     )
-    values = [
-        database.as_arrow(cells, item)
-        for cells, item in zip(found.columns[:-1], columns, strict=True)
-    ]
-    rows = found.columns[-1].cast(pa.int64()).to_numpy()
-    return pa.table(values, names=list(names)), rows
+    values = {
+        name: as_values(database, found.column(i), column)
+        for i, (name, column) in enumerate(zip(names, columns, strict=True))
+    }
+    counts = {
+        name: found.column(len(names) + i).cast(pa.int64())
+        for i, name in enumerate((*plain, "n"))
+    }
+    return pa.table({**values, **counts})
 
 
 def count_rows(database: Database, table: str) -> int:
@@ -87,32 +106,42 @@ def count_rows(database: Database, table: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitRows:
+    """Where the rows of split tuples go: by their content, under the owner's key."""
+
+    others: tuple[str, ...]
+    """Columns whose cells are a row's content, next to its tuple."""
+    contents: Name
+    """Distinct contents, numbered, with how many rows have each."""
+    lots: Name
+    """Which rows of a content, numbered from 1 on, go to which leaf."""
+
+
+@dataclass(frozen=True, slots=True)
 class Places:
     """Where the rows of a source go.
 
-    Three tables say of every tuple which leaf its rows go to, of the divided ones how
-    many go to which, and of every leaf what it shows.
+    Tables say of every tuple which leaf its rows go to, of every leaf what it shows,
+    and of the rows of split tuples which of them go where.
     """
 
     database: Database
     source: Relation
     counted: tuple[str, ...]
-    scattered_by: tuple[str, ...]
-    """Columns that decide which rows of a divided tuple go where."""
     tuples: Name
-    shares: Name | None
-    """None: no tuple is divided."""
     classes: Name
+    split: SplitRows | None = None
+    """None: no tuple is split."""
 
     def select(self, cells: Sequence[str], more: str = "") -> str:
         """Return a query of rows ``s`` with their tuple and leaf in ``p``."""
         wanted = ", ".join(cells)
         query = f"SELECT {wanted} FROM {self._matched} {more}"
-        if self.shares is None:
+        if self.split is None:
             return query
         return (
-            f"{query} UNION ALL SELECT {wanted} FROM ({self._numbered}) AS s "
-            f"JOIN {self.shares.sql} AS p ON p.tuple = s.tuple "
+            f"{query} UNION ALL SELECT {wanted} FROM ({self._numbered(self.split)}) "
+            f"AS s JOIN {self.split.lots.sql} AS p ON p.content = s.content "
             f"AND s.nth > p.low AND s.nth <= p.high {more}"
         )
 
@@ -123,19 +152,25 @@ class Places:
 
     @property
     def unchanged(self) -> str:
-        """The condition that the source has the tuples that were counted, all of them.
+        """The condition that the source has what was counted, all of it.
 
-        If those there are have as many rows as then, and all rows are as many, then
-        none is new and none is gone.
+        If the tuples there are have as many rows as then, and all rows are as many,
+        then none is new and none is gone; likewise the contents of split tuples.
         """
-        matched = self._matched_by("LEFT JOIN")
-        now = f"SELECT p.id AS id, count(*) AS n FROM {matched} GROUP BY p.id"
-        return (
-            f"NOT EXISTS (SELECT 1 FROM ({now}) AS a LEFT JOIN {self.tuples.sql} AS b "
-            "ON b.id = a.id WHERE b.n IS NULL OR b.n <> a.n) AND "
-            f"(SELECT count(*) FROM {self.source.rows}) = "
-            f"(SELECT sum(n) FROM {self.tuples.sql})"
-        )
+        same = f"(SELECT count(*) FROM {self.source.rows}) = "
+        same += f"(SELECT sum(n) FROM {self.tuples.sql})"
+        conditions = [_same(self._matched_by("LEFT JOIN"), self.tuples, "p"), same]
+        if self.split is not None:
+            rows = self._with_content(self.split, "LEFT JOIN")
+            conditions.append(_same(rows, self.split.contents, "q"))
+        return " AND ".join(conditions)
+
+    def split_rows(self) -> str:
+        """Return the rows of split tuples as ``s``, their tuple in ``p``, after FROM.
+
+        What picks them is a WHERE clause, so nothing but that can follow.
+        """
+        return f"{self._matched} WHERE p.leaf = {DIVIDED}"
 
     @property
     def _matched(self) -> str:
@@ -151,38 +186,89 @@ class Places:
     def _exact(self, name: str) -> str:
         return self.database.exact(self.source.cell(name), self.source.column(name))
 
-    @property
-    def _numbered(self) -> str:
-        """Rows of divided tuples, numbered in an order that their cells decide.
-
-        Rows that are equal in all cells are scattered as well: side by side they would
-        fill a class with one value.
-        """
-        cells = [f"x{i}" for i in range(len(self.source.columns))]
-        ranks = [f"r{i}" for i in range(len(self.scattered_by))]
-        ranked = [
-            f"dense_rank() OVER (ORDER BY {self._ranked(name)}) AS {rank}"
-            for name, rank in zip(self.scattered_by, ranks, strict=True)
-        ]
-        rows = ", ".join(["p.tuple", *(f"s.{cell}" for cell in cells), *ranked])
-        among = f"row_number() OVER (PARTITION BY {', '.join(['tuple', *ranks])})"
-        order = ", ".join(["place", *ranks])
+    def _with_content(self, split: SplitRows, join: str) -> str:
+        """Return the rows of split tuples as ``s``, with their content in ``q``."""
+        cells = (f"s.x{i}" for i in range(len(self.source.columns)))
+        rows = f"SELECT p.tuple, {', '.join(cells)} FROM {self.split_rows()}"
+        pairs = [("s.tuple", "q.tuple")]
+        pairs += [(x.cell, f"q.c{i}") for i, x in enumerate(self.contents(split))]
         return (
-            f"SELECT tuple, {', '.join(cells)}, "
-            f"row_number() OVER (PARTITION BY tuple ORDER BY {order}) AS nth "
-            f"FROM (SELECT *, {_fold([*ranks, among])} AS place FROM ("
-            f"SELECT {rows} FROM {self._matched} WHERE p.leaf = {DIVIDED}"
-            ") AS ranked) AS scattered"
+            f"({rows}) AS s {join} {split.contents.sql} AS q "
+            f"ON {self.database.matches(pairs)}"
         )
 
-    def _ranked(self, name: str) -> str:
-        return self.database.ranked(self.source.cell(name), self.source.column(name))
+    def _numbered(self, split: SplitRows) -> str:
+        """Return rows of split tuples, those of one content numbered from 1 on."""
+        cells = (f"s.x{i}" for i in range(len(self.source.columns)))
+        return (
+            f"SELECT q.id AS content, {', '.join(cells)}, "
+            f"row_number() OVER (PARTITION BY q.id) AS nth "
+            f"FROM {self._with_content(split, self.database.join)}"
+        )
+
+    def contents(self, split: SplitRows) -> list["Content"]:
+        """Return how the cells that are a row's content are compared."""
+        return [self._content(name) for name in split.others]
+
+    def _content(self, name: str) -> "Content":
+        cell, column = self.source.cell(name), self.source.column(name)
+        if self.database.is_countable(column):
+            return Content(self.database.exact(cell, column), column)
+        text = Column(name, self.database.kind_of(pa.string()), is_text=True)
+        return Content(self.database.ranked(cell, column), text)
 
 
-def _fold(numbers: Iterable[str]) -> str:
-    """Return an expression that makes one scattered number of several."""
-    a, b = _FACTORS
-    folded = "0"
-    for number in numbers:
-        folded = f"(({folded} * {a} + ({number} % {_PRIME}) * {b}) % {_PRIME})"
-    return folded
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A cell as rows of split tuples are told apart by it, and its column's type."""
+
+    cell: str
+    column: Column
+
+
+def _same(rows: str, table: Name, alias: str) -> str:
+    """Return the condition that ``rows`` are as many by id as ``table`` says."""
+    now = f"SELECT {alias}.id AS id, count(*) AS n FROM {rows} GROUP BY {alias}.id"
+    return (
+        f"NOT EXISTS (SELECT 1 FROM ({now}) AS a LEFT JOIN {table.sql} AS b "
+        "ON b.id = a.id WHERE b.n IS NULL OR b.n <> a.n)"
+    )
+
+
+def as_any(
+    database: Database, cells: pa.ChunkedArray, column: Column
+) -> pa.ChunkedArray:
+    """Return cells in their own type; what the engine cannot read, as it came."""
+    try:
+        return database.as_arrow(cells, column)
+    except DataError:
+        return cells
+
+
+def count_contents(
+    places: Places, contents: Name
+) -> tuple[NDArray[np.int32], pa.Table, NDArray[np.int64]]:
+    """Count the distinct contents of rows of split tuples into a table.
+
+    Return the tuple of each, its values, and how many rows have it.
+    """
+    if places.split is None:
+        raise InternalError("no tuple is split")
+    asked = places.contents(places.split)
+    cells = ["p.tuple", *(item.cell for item in asked)]
+    names = ["tuple", *(f"c{i}" for i in range(len(asked)))]
+    named = ", ".join(f"{x} AS {y}" for x, y in zip(cells, names, strict=True))
+    every, database = ", ".join(cells), places.database
+    database.run(
+        f"CREATE {contents.new_table} AS "
+        f"SELECT row_number() OVER (ORDER BY {every}) - 1 AS id, {named}, "
+        f"count(*) AS n FROM {places.split_rows()} GROUP BY {every}"
+    )
+    database.index(contents, names, matched=True)
+    found = fetch_counted(
+        *(database, contents, names[1:], [item.column for item in asked]),
+        ("tuple",),
+        as_any,
+    )
+    tuples = found["tuple"].cast(pa.int32()).to_numpy()
+    return tuples, found.select(names[1:]), found["n"].to_numpy()

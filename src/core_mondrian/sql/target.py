@@ -8,7 +8,7 @@ from core_mondrian.spec import Spec
 from core_mondrian.sql.base import Database
 from core_mondrian.sql.names import Name, is_query, parse_name
 
-MAPS: Final = ("tuples", "shares", "classes")
+MAPS: Final = ("tuples", "contents", "lots", "classes")
 """Tables that a view reads next to its source."""
 
 

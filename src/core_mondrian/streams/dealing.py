@@ -13,7 +13,7 @@ from core_mondrian.streams.memory import Limit, show_size
 
 _DEALT: Final = 120
 """Bytes per row that dealing takes."""
-_ROW: Final = np.dtype([("tuple", "<i4"), ("key", "<u8")])
+_ROW: Final = np.dtype([("tuple", "<i4"), ("content", "<u8")])
 
 
 class Deal:
@@ -27,6 +27,7 @@ class Deal:
         shares = self._shares = plan.shares
         self.n_rows = shares.n_rows
         self._tuple_of = plan.tuple_of
+        self._key = plan.allocation_key
         room = max(limit.free // 3, 1 << 20)
         self._n_buckets = max(1, -(-self.n_rows * _DEALT // room))
         largest = np.bincount(shares.tuple_of, shares.rows).max(initial=0) * _DEALT
@@ -51,12 +52,12 @@ class Deal:
     def _no_rows(self) -> NDArray[np.int64]:
         return np.zeros(self._n_buckets, dtype=np.int64)
 
-    def add(self, tuples: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
+    def add(self, tuples: NDArray[np.int32], contents: NDArray[np.uint64]) -> None:
         """Take the divided rows of the next batch."""
         owners = self._tuple_of[tuples]
         order, counts = self._by_bucket(owners)
         rows = np.empty(owners.size, dtype=_ROW)
-        rows["tuple"], rows["key"] = owners[order], keys[order]
+        rows["tuple"], rows["content"] = owners[order], contents[order]
         stops = np.cumsum(counts)
         for bucket, file in enumerate(self._files):
             own = rows[stops[bucket] - counts[bucket] : stops[bucket]]
@@ -84,8 +85,10 @@ class Deal:
             else:
                 file.seek(0)
                 rows = np.fromfile(file, _ROW)
-            place = self._shares.deal(
-                np.ascontiguousarray(rows["tuple"]), np.ascontiguousarray(rows["key"])
+            place = self._shares.allocate(
+                np.ascontiguousarray(rows["tuple"]),
+                np.ascontiguousarray(rows["content"]),
+                self._key,
             )
             self._keep(bucket, file, self._shares.leaf[place])
 

@@ -38,6 +38,7 @@ from core_mondrian.streams.targets import Targets, suffix_of
 from core_mondrian.streams.values import Values, type_tally
 from core_mondrian.streams.words import find_words, refuse_words, words_in
 from core_mondrian.streams.workspace import Workspace
+from core_mondrian.tables.keys import Key
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Run:
     sizes: Sizes
     stages: Stages
     bad: BadRows
-    key: bytes | None = None
+    key: Key
     by: tuple[str, ...] = ()
 
     @property
@@ -118,7 +119,7 @@ class Run:
 
     def _plan(self, values: Values) -> CountedPlan:
         planned = make_plan(
-            *(values.counts, self.spec),
+            *(values.counts, self.spec, self.key),
             by=self.by,
             threads=self.sizes.threads,
             stages=self.stages,
@@ -165,7 +166,7 @@ class Run:
                 looked_at = np.append(looked_at, np.zeros(more, dtype=np.bool_))
             recoder = Recoder(
                 *(self.source, self.spec, plan, leaf, self.columns),
-                *(TupleIndex(tally), values.typed, deal, looked_at, self.key),
+                *(TupleIndex(tally), values.typed, deal, looked_at),
             )
             second = SecondPass(
                 *(self.source, recoder, self.sizes, self.limit, n_released(planned))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import combine_keys
+from core_mondrian.cell_keys import cell_keys, combine_keys
 from core_mondrian.files.csv_text import empty_as_missing
 from core_mondrian.files.kinds import is_text
 from core_mondrian.frames import take_arrow
@@ -57,18 +57,17 @@ class Recoder:
     deal: Deal
     looked_at: NDArray[np.bool_] | None
     """By tuple: whether its rows are looked at; None: all are."""
-    key: bytes | None = None
 
     def keys(self, table: pa.Table) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-        """Return tuple and key of the rows of divided tuples."""
+        """Return tuple and content of the rows of divided tuples."""
         tuples, _ = self._tuples(table)
         rows = np.flatnonzero(self.leaf[tuples] == DIVIDED)
         at = pa.array(rows)
         others = self.spec.carried(self.source.schema.names)
-        cells = [take_arrow(self._as_read(table, name), at) for name in others]
-        if not others:
-            return tuples[rows], np.zeros(rows.size, dtype=np.uint64)
-        return tuples[rows], combine_keys(cells)
+        cells = (
+            cell_keys(take_arrow(self._as_read(table, name), at)) for name in others
+        )
+        return tuples[rows], combine_keys(cells, rows.size)
 
     def release(self, number: int, table: pa.Table) -> Released:
         """Return the rows of the ``number``-th batch as they are released."""
@@ -163,9 +162,8 @@ class Recoder:
         return field.with_nullable(True) if blanked else field  # noqa: FBT003
 
     def _hidden(self, table: pa.Table, name: str) -> Any:  # noqa: ANN401
-        if self.key is None:
-            raise TypeError  # checked before any work
-        hidden = pseudonymize(self._as_read(table, name), name, self.key)
+        key = self.spec.domain_key(name, self.plan.key)
+        hidden = pseudonymize(self._as_read(table, name), name, key)
         return pa.chunked_array([hidden])
 
     def _original(

@@ -8,7 +8,6 @@ from core_mondrian.counts import TupleCounts
 from core_mondrian.errors import SpecError
 from core_mondrian.files.place import check_place, write_files
 from core_mondrian.progress import Progress, watched
-from core_mondrian.pseudonyms import check_key
 from core_mondrian.release import Release
 from core_mondrian.report_file import ReportFile
 from core_mondrian.signatures import Signer
@@ -22,6 +21,7 @@ from core_mondrian.streams.state import Counts, fit, load_counts
 from core_mondrian.streams.state import save_counts as keep
 from core_mondrian.streams.targets import Targets, check_targets
 from core_mondrian.streams.workspace import open_workspace
+from core_mondrian.tables.keys import key_for, open_key
 
 
 @watched
@@ -54,7 +54,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
             them, where folders named ``key=value`` are columns.
         target: A file, or a folder for parts. Its manifest goes beside.
         spec: What is asked.
-        key: The secret of the spec's pseudonyms.
+        key: The secret of the run, see `anonymize`.
         by: Counted columns for `Release.by_group`.
         memory: What the process may take, such as "2GB".
         threads: How many; None: all cores.
@@ -77,7 +77,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         OutputError: a file cannot be written.
     """
     check_threads(threads)
-    check_key(key, spec.pseudonyms)
+    secret = key_for(key, spec.pseudonyms)
     found = open_source(source)
     check_streamable(found, spec)
     targets = Targets(
@@ -99,7 +99,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
             limit.sizes(found, threads),
             _watched(limit, progress),
         ),
-        *(BadRows(_whole(bad_rows)), key, tuple(by)),
+        *(BadRows(_whole(bad_rows)), secret, tuple(by)),
     )
     kept = _kept(run, add_counts)
 
@@ -142,7 +142,7 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
         *(found, spec, Targets(path or Path()), limit, limit.sizes(found, threads)),
-        *(_watched(limit, progress), BadRows(_whole(bad_rows))),
+        *(_watched(limit, progress), BadRows(_whole(bad_rows)), open_key(None)),
     )
     counts = run.count(_kept(run, add_counts), None)
     found.check_unchanged()

@@ -6,8 +6,8 @@ from typing import Any
 from nicegui import ui
 
 from core_mondrian.errors import MondrianError
-from core_mondrian.pseudonyms import SHORTEST_KEY, check_key
 from core_mondrian.studio.desk import Desk, show_problem
+from core_mondrian.tables.keys import SHORTEST_KEY, open_key
 
 KEY_FILE = "key.txt"
 
@@ -54,7 +54,7 @@ class Keys:
             return  # a key that was made stays
         self.desk.session.key = None
         try:
-            check_key(typed, tuple(self.desk.draft.columns_of("pseudonym")))
+            open_key(typed)
         except MondrianError as error:
             show_problem(self._problem, error)
         else:

@@ -107,7 +107,6 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
         "numbers": formats(by_known, st.sampled_from(NUMBERS)),
         "categories": formats(by_known, st.sampled_from(["label", "set"])),
         "nice": formats(by_known, st.booleans()),
-        "seed": st.integers(),
         "class_id": NAMES,
         "shuffle": st.integers(),
         "guard_formulas": st.booleans(),

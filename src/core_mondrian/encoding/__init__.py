@@ -1,0 +1,5 @@
+"""From rows to codes.
+
+keyed_hashing   SipHash of whole columns of 64-bit words
+allocation      which rows of a split tuple go to which of its classes
+"""

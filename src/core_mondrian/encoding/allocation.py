@@ -1,0 +1,40 @@
+"""Which rows of a split tuple go to which of its classes: decided by lot, under a key.
+
+Rows of one tuple are alike in all that the models look at. A reader who could
+recompute where each goes would see which rows of a mixed class were lent to it, and
+single out those that were not. So the lots are a pseudo-random function of the row's
+tuple and its other cells, under a key that the reader does not have.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.encoding.keyed_hashing import Words, keyed_hash
+
+
+def draw_lots(tuples: NDArray[np.int32], contents: Words, key: bytes) -> Words:
+    """Return a lot for each row, the same in whatever order the rows come.
+
+    ``contents`` is a hash of each row's other cells. Equal rows draw different lots;
+    which of them draws which makes no difference.
+
+        tuple    7  7  7  7
+        content  x  x  y  x        nth  0  1  0  2       lot = PRF(tuple, content, nth)
+    """
+    order = np.lexsort((contents, tuples))
+    content, owner = contents[order], tuples[order]
+    is_new = np.ones(order.size, dtype=np.bool_)
+    is_new[1:] = (content[1:] != content[:-1]) | (owner[1:] != owner[:-1])
+    place = np.arange(order.size)
+    nth = place - np.maximum.accumulate(np.where(is_new, place, 0))
+    lots = np.empty(order.size, dtype=np.uint64)
+    words = [owner.astype(np.uint64), content, nth.astype(np.uint64)]
+    lots[order] = keyed_hash(words, key)
+    return lots
+
+
+def order_by_lot(
+    tuples: NDArray[np.int32], contents: Words, key: bytes
+) -> NDArray[np.intp]:
+    """Return an order of the rows, tuple by tuple, by lots drawn under a key."""
+    return np.lexsort((draw_lots(tuples, contents, key), tuples))
