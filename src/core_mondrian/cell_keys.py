@@ -108,15 +108,20 @@ def _float_keys(column: Array) -> Keys:
 
 def _moment_keys(column: Array) -> Keys:
     """Dates, times and spans of any unit: whole seconds, and the rest in ns."""
+    return _two(*moment_words(column))
+
+
+def moment_words(column: Array) -> NDArray[np.int64]:
+    """Return whole seconds, and the rest in nanoseconds, in two rows."""
     kind = column.type
     if pa.types.is_date32(kind):
         days = _numbers(column.view(pa.int32()), pa.int64())
-        return _two(days * 86400, np.zeros_like(days))
+        return np.stack([days * 86400, np.zeros_like(days)])
     unit = "ms" if pa.types.is_date64(kind) else kind.unit
     plain = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     per_second = _PER_SECOND[unit]
     seconds, rest = np.divmod(_numbers(plain, pa.int64()), per_second)
-    return _two(seconds, rest * (10**9 // per_second))
+    return np.stack([seconds, rest * (10**9 // per_second)])
 
 
 def _two(first: NDArray[np.int64], second: NDArray[np.int64]) -> Keys:

@@ -1,7 +1,8 @@
 """A manifest as evidence: is it of this release, of that input, and who signed it?"""
 
+import hmac
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ from core_mondrian.encode.encoder import input_digest
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.explain import Explanation, explain
 from core_mondrian.manifests import Manifest, manifest_text, parse_bytes, whole_spec
+from core_mondrian.owner_record import OwnerRecord, salted_digests
 from core_mondrian.signatures import (
     check_signature,
     digest_file,
@@ -29,6 +31,7 @@ from core_mondrian.stages import Stages
 __all__ = [
     "Check",
     "Evidence",
+    "Redo",
     "check_manifest",
     "check_signature",
     "check_source",
@@ -36,11 +39,9 @@ __all__ = [
     "sign_manifest",
 ]
 
-_NO_SECRET: Final = bytes(32)
-"""Stands in for the key of pseudonyms: no digest depends on them."""
-_REMADE: Final = (
-    *("rows", "cells_blanked", "classes", "models", "search", "equity", "funnel"),
-)
+_REMADE: Final = ("rows", "cells_blanked", "models", "search", "equity", "funnel")
+_STAND_IN: Final = bytes(32)
+"""For the owner's key where it is not given: no digest depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,39 +124,56 @@ def check_manifest(
         *_check_signature(raw, manifest, public_key),
         *_check_file(record, file),
         *_check_table(data, spec, told),
-        *_untold(record),
+        *_untold(),
     )
     return Evidence(told, record, checks)
+
+
+@dataclass(frozen=True)
+class Redo:
+    """How a release is made again, and what is compared."""
+
+    key: bytes | None = field(default=None, repr=False)
+    """The owner's, if one was given then; one drawn at random is in the record."""
+    same_rows: Callable[[Any], bool] | None = None
+    """Given the data made again: are its rows those of the release?"""
+    threads: int | None = None
 
 
 def check_source(
     found: Evidence,
     source: IntoDataFrame,
+    record: OwnerRecord | None,
     spec: Spec | None = None,
     *,
-    redo: bool = False,
-    threads: int | None = None,
+    redo: Redo | None = None,
 ) -> Evidence:
     """Return the evidence, and whether ``source`` is the input; ``redo``: made again.
 
     ``spec`` is what the release was made with; None: what the manifest tells.
 
     Raises:
-        SpecError: the manifest does not tell the spec in full and none is given, or
-            it does not fit ``source``.
+        SpecError: there is no record, the manifest does not tell the spec in full and
+            none is given, or it does not fit ``source``.
         DataError: ``source`` cannot be encoded.
         InfeasibleError: with ``redo``, there is no release of ``source``.
     """
-    record = found.record
-    if not isinstance(record.get("digests"), dict):
+    if record is None:
         raise SpecError(
-            "the manifest has no digest of an input", hint="leave the input out"
+            "an input is checked by the owner's record, and there is none",
+            hint="name it by --record FILE: it was written as TARGET.owner.json",
         )
-    asked = whole_spec(record, found.manifest) if spec is None else spec
+    plain = found.record
+    rows = (record.n_read, record.budget)
+    asked = whole_spec(plain, found.manifest, rows) if spec is None else spec
+    threads = None if redo is None else redo.threads
     _, encoded = take_in(source, asked, Stages(None), threads)
-    checks = [_same_digest(record, "input", input_digest(encoded))]
-    if redo and checks[0].passed:
-        checks.extend(_remake(record, source, asked, threads))
+    checks = [
+        _same_release(found, record),
+        _same_digest(record, "input", input_digest(encoded, record.salt)),
+    ]
+    if redo and checks[1].passed:
+        checks.extend(_remake(found, record, source, asked, redo))
     elif redo:
         checks.append(Check("redone", None, "not made again of another input"))
     now = {one.what for one in checks}
@@ -212,7 +230,7 @@ def _check_table(
 
 def _as_told(found: Explanation, manifest: Manifest) -> Iterator[Check]:
     """Yield what was compared: another spec has other classes and another digest."""
-    if manifest.rows is not None:
+    if manifest.n_rows is not None:
         yield Check("rows", True, f"{found.n_rows:,}, as it tells")  # noqa: FBT003
     if found.n_classes == manifest.n_classes:
         yield Check("classes", True, f"{found.n_classes:,}, as it tells")  # noqa: FBT003
@@ -234,37 +252,64 @@ def _models(found: Explanation, manifest: Manifest) -> Iterator[Check]:
             yield Check("model", None, f"{name} needs the spec: --spec FILE")
 
 
-def _untold(record: Mapping[str, Any]) -> Iterator[Check]:
-    """Yield the digests that need more than the release."""
-    if isinstance(record.get("digests"), dict):
-        yield Check("input", None, "its digest needs the input: --with SOURCE")
-        yield Check("tree", None, "its digest needs a second run: --with SOURCE --redo")
+def _untold() -> Iterator[Check]:
+    """Yield what needs more than the release."""
+    yield Check("input", None, "it needs the input and the owner's record: --with")
 
 
-def _same_digest(record: Mapping[str, Any], what: str, found: str) -> Check:
-    if record["digests"].get(what) == found:
-        return Check(what, True, "the digest is that of the manifest")  # noqa: FBT003
-    problem = f"the {what} is not that of the manifest: the digests differ"
+def _same_release(found: Evidence, record: OwnerRecord) -> Check:
+    if record.release == found.manifest.digest:
+        return Check("record", True, "the owner's record is of this release")  # noqa: FBT003
+    problem = "the owner's record is of another release"
+    return Check("record", False, problem)  # noqa: FBT003
+
+
+def _same_digest(record: OwnerRecord, what: str, found: str) -> Check:
+    told = record.plain["digests"].get(what)
+    if isinstance(told, str) and hmac.compare_digest(told, found):
+        return Check(what, True, "the digest is that of the record")  # noqa: FBT003
+    problem = f"the {what} is not that of the record: the digests differ"
     return Check(what, False, problem)  # noqa: FBT003
 
 
 def _remake(
-    record: Mapping[str, Any], source: IntoDataFrame, spec: Spec, threads: int | None
+    found: Evidence,
+    record: OwnerRecord,
+    source: IntoDataFrame,
+    spec: Spec,
+    redo: Redo,
 ) -> Iterator[Check]:
     """Make the release again and yield what is the same."""
-    key = _NO_SECRET if spec.pseudonyms else None
-    again = json.loads(
-        manifest_text(anonymize(source, spec, key=key, threads=threads).manifest())
-    )
-    yield _same_digest(record, "tree", again["digests"]["tree"])
-    differ = [key for key in _REMADE if again[key] != record.get(key)]
-    if again["digests"]["release"] != record["digests"].get("release"):
+    key = record.key or redo.key
+    again = anonymize(source, spec, key=key or _STAND_IN, threads=redo.threads)
+    told = salted_digests(again, record.salt)
+    yield _same_digest(record, "tree", told["tree"])
+    figures = json.loads(manifest_text(again.figures()))
+    differ = [name for name in _REMADE if figures[name] != record.plain.get(name)]
+    if again.digest != found.manifest.digest and _has_key(spec, key):
         differ.insert(0, "digest of the release")
     if not differ:
-        text = "the release comes out the same"
+        text = "classes, counts and figures come out the same"
         yield Check("redone", True, text)  # noqa: FBT003
+        yield _compare_rows(again.data, key, redo)
         return
     problem = f"made again, the release is another: {', '.join(differ)}"
     yield Check("redone", False, problem)  # noqa: FBT003
-    if again["versions"] != record.get("versions"):
+    if again.manifest()["versions"] != found.record.get("versions"):
         yield Check("versions", None, "other versions made it; these may differ")
+
+
+def _has_key(spec: Spec, key: bytes | None) -> bool:
+    """Tell whether the digest can come out the same: samples are drawn by the key."""
+    formats = {spec.format_of(name) for name in spec.quasi_identifiers}
+    return key is not None or "sample" not in formats
+
+
+def _compare_rows(data: Any, key: bytes | None, redo: Redo) -> Check:  # noqa: ANN401
+    if key is None:
+        return Check("row by row", None, "it needs the owner's key: --key-file FILE")
+    if redo.same_rows is None:
+        return Check("row by row", None, "there is no file to compare with")
+    if redo.same_rows(data):
+        return Check("row by row", True, "every row is the same")  # noqa: FBT003
+    return Check("row by row", False, "rows of the release are others")  # noqa: FBT003

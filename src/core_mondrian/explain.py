@@ -12,6 +12,7 @@ from core_mondrian.branches import Branch, SizeBin, grow_branches, size_bins
 from core_mondrian.errors import PrivacyViolation, SpecError
 from core_mondrian.manifests import Manifest, Unasked, finite
 from core_mondrian.measure.verify import Verification, open_release, verify
+from core_mondrian.owner_record import OwnerRecord
 from core_mondrian.released import ShownClasses, read_classes
 from core_mondrian.spec import Spec
 
@@ -48,6 +49,8 @@ class Explanation:
 
     spec: Spec
     manifest: Manifest | None
+    record: OwnerRecord | None
+    """What its owner knows of it, if the owner asks."""
     n_rows: int
     """Rows of the table."""
     n_blank: int
@@ -84,16 +87,10 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, always under the same keys."""
-        manifest, rows = self.manifest, None
-        if manifest is not None and manifest.rows is not None:
-            rows = {
-                "in": manifest.rows.n_in,
-                "released": manifest.rows.n_released,
-                "suppressed": manifest.rows.n_suppressed,
-                "budget": manifest.rows.budget,
-            }
+        manifest, record = self.manifest, self.record
+        rows = None if manifest is None else manifest.n_rows
         return {
-            "format": 1,
+            "format": 2,
             "passed": self.passed,
             "problems": list(self.problems),
             "notes": list(self.notes),
@@ -113,7 +110,13 @@ class Explanation:
                 "manifest": None if manifest is None else manifest.digest,
                 "match": self.digest_match,
             },
-            "funnel": None if manifest is None else manifest.funnel,
+            "owner": None
+            if record is None
+            else {
+                "rows": record.plain["rows"],
+                "cells_blanked": record.n_blanked,
+                "funnel": record.funnel,
+            },
             "tree": None if self.tree is None else self.tree.to_json(),
         }
 
@@ -123,6 +126,7 @@ def explain(
     spec: Spec | None = None,
     manifest: Manifest | None = None,
     *,
+    record: OwnerRecord | None = None,
     depth: int = 3,
     width: int = 3,
 ) -> Explanation:
@@ -151,7 +155,7 @@ def explain(
             f"persons cannot be recounted without {asked.unit!r}: rows are instead"
         )
         asked = replace(asked, unit=None)
-    budget = None if manifest is None or manifest.rows is None else manifest.rows.budget
+    budget = None if manifest is None else manifest.budget
     recount = _recount(data, asked, budget)
     every = read_classes(frame, shown)
     classes = every.without_blanks(_count_blank(every, asked, recount, budget))
@@ -161,6 +165,7 @@ def explain(
     found = Explanation(
         spec=asked,
         manifest=manifest,
+        record=record,
         n_rows=len(frame),
         n_blank=len(frame) - int(sizes.sum()),
         n_classes=int(sizes.size),
@@ -181,7 +186,7 @@ def explain(
 def _notes(spec: Spec | None, manifest: Manifest | None) -> Iterator[str]:
     """Yield what cannot be found out."""
     if manifest is None:
-        yield "no manifest: no funnel, no rows that came in, no digest to compare with"
+        yield "no manifest: no digest to compare with"
         return
     if manifest.digest is None:
         yield "the manifest has no digest: it cannot tell whether the file is the same"
@@ -272,8 +277,8 @@ def _compare_digest(
     Of a file without types, cells may be read in several ways: one has to fit.
     """
     n_blank = 0
-    if manifest is not None and manifest.rows and not manifest.spec.leaves_out:
-        n_blank = manifest.rows.n_suppressed
+    if manifest is not None and not manifest.spec.leaves_out:
+        n_blank = int(classes.rows[classes.blank].sum())
     digests = classes.without_blanks(n_blank).digests()
     first = next(digests)
     if manifest is None or manifest.digest is None:
@@ -294,10 +299,13 @@ def _problems(found: Explanation) -> Iterator[str]:
     if found.digest_match == "differs":
         yield "the quasi-identifiers are not those of the manifest: the digests differ"
     yield from (f"the manifest contradicts itself: {x}" for x in manifest.faults())
-    rows = manifest.rows
-    if rows is not None:
-        n_told = rows.n_released if manifest.spec.leaves_out else rows.n_read
-        yield from _unlike("rows", n_told, found.n_rows)
+    if manifest.n_rows is not None:
+        yield from _unlike("rows", manifest.n_rows, found.n_rows)
+    if found.record is not None:
+        faults = found.record.faults()
+        yield from (f"the owner's record contradicts itself: {x}" for x in faults)
+        if found.record.release != manifest.digest:
+            yield "the owner's record is of another release"
     if _counts_alike(manifest.spec, found.spec):
         yield from _unlike("classes", manifest.n_classes, found.n_classes)
     yield from _differences(found, manifest)
@@ -322,7 +330,8 @@ def _differences(found: Explanation, manifest: Manifest) -> Iterator[str]:
         return  # persons were counted, and now rows
     names = dict(manifest.reached)
     for one in found.models:
-        if one.passed and one.name in names and not _is_same(one.told, one.reached):
+        is_told = names.get(one.name) is not None  # else the release does not show it
+        if one.passed and is_told and not _is_same(one.told, one.reached):
             yield f"{one.name} reaches another figure than the manifest tells"
 
 

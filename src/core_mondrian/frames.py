@@ -387,3 +387,13 @@ def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
     coded = array.cast(kind.value_type).dictionary_encode()
     codes = coded.indices.cast(kind.index_type)
     return pa.DictionaryArray.from_arrays(codes, coded.dictionary, ordered=kind.ordered)
+
+
+def same_rows(first: Any, second: Any) -> bool:  # noqa: ANN401
+    """Tell whether two frames have the same columns and the same rows, in any order."""
+    frames = [open_frame(data) for data in (first, second)]
+    if frames[0].columns != frames[1].columns or len(frames[0]) != len(frames[1]):
+        return False
+    every = np.arange(len(frames[0]))
+    hashes = [np.sort(row_keys(frame, frame.columns, every)) for frame in frames]
+    return bool(np.array_equal(hashes[0], hashes[1]))

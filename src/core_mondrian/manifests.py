@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 Counts = Mapping[str, Mapping[str, int]]
 """Counts by column or kind, then by stage."""
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _HINT: Final = "it may have been changed: take the one written beside the release"
 _BY_CLASS: Final = {kind.__name__: kind for kind in MODELS.values()}
 
@@ -31,23 +31,6 @@ _BY_CLASS: Final = {kind.__name__: kind for kind in MODELS.values()}
 @dataclass(frozen=True, slots=True)
 class Unasked(PrivacyModel):
     """Every class passes: stands in where no model can be built from a manifest."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowCounts:
-    """Rows that came in, and what became of them."""
-
-    n_in: int
-    n_released: int
-    n_suppressed: int
-    budget: int
-    n_bad: int = 0
-    """Of those that came in, rows of files that could not be read."""
-
-    @property
-    def n_read(self) -> int:
-        """Rows that came in and could be read."""
-        return self.n_in - self.n_bad
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +47,11 @@ class Manifest:
     """What each model reached when the release was made; None: nothing was asked."""
     n_classes: int
     policy: str | None = None
-    rows: RowCounts | None = None
-    n_blanked: int | None = None
+    n_rows: int | None = None
+    """Rows of the released table, blank ones included."""
+    budget: int | None = None
+    """Blank rows that may be suppressed ones; None: there are none."""
     digest: str | None = None
-    funnel: Mapping[str, Counts] | None = field(default=None, repr=False)
-    """Counts of the cut funnel under ``columns`` and ``kinds``."""
     notice: str | None = None
     """What has to go wherever the table goes."""
 
@@ -79,25 +62,10 @@ class Manifest:
 
     def faults(self) -> list[str]:
         """Return where the manifest contradicts itself."""
-        found = []
-        rows = self.rows
-        if rows is not None and rows.n_read != rows.n_released + rows.n_suppressed:
-            found.append("rows released and suppressed do not add up to rows in")
-        if rows is not None and rows.n_suppressed > rows.budget:
-            found.append("more rows are suppressed than the budget allows")
         told = {name for name, _ in self.reached}
         if told != {*(model.title for model in self.models), *self.unknown}:
-            found.append("the models asked for are not the models reached")
-        if self.funnel is not None and not _adds_up(self.funnel):
-            found.append("the funnel's columns do not add up to its kinds")
-        return found
-
-
-def _adds_up(funnel: Mapping[str, Counts]) -> bool:
-    return all(
-        len({sum(one[stage] for one in part.values()) for part in funnel.values()}) == 1
-        for stage in STAGES
-    )
+            return ["the models asked for are not the models reached"]
+        return []
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -141,7 +109,7 @@ def parse_manifest(plain: object) -> Manifest:
         DataError: something is missing, or of the wrong kind.
     """
     record = _object(plain, "it")
-    if _get(record, "format", int) != _FORMAT:
+    if get(record, "format", int) != _FORMAT:
         raise DataError(
             f"a manifest of format {_FORMAT} was expected, found another",
             hint="a newer version may have written it",
@@ -153,28 +121,26 @@ def parse_manifest(plain: object) -> Manifest:
 
 
 def _of_release(record: Mapping[str, Any]) -> Manifest:
-    asked = _get(record, "spec", dict)
+    asked = get(record, "spec", dict)
     models, unknown = _models(asked)
-    trees, untold = _hierarchies(_get(asked, "hierarchies", dict))
-    rows = _get(record, "rows", dict)
-    names = ("in", "released", "suppressed", "budget", "bad")
+    trees, untold = _hierarchies(get(asked, "hierarchies", dict))
+    rows = get(record, "rows", dict)
     return Manifest(
         spec=_spec(asked, models, trees),
         unknown=unknown,
         untold=untold,
-        reached=tuple(_reached(item) for item in _get(record, "models", list)),
-        n_classes=_count(record, "classes"),
-        policy=_get(_get(asked, "policy", dict), "name", str),
-        rows=RowCounts(*(_count({"bad": 0, **rows}, name) for name in names)),
-        n_blanked=_count(record, "cells_blanked"),
-        digest=_get(_get(record, "digests", dict), "release", str),
-        funnel=_funnel(_get(record, "funnel", dict)),
+        reached=tuple(_reached(item) for item in get(record, "models", list)),
+        n_classes=count_of(record, "classes"),
+        policy=get(get(asked, "policy", dict), "name", str),
+        n_rows=count_of(rows, "released"),
+        budget=count_of(rows, "budget") if "budget" in rows else None,
+        digest=get(get(record, "digests", dict), "release", str),
     )
 
 
 def _of_changes(record: Mapping[str, Any]) -> Manifest:
     """Return what `p-sensitize` keeps: it knows classes, but not how they came."""
-    asked = _get(record, "asked", dict)
+    asked = get(record, "asked", dict)
     model = _build(
         {"model": "PSensitiveKAnonymity"}
         | {key: asked.get(key) for key in ("p", "k", "sensitive", "missing")}
@@ -185,9 +151,9 @@ def _of_changes(record: Mapping[str, Any]) -> Manifest:
         spec=Spec(_names(asked, "quasi_identifiers"), (model,)),
         unknown=(),
         untold=(),
-        reached=((model.title, float(_count(_get(record, "reached", dict), "p"))),),
-        n_classes=_count(_get(record, "classes", dict), "in"),
-        notice=_get(record, "summary", str),
+        reached=((model.title, float(count_of(get(record, "reached", dict), "p"))),),
+        n_classes=count_of(get(record, "classes", dict), "in"),
+        notice=get(record, "summary", str),
     )
 
 
@@ -196,8 +162,8 @@ def _spec(
     models: tuple[PrivacyModel, ...],
     trees: Mapping[str, Hierarchy | Builder],
 ) -> Spec:
-    numbers = _get(asked, "numbers_by_column", dict)
-    categories = _get(asked, "categories_by_column", dict)
+    numbers = get(asked, "numbers_by_column", dict)
+    categories = get(asked, "categories_by_column", dict)
     unit = asked.get("unit")
     texts = (*numbers.values(), *categories.values(), "" if unit is None else unit)
     if any(not isinstance(how, str) for how in texts):
@@ -208,10 +174,10 @@ def _spec(
         identifiers=_names(asked, "identifiers"),
         unit=unit,
         pseudonyms=_names(asked, "pseudonyms"),
-        suppressed=_get(asked, "suppressed", str),  # type: ignore[arg-type]  # checked
-        numbers=_get(asked, "numbers", str),  # type: ignore[arg-type]  # there
+        suppressed=get(asked, "suppressed", str),  # type: ignore[arg-type]  # checked
+        numbers=get(asked, "numbers", str),  # type: ignore[arg-type]  # there
         numbers_by_column=numbers,
-        categories=_get(asked, "categories", str),  # type: ignore[arg-type]  # there
+        categories=get(asked, "categories", str),  # type: ignore[arg-type]  # there
         categories_by_column=categories,
         hierarchies=trees,
         null_values=_names(asked, "null_values"),
@@ -219,8 +185,12 @@ def _spec(
     )
 
 
-def whole_spec(record: Mapping[str, Any], manifest: Manifest) -> Spec:
+def whole_spec(
+    record: Mapping[str, Any], manifest: Manifest, rows: tuple[int, int] | None = None
+) -> Spec:
     """Return the spec of a manifest that tells all of it, to make the release again.
+
+    ``rows`` are those that came in, and how many might be suppressed.
 
     Raises:
         SpecError: it does not; the message names the keys.
@@ -234,8 +204,7 @@ def whole_spec(record: Mapping[str, Any], manifest: Manifest) -> Spec:
         )
     except (TypeError, ValueError, KeyError, AttributeError):  # a SpecError is one
         lacking = ["what was asked"]
-    rows = manifest.rows
-    if not lacking and rows and spec.budget(rows.n_read) != rows.budget:
+    if not lacking and rows is not None and spec.budget(rows[0]) != rows[1]:
         lacking = ["suppress"]
     if lacking:
         raise SpecError(
@@ -289,11 +258,11 @@ def _models(
 ) -> tuple[tuple[PrivacyModel, ...], tuple[str, ...]]:
     """Return the models described in full, and the names of the others."""
     models, unknown = [], []
-    for item in _get(asked, "models", list):
+    for item in get(asked, "models", list):
         told = _object(item, "models")
         model = _build(told)
         if model is None:
-            unknown.append(_get(told, "name", str))
+            unknown.append(get(told, "name", str))
         else:
             models.append(model)
     return tuple(models), tuple(unknown)
@@ -304,7 +273,7 @@ def _build(told: Mapping[str, Any]) -> PrivacyModel | None:
 
     That is a hierarchy, a population or values, or it is a model of the user's.
     """
-    kind = _BY_CLASS.get(_get(told, "model", str))
+    kind = _BY_CLASS.get(get(told, "model", str))
     if kind is None or any(key.startswith("n_") and told[key] for key in told):
         return None
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
@@ -324,32 +293,36 @@ def _reached(item: object) -> tuple[str, float | None]:
     value = told.get("reached")
     if value is not None and (isinstance(value, bool) or not _is_number(value)):
         raise DataError("what a model reached is a number")
-    return _get(told, "name", str), None if value is None else float(value)
+    return get(told, "name", str), None if value is None else float(value)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
-def _funnel(told: Mapping[str, Any]) -> dict[str, Counts]:
+def funnel_of(told: Mapping[str, Any]) -> dict[str, Counts]:
+    """Return the counts of a cut funnel, by column and by kind."""
     return {
         part: {
-            name: {stage: _count(_object(counts, "funnel"), stage) for stage in STAGES}
-            for name, counts in _get(told, part, dict).items()
+            name: {
+                stage: count_of(_object(counts, "funnel"), stage) for stage in STAGES
+            }
+            for name, counts in get(told, part, dict).items()
         }
         for part in ("columns", "kinds")
     }
 
 
 def _names(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    names = _get(record, key, list)
+    names = get(record, key, list)
     if any(not isinstance(name, str) for name in names):
         raise DataError(f"{key!r} is a list of texts")
     return tuple(names)
 
 
-def _count(record: Mapping[str, Any], key: str) -> int:
-    value = _get(record, key, int)
+def count_of(record: Mapping[str, Any], key: str) -> int:
+    """Return a number of things; see `get`."""
+    value = get(record, key, int)
     if not 0 <= value < 2**63:
         raise DataError(f"{key!r} is a number of things, not below 0")
     return value
@@ -361,7 +334,12 @@ def _object(value: object, what: str) -> dict[str, Any]:
     return value
 
 
-def _get(record: Mapping[str, Any], key: str, kind: type[T]) -> T:
+def get(record: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """Return a value of a record.
+
+    Raises:
+        DataError: it is missing, or of the wrong kind.
+    """
     value = record.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise DataError(f"{key!r} is missing, or of the wrong kind")

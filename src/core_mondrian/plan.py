@@ -123,7 +123,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """The digest of the release that will come of it."""
-        return release_digest(self.recoded)
+        return release_digest(self.recoded, self.spec)
 
     @cached_property
     def tuple_of_piece(self) -> Integers:

@@ -233,10 +233,28 @@ def _rank_cells(recoded: Recoded) -> NDArray[np.int64]:
     return ranks
 
 
-def release_digest(recoded: Recoded) -> str:
-    """Return a SHA-256 of the distinct released tuples with their rows, sorted."""
+def release_digest(recoded: Recoded, spec: Spec) -> str:
+    """Return a SHA-256 of the distinct released tuples with their rows, sorted.
+
+    Where suppressed rows are blank, a reader cannot tell them from a class that shows
+    nothing: neither is in it.
+    """
     shown = {
         name: item.texts.take(pa.array(item.order)).to_pylist()
         for name, item in recoded.labels.items()
     }
-    return digest_classes(shown, _rank_cells(recoded), recoded.classes.rows)
+    ranks, is_seen = _rank_cells(recoded), _is_seen(recoded, spec)
+    return digest_classes(shown, ranks[:, is_seen], recoded.classes.rows[is_seen])
+
+
+def shown_sizes(recoded: Recoded, spec: Spec) -> NDArray[np.int64]:
+    """Return the rows of each class that a reader can tell from suppressed rows."""
+    rows = recoded.classes.rows[_is_seen(recoded, spec)]
+    return rows[rows > 0]
+
+
+def _is_seen(recoded: Recoded, spec: Spec) -> NDArray[np.bool_]:
+    """Tell by class whether it differs from blank rows, or there are none of these."""
+    if spec.leaves_out:
+        return np.ones(recoded.leaf_of_class.size, dtype=np.bool_)
+    return np.asarray((_rank_cells(recoded) >= 0).any(axis=0), dtype=np.bool_)

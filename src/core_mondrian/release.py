@@ -28,8 +28,9 @@ from core_mondrian.measure.verify import Verification
 from core_mondrian.notebook import release_html
 from core_mondrian.partition.equity import Balance
 from core_mondrian.partition.funnel import Funnel
-from core_mondrian.recode import Recoded, release_digest
-from core_mondrian.report_file import ReportFile
+from core_mondrian.policies import BestPolicy
+from core_mondrian.recode import Recoded, release_digest, shown_sizes
+from core_mondrian.report_file import Audience, ReportFile
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Spent
 from core_mondrian.tables.keys import Key
@@ -98,15 +99,19 @@ class Release(Generic[FrameT]):
         rows = self._recoded.classes.rows
         return rows[rows > 0]
 
+    @property
+    def shown_class_sizes(self) -> NDArray[np.int64]:
+        """Rows of each class that a reader can tell from suppressed rows."""
+        return shown_sizes(self._recoded, self.spec)
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the released tuples as a multiset: no row order, no frames."""
-        return release_digest(self._recoded)
+        return release_digest(self._recoded, self.spec)
 
-    @cached_property
-    def input_digest(self) -> str:
-        """SHA-256 of the quasi-identifiers and sensitive values that came in."""
-        return input_digest(self._encoded)
+    def input_digest(self, salt: bytes) -> str:
+        """Return a digest of the exact values that came in, which needs the salt."""
+        return input_digest(self._encoded, salt)
 
     @property
     def hierarchies(self) -> dict[str, Hierarchy]:
@@ -165,15 +170,68 @@ class Release(Generic[FrameT]):
         return score(self.measures(), self.spec.thresholds, self.spec.exclude)
 
     def manifest(self) -> dict[str, Any]:
-        """Return what a reviewer signs: what was asked, reached and produced.
+        """Return what is published and signed: what was asked, and what a reader sees.
 
-        It holds no cell of the input and nothing that depends on row order, threads
-        or the clock.
+        Nothing in it depends on hidden cells beyond what the release itself shows, so
+        that no guess can be tried against it; the rest is in `record`. Nor does it
+        depend on row order, threads or the clock.
         """
         packages = ("numpy", "numba", "pyarrow")
         return {
-            "format": 1,
+            "format": 2,
             "spec": self.spec.to_json(),
+            "rows": {
+                "released": self.verification.n_rows,
+                # Blank rows are there to be counted, and so is how many may be.
+                **({} if self.spec.leaves_out else {"budget": self.budget}),
+            },
+            "classes": self.verification.n_classes,
+            "models": [
+                {"name": result.name, "reached": reached}
+                for result, reached in zip(
+                    self.verification.models, self._reached_in_public(), strict=True
+                )
+            ],
+            "allocation": self.allocation,
+            "digests": {"release": self.digest},
+            "versions": {
+                "core-mondrian": __version__,
+                "python": platform.python_version(),
+                **{package: version(package) for package in packages},
+            },
+        }
+
+    def _reached_in_public(self) -> list[float | None]:
+        """Return what each model reached, as far as the release alone shows it."""
+        spec = self.spec
+        is_hidden = spec.unit is not None and spec.unit in spec.removed
+        return [
+            None
+            if is_hidden or getattr(model, "population", None) is not None
+            else result.reached
+            for model, result in zip(spec.models, self.verification.models, strict=True)
+        ]
+
+    @property
+    def is_split(self) -> bool:
+        """Tell whether rows of some tuple are in several classes."""
+        return self._pieces.n_tuples > self._encoded.table.n_tuples
+
+    @property
+    def allocation(self) -> str:
+        """What decides which of several equal rows is in which class.
+
+        ``none``: such rows are in one class; ``given`` and ``random``: the owner's
+        key, or one drawn for this run.
+        """
+        policy = self.spec.policy
+        if not isinstance(policy, BestPolicy) or policy.disjoint:
+            return "none"
+        return "given" if self._key.is_given else "random"
+
+    def figures(self) -> dict[str, Any]:
+        """Return what depends on hidden cells: for the owner, not to be published."""
+        return {
             "rows": {
                 "in": self.n_rows + self.n_bad,
                 "released": self.n_rows - self.n_suppressed,
@@ -182,38 +240,41 @@ class Release(Generic[FrameT]):
                 "budget": self.budget,
             },
             "cells_blanked": self.n_blanked,
-            "classes": self.verification.n_classes,
             "models": [
                 {"name": result.name, "reached": result.reached}
                 for result in self.verification.models
             ],
             "warnings": [concern.to_json() for concern in self.warnings],
-            "digests": {
-                "input": self.input_digest,
-                "tree": self.tree.digest,
-                "release": self.digest,
-            },
             "search": None if self.beta is None else {"beta": self.beta},
             "equity": None if self.balance is None else self.balance.to_json(),
             "funnel": self.funnel.to_json(),
-            "versions": {
-                "core-mondrian": __version__,
-                "python": platform.python_version(),
-                **{package: version(package) for package in packages},
-            },
         }
 
+    def record(self) -> dict[str, Any]:
+        """Return the owner's record: key, salted digests and figures. Keep it safe.
+
+        Whoever has it can undo the release as far as the owner can.
+        """
+        from core_mondrian.owner_record import build_record
+
+        return build_record(self)
+
     def report_html(
-        self, *, timings: bool = False, painting: tuple[str, str] | None = None
+        self,
+        *,
+        timings: bool = False,
+        painting: tuple[str, str] | None = None,
+        audience: Audience = "owner",
     ) -> str:
         """Return the report as one page of HTML; the same bytes for the same release.
 
         ``timings`` adds the seconds and the memory of each stage, which differ from
-        run to run; ``painting`` names the two quasi-identifiers that are painted.
+        run to run; ``painting`` names the two quasi-identifiers that are painted. The
+        report is the owner's; with ``audience="readers"`` it may go with the release.
         """
         from core_mondrian.report.page import write_page
 
-        return write_page(self, timings=timings, painting=painting)
+        return write_page(self, timings=timings, painting=painting, audience=audience)
 
     def report(
         self,
@@ -221,6 +282,7 @@ class Release(Generic[FrameT]):
         *,
         timings: bool = False,
         painting: tuple[str, str] | None = None,
+        audience: Audience = "owner",
         overwrite: bool = False,
     ) -> None:
         """Write the report to an HTML file; see `report_html`.
@@ -229,7 +291,7 @@ class Release(Generic[FrameT]):
             SpecError: the file is no .html, or exists and is not to be overwritten.
             OutputError: it cannot be written.
         """
-        file = ReportFile(Path(path), painting, timings)
+        file = ReportFile(Path(path), painting, timings, audience)
         file.check(self.spec)
         check_place(file.path, overwrite=overwrite)
         write_files({file.path: file.page_of(self)}, overwrite=overwrite)

@@ -86,7 +86,7 @@ def digests(
     return {
         "classes": release.verification.n_classes,
         "suppressed": release.n_suppressed,
-        "input": release.input_digest,
+        "input": release.input_digest(bytes(32)),
         "tree": release.tree.digest,
         "release": release.digest,
     }

@@ -31,7 +31,7 @@ from core_mondrian.cli.options import (
     runs_on_spark,
     spec_of,
 )
-from core_mondrian.cli.report import Painting, Report, Timings, report_of
+from core_mondrian.cli.report import Painting, Report, ReportFor, Timings, report_of
 from core_mondrian.cli.sign import SignKey, open_signer, signed_text
 from core_mondrian.cli.stream import (
     AddCounts,
@@ -48,6 +48,7 @@ from core_mondrian.cli.summary import (
     json_line,
     measured,
     say,
+    say_written,
     tell_compiling,
     tell_release,
 )
@@ -159,6 +160,7 @@ def anonymize_file(
         ),
     ] = None,
     report: Report = None,
+    report_for: ReportFor = "owner",
     painting: Painting = None,
     timings: Timings = False,
     class_id: Annotated[
@@ -305,8 +307,7 @@ def anonymize_file(
         _write(release, files, page, schema, signer, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
-        seconds = time.perf_counter() - started
-        say(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
+        say_written(target, time.perf_counter() - started)
         tell_more(report, suppressed_file, signed_text(signer, target))
 
 
@@ -337,10 +338,10 @@ def release_json(
     found: "Measures | None",
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
 ) -> str:
-    """Return the manifest and what was lost as one line."""
+    """Return manifest, figures and what was lost as one line: for the owner."""
     from core_mondrian.report.plain import finite
 
-    told = release.manifest()
+    told = {**release.manifest(), **release.figures()}
     if found is not None:
         told["measures"] = found.to_json()
     if groups:
@@ -395,16 +396,22 @@ def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
 def _check_targets(
     source: Path, files: list[Path], report: Path | None, *, overwrite: bool
 ) -> None:
-    from core_mondrian.files.place import check_apart, check_place, check_target
+    from core_mondrian.files.place import (
+        check_apart,
+        check_place,
+        check_target,
+        record_of,
+    )
 
     for file in files:
         check_target(file, overwrite=overwrite, source=source)
-    check_place(manifest_of(files[0]), overwrite=overwrite)
+    for path in (manifest_of(files[0]), record_of(files[0])):
+        check_place(path, overwrite=overwrite)
     check_apart("TARGET and --suppressed-file", files)
     if report is None:
         return
     check_place(report, overwrite=overwrite)
-    taken = (source, *files, manifest_of(files[0]))
+    taken = (source, *files, manifest_of(files[0]), record_of(files[0]))
     check_apart("TARGET and --report", (report, *taken))
 
 
@@ -436,8 +443,9 @@ def _write(
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files.place import Content, write_files
+    from core_mondrian.files.place import Content, private, record_of, write_files
     from core_mondrian.files.write import table_writer
+    from core_mondrian.owner_record import record_text
     from core_mondrian.report.plain import manifest_text
     from core_mondrian.signatures import sealed
 
@@ -448,6 +456,7 @@ def _write(
         for file, table in tables
     }
     contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
+    contents[record_of(files[0])] = private(record_text(release.record()))
     if report is not None:
         contents[report.path] = report.page_of(release)
     contents = sealed(contents, files[0], release.manifest(), signer)

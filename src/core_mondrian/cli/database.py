@@ -13,6 +13,7 @@ from core_mondrian.cli.options import spec_of
 from core_mondrian.cli.report import report_of
 from core_mondrian.cli.stream import check_guarded
 from core_mondrian.cli.summary import (
+    FOR_OWNER,
     measured,
     say,
     summarize,
@@ -24,6 +25,7 @@ from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from core_mondrian.release import Release
+    from core_mondrian.report_file import ReportFile
     from core_mondrian.spec import Spec
 
 Database = Annotated[
@@ -64,7 +66,6 @@ def done_in_database(options: Mapping[str, Any]) -> bool:
 def anonymize_in_database(options: Mapping[str, Any]) -> None:
     """Do what the options of `anonymize` ask for, inside a database."""
     from core_mondrian.cli.anonymize import release_json
-    from core_mondrian.report.plain import manifest_text
 
     started = time.perf_counter()
     if options["suppressed_file"] is not None:
@@ -76,14 +77,12 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
     check_guarded(spec)
     page = report_of(options, spec)
     manifest = options["manifest"] or manifest_of_table(options["target_name"])
-    files = [manifest, *([] if page is None else [page.path])]
+    record = record_of_manifest(manifest)
+    files = [manifest, record, *([] if page is None else [page.path])]
     _check_files(files, overwrite=options["overwrite"])
     release = _anonymize(options, spec)
     found, groups = measured(release, options)
-    texts = {manifest: manifest_text(release.manifest()).encode()}
-    if page is not None:
-        texts[page.path] = page.page_of(release)
-    _write(texts, overwrite=options["overwrite"])
+    _write(release, manifest, page, overwrite=options["overwrite"])
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         if options["as_json"]:
             typer.echo(release_json(release, found, groups))
@@ -97,13 +96,20 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
             told = f"made table {release.suppressed}: original rows, NOT anonymized"
             say(told)
         for file in files:
-            say(f"wrote {file}")
+            say(f"wrote {file}" + (f": {FOR_OWNER}" if file == record else ""))
 
 
 def manifest_of_table(target: str) -> Path:
     """Return the file in this folder that a table's manifest is written to."""
     plain = re.sub(r"[^\w.-]+", "_", target).strip("_.")
     return Path(f"{plain or 'release'}.manifest.json")
+
+
+def record_of_manifest(manifest: Path) -> Path:
+    """Return where the owner's record of a table stands: beside its manifest."""
+    return manifest.with_name(
+        manifest.name.removesuffix(".json").removesuffix(".manifest") + ".owner.json"
+    )
 
 
 def _check_files(files: list[Path], *, overwrite: bool) -> None:
@@ -133,9 +139,23 @@ def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
         )
 
 
-def _write(texts: Mapping[Path, bytes], *, overwrite: bool) -> None:
-    from core_mondrian.files.place import Content, write_files
+def _write(
+    release: "Release[str]",
+    manifest: Path,
+    page: "ReportFile | None",
+    *,
+    overwrite: bool,
+) -> None:
+    from core_mondrian.files.place import Content, private, write_files
+    from core_mondrian.owner_record import record_text
+    from core_mondrian.report.plain import manifest_text
     from core_mondrian.signatures import signature_of
 
-    files: dict[Path, Content] = {**texts, signature_of(next(iter(texts))): None}
+    files: dict[Path, Content] = {
+        manifest: manifest_text(release.manifest()).encode(),
+        record_of_manifest(manifest): private(record_text(release.record())),
+        signature_of(manifest): None,
+    }
+    if page is not None:
+        files[page.path] = page.page_of(release)
     write_files(files, overwrite=overwrite)

@@ -9,7 +9,7 @@ import typer
 from core_mondrian.cli.advise import with_options_of
 from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
-from core_mondrian.cli.options import AsJson
+from core_mondrian.cli.options import AsJson, RecordFile
 from core_mondrian.cli.summary import json_line, spelled
 from core_mondrian.cli.verify import (
     OF_EVIDENCE,
@@ -45,6 +45,7 @@ def explain_file(
         Path | None,
         typer.Option("--manifest", metavar="FILE", help="Default: beside RELEASE."),
     ] = None,
+    record_file: RecordFile = None,
     depth: Annotated[
         int, typer.Option("--depth", min=0, help="Levels of the tree.")
     ] = 3,
@@ -64,6 +65,7 @@ def explain_file(
     fails, or table and manifest do not belong together, the exit code is 5.
     """
     from core_mondrian.explain import explain
+    from core_mondrian.owner_record import find_record
 
     manifest = _find_manifest(release, manifest_file)
     is_given = any(value not in (None, [], False) for value in options.values())
@@ -76,7 +78,8 @@ def explain_file(
         )
     # Whatever was missing in the original is an empty cell in its release.
     data = read_release(release, asked, ("", *asked.null_values))
-    found = explain(data, spec, manifest, depth=depth, width=width)
+    record = None if manifest is None else find_record(release, record_file)
+    found = explain(*(data, spec, manifest), record=record, depth=depth, width=width)
     if as_json:
         typer.echo(json_line(found.to_json()))
     else:
@@ -100,9 +103,9 @@ def _show(found: "Explanation", release: Path, *, by_column: bool) -> None:
     if found.sizes:
         console.print()
         console.print(_size_table(found.sizes, is_plain=is_plain))
-    if found.manifest is not None and found.manifest.funnel is not None:
+    if found.record is not None:
         console.print()
-        parts = found.manifest.funnel["columns" if by_column else "kinds"]
+        parts = found.record.funnel["columns" if by_column else "kinds"]
         console.print(_funnel(parts, is_plain=is_plain))
     if found.tree is not None and found.n_classes:
         console.print()
@@ -132,8 +135,8 @@ def _lines(found: "Explanation", release: Path) -> Iterator[tuple[str, str, str]
     for model in found.models:
         yield "recounted", _model_text(model), _STYLES[model.passed]
     yield "rows", _rows_text(found), ""
-    if manifest is not None and manifest.n_blanked:
-        yield "blanked", f"{manifest.n_blanked:,} cells", ""
+    if found.record is not None and found.record.n_blanked:
+        yield "blanked", f"{found.record.n_blanked:,} cells", ""
     yield "classes", _classes_text(found), ""
     yield from _digest_lines(found)
     for problem in found.problems:
@@ -162,7 +165,7 @@ def _model_text(model: "ModelFinding") -> str:
 
 
 def _rows_text(found: "Explanation") -> str:
-    rows = None if found.manifest is None else found.manifest.rows
+    rows = found.record
     blank = f", {found.n_blank:,} of them blank" if found.n_blank else ""
     here = f"{found.n_rows:,} in the table{blank}"
     if rows is None:

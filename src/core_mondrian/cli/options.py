@@ -54,6 +54,14 @@ KeyFile = Annotated[
         "[default: random].",
     ),
 ]
+RecordFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="The owner's record of the release [default: beside it, if it is there].",
+    ),
+]
 Suppress = Annotated[
     str | None,
     typer.Option(

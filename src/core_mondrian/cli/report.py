@@ -38,6 +38,17 @@ Timings = Annotated[
 ]
 
 
+ReportFor = Annotated[
+    str,
+    typer.Option(
+        "--report-for",
+        metavar="owner|readers",
+        help="Whom the report is for. Readers get what they can compute from the "
+        "release [default: owner].",
+    ),
+]
+
+
 def report_of(options: Mapping[str, Any], spec: "Spec") -> "ReportFile | None":
     """Return the report that the options ask for, checked before any work.
 
@@ -54,6 +65,6 @@ def report_of(options: Mapping[str, Any], spec: "Spec") -> "ReportFile | None":
         return None
     from core_mondrian.report_file import ReportFile
 
-    report = ReportFile(path, painting, options["timings"])
+    report = ReportFile(path, painting, options["timings"], options["report_for"])
     report.check(spec)
     return report

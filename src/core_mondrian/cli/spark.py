@@ -17,7 +17,7 @@ from core_mondrian.cli.anonymize import (
 from core_mondrian.cli.report import report_of
 from core_mondrian.cli.summary import (
     measured,
-    say,
+    say_written,
     tell_compiling,
     tell_release,
 )
@@ -27,6 +27,7 @@ from core_mondrian.progress import show_progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from core_mondrian.files.place import Content
     from core_mondrian.release import Release
     from core_mondrian.report_file import ReportFile
     from core_mondrian.spark.placing import Placing
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
+    from core_mondrian.files.place import record_of
     from core_mondrian.spark.placing import Placing
     from core_mondrian.spark.tables import check_spot, spot_of
 
@@ -47,7 +49,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     source = spot_of(options["source_name"])
     asked = [options["target_name"], options["suppressed_file"]]
     spots = [spot_of(str(name)) for name in asked if name is not None]
-    texts = [manifest_of(target), options["report"]]
+    texts = [manifest_of(target), record_of(target), options["report"]]
     _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
     with _session(options["master"], options["remote"]) as session:
         _set_up(session, (source, *spots))
@@ -62,8 +64,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
             placing.texts.update(_texts(release, target, page))
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
-        seconds = time.perf_counter() - started
-        say(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
+        say_written(target, time.perf_counter() - started)
         tell_more(options["report"], options["suppressed_file"])
 
 
@@ -157,13 +158,16 @@ def _release(
 
 def _texts(
     release: "Release[Any]", target: Path, report: "ReportFile | None"
-) -> dict[Path, bytes | None]:
+) -> "dict[Path, Content]":
+    from core_mondrian.files.place import private, record_of
+    from core_mondrian.owner_record import record_text
     from core_mondrian.report.plain import manifest_text
     from core_mondrian.signatures import signature_of
 
     manifest = manifest_of(target)
-    texts: dict[Path, bytes | None] = {
+    texts: dict[Path, Content] = {
         manifest: manifest_text(release.manifest()).encode(),
+        record_of(target): private(record_text(release.record())),
         signature_of(manifest): None,  # an old one would be of another manifest
     }
     if report is not None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from core_mondrian.spec import Spec
 
 
+FOR_OWNER = "yours alone, do not pass it on"
+
+
 def tell_compiling(spec: "Spec | None" = None) -> None:
     """Say on stderr why the first run on a machine takes longer."""
     from core_mondrian.kernels.exact import find_exact_cuts
@@ -67,6 +70,12 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     if release.balance is not None:
         console.print(f"equity      {_balance_text(release.balance)}", soft_wrap=True)
     console.print(f"digest      {release.digest}", soft_wrap=True)
+    if release.is_split and release.allocation == "random":
+        console.print(
+            "key         drawn for this run; with another one, other equal rows are in "
+            "the same classes",
+            soft_wrap=True,
+        )
     for concern in release.warnings:
         if not concern.accepted:
             console.print(f"warning     {spelled(concern.text)}", soft_wrap=True)
@@ -168,11 +177,19 @@ def say(text: str) -> None:
         typer.echo(spelled(line), err=True)
 
 
+def say_written(target: Path, seconds: float) -> None:
+    """Say where a release, its manifest and its owner's record stand."""
+    from core_mondrian.files.place import manifest_of
+
+    say(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
+    say_record(target)
+
+
 def say_record(target: Path) -> None:
     """Say where the owner's record stands, and whose it is."""
     from core_mondrian.files.place import record_of
 
-    say(f"wrote {record_of(target)}: yours alone, do not pass it on")
+    say(f"wrote {record_of(target)}: {FOR_OWNER}")
 
 
 def json_line(value: object) -> str:

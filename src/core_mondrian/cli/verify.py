@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from core_mondrian.cli.anonymize import read_key
 from core_mondrian.cli.options import (
     AsJson,
     GuardFormulas,
     K,
+    KeyFile,
     ModelTexts,
     NullValues,
     Numbers,
     QuasiIdentifiers,
+    RecordFile,
     Sensitive,
     SpecFile,
     Suppress,
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
     from core_mondrian.evidence import Evidence
     from core_mondrian.spec import Spec
 
-OF_EVIDENCE: Final = ("manifest_file", "public_key", "source", "redo")
+OF_EVIDENCE: Final = (
+    *("manifest_file", "public_key", "source", "redo", "record_file", "key_file"),
+)
 """Options that are about a manifest and who stands behind it."""
 
 
@@ -74,9 +79,11 @@ def verify_file(
     redo: Annotated[
         bool,
         typer.Option(
-            "--redo", help="Make the release of SOURCE again, and compare the digests."
+            "--redo", help="Make the release of SOURCE again, and compare it."
         ),
     ] = False,
+    record_file: RecordFile = None,
+    key_file: KeyFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that every class of TABLE passes the models; exit code 5 if one does not.
@@ -145,7 +152,41 @@ def _find_evidence(file: Path, options: Mapping[str, Any]) -> "Evidence":
     )
     if options["source"] is None:
         return found
-    return check_source(found, *_read_source(found, options), redo=options["redo"])
+    from core_mondrian.evidence import Redo
+    from core_mondrian.owner_record import find_record
+
+    table, given = _read_source(found, options)
+    record = find_record(options["table"], options["record_file"])
+    redo = None
+    if options["redo"]:
+        key = read_key(options["key_file"])
+
+        def same_rows(again: Any) -> bool:  # noqa: ANN401  # an Arrow table
+            return _same_rows(again, table, by, options["table"])
+
+        redo = Redo(key, same_rows)
+    return check_source(found, table, record, given, redo=redo)
+
+
+def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # noqa: ANN401
+    """Tell whether a release made again has the rows of a file, in any order.
+
+    Both are compared as they are read back, since CSV holds nothing but text.
+    """
+    from tempfile import TemporaryDirectory
+
+    from core_mondrian.files.kinds import source_schema
+    from core_mondrian.files.write import table_writer
+    from core_mondrian.frames import same_rows
+
+    parts = sorted(file.iterdir()) if file.is_dir() else [file]
+    nulls = ("", *spec.null_values)
+    with TemporaryDirectory() as folder:
+        draft = Path(folder) / f"again{parts[0].suffix.lower()}"
+        guard = spec.guard_formulas
+        table_writer(again, draft, source=source_schema(source), guard=guard)(draft)
+        redone = read_release(draft, spec, nulls)
+    return same_rows(redone, read_release(file, spec, nulls))
 
 
 def _read_source(

@@ -1,7 +1,7 @@
 """encode() and collapse(): the only readers of user data."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.cell_keys import moment_words
 from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.columns import (
     Ranked,
@@ -208,18 +209,60 @@ def without_population(table: EncodedTable) -> EncodedTable:
     return replace(table, counts=np.where(table.inside, table.counts, 0))
 
 
-def input_digest(encoded: Encoded) -> str:
-    """Return a SHA-256 of the multiset of quasi-identifier and sensitive values."""
+def input_digest(encoded: Encoded, salt: bytes) -> str:
+    """Return a digest of the exact values that came in, as a multiset of tuples.
+
+    Who lacks the salt cannot try guesses against it. Labels of sensitive values are
+    part of it, and numbers are taken as they are, not as floats.
+    """
     table = encoded.table
-    digest = hashlib.sha256()
-    for column, labels in zip(table.columns, encoded.values, strict=True):
-        digest.update(f"{column.name}\0{column.kind}\0".encode())
-        if column.kind == "number":
-            digest.update(column.values.astype("<f8").tobytes())
-        else:
-            digest.update("\0".join(labels.to_pylist()).encode())
+    digest = hashlib.blake2b(key=salt, digest_size=32)
+    for column, values in zip(table.columns, encoded.values, strict=True):
+        digest.update(_framed(f"{column.name}\0{column.kind}".encode()))
+        digest.update(canonical_bytes(values))
     for extra in table.sensitive:
-        digest.update(f"{extra.name}\0{extra.n_values}\0".encode())
+        digest.update(_framed(f"{extra.name}\0{extra.n_values}".encode()))
+        digest.update(canonical_bytes(_as_array(extra.labels)))
     digest.update(table.codes.astype("<i4").tobytes())
     digest.update(table.counts.astype("<i8").tobytes())
     return digest.hexdigest()
+
+
+def _as_array(labels: Sequence[object]) -> pa.Array:
+    try:
+        return pa.array(labels)
+    except pa.ArrowException:
+        return pa.array([repr(label) for label in labels])
+
+
+def canonical_bytes(values: pa.Array) -> bytes:
+    """Return values as bytes, the same whatever library holds them; none is missing.
+
+    Whole numbers are 64-bit integers, also where they are held as floats; a moment is
+    its seconds and nanoseconds; everything else is text with its lengths.
+    """
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        values, kind = values.cast(pa.int8()), pa.int8()
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        return b"i" + np.asarray(values).astype("<i8").tobytes()
+    if pa.types.is_floating(kind):
+        return _float_bytes(np.asarray(values.cast(pa.float64())) + 0.0)
+    if pa.types.is_temporal(kind):
+        return b"t" + moment_words(values).astype("<i8").tobytes()
+    if not pa.types.is_binary(kind):
+        values = values.cast(pa.string())
+    cells = [cell or b"" for cell in values.cast(pa.large_binary()).to_pylist()]
+    lengths = np.array([len(cell) for cell in cells], "<i8").tobytes()
+    return b"s" + lengths + b"".join(cells)
+
+
+def _float_bytes(numbers: NDArray[np.float64]) -> bytes:
+    is_whole = (np.abs(numbers) < 2.0**53) & (np.floor(numbers) == numbers)
+    if is_whole.all():
+        return b"i" + numbers.astype("<i8").tobytes()
+    return b"f" + numbers.astype("<f8").tobytes()
+
+
+def _framed(raw: bytes) -> bytes:
+    return len(raw).to_bytes(8, "little") + raw

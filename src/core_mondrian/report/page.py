@@ -18,7 +18,8 @@ from core_mondrian.report.pictures import (
     draw_sizes,
 )
 from core_mondrian.report.plain import DASH, between, manifest_text, writable
-from core_mondrian.report_file import check_painting
+from core_mondrian.report.public import public_values
+from core_mondrian.report_file import Audience, check_painting
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -40,21 +41,28 @@ def write_page(
     *,
     timings: bool = False,
     painting: tuple[str, str] | None = None,
+    audience: Audience = "owner",
 ) -> str:
     """Return the report of a release as HTML.
 
     ``timings`` adds what each stage took, which differs from run to run.
     ``painting`` names the two columns that are painted; else those cut most often.
+    For ``audience="readers"`` it holds what they can compute anyway, and no more.
 
     Raises:
         SpecError: a column of the painting is not a quasi-identifier.
     """
+    if audience == "readers":
+        shown: str = _template("public.html.j2").render(
+            style=_resource("report.css"), **public_values(release)
+        )
+        return shown
     facts = collect_facts(release)
     manifest = manifest_text(facts.manifest)
     people = "persons" if facts.counts_persons else "rows"
     crowds = wording.crowd_rows(facts)
     most = facts.columns[:_MOST_CHARTS]
-    page: str = _template().render(
+    page: str = _template("report.html.j2").render(
         facts=facts,
         spec=release.spec,
         roles=wording.say_roles(release.spec, release.carried),
@@ -92,7 +100,7 @@ def write_page(
 
 
 @cache
-def _template() -> Any:  # noqa: ANN401  # a template of Jinja
+def _template(name: str) -> Any:  # noqa: ANN401  # a template of Jinja
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -110,7 +118,7 @@ def _template() -> Any:  # noqa: ANN401  # a template of Jinja
         "short": wording.short,
         "shown": writable,
     }
-    return environment.from_string(_resource("report.html.j2"))
+    return environment.from_string(_resource(name))
 
 
 def _resource(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from core_mondrian.errors import MondrianError, OutputError
 from core_mondrian.files.kinds import reason
-from core_mondrian.files.place import write_files
+from core_mondrian.files.place import Content, write_files
 from core_mondrian.spark.tables import Spot, check_spot
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Placing:
         self._moved: list[int] = []
         self.drafts = [spot.beside() for spot in spots]
         """Where to write."""
-        self.texts: dict[Path, bytes | None] = {}
+        self.texts: dict[Path, Content] = {}
         """Files that go with the tables; None: that must not be there."""
 
     def __enter__(self) -> "Placing":

@@ -12,10 +12,11 @@ import pyarrow as pa
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
-from core_mondrian.files.place import Content, write_files
+from core_mondrian.files.place import Content, private, write_files
 from core_mondrian.measure.concerns import Concern, LookedAt
 from core_mondrian.measure.sights import join_sights
 from core_mondrian.measure.verify import Verification
+from core_mondrian.owner_record import record_text
 from core_mondrian.plan import Plan
 from core_mondrian.release import Release
 from core_mondrian.signatures import sealed
@@ -222,6 +223,7 @@ class Run:
         if targets.suppressed is not None and drafts.apart is not None:
             files[targets.suppressed] = drafts.apart
         files[targets.manifest] = manifest_text(release.manifest()).encode()
+        files[targets.record] = private(record_text(release.record()))
         if targets.report is not None:
             files[targets.report.path] = targets.report.page_of(release)
         if targets.counts is not None:

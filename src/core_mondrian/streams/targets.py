@@ -10,6 +10,7 @@ from core_mondrian.files.place import (
     check_place,
     check_target,
     manifest_of,
+    record_of,
 )
 from core_mondrian.report_file import ReportFile
 from core_mondrian.signatures import Signer, signature_of
@@ -41,12 +42,17 @@ class Targets:
         return manifest_of(self.release)
 
     @property
+    def record(self) -> Path:
+        """Where the owner's record stands."""
+        return record_of(self.release)
+
+    @property
     def all(self) -> list[Path]:
         """Every file that is written, or removed as an old signature is."""
         report = None if self.report is None else self.report.path
         more = (self.suppressed, report, self.counts)
         return [
-            *(self.release, self.manifest, signature_of(self.manifest)),
+            *(self.release, self.manifest, signature_of(self.manifest), self.record),
             *(path for path in more if path is not None),
         ]
 

@@ -40,6 +40,7 @@ _TITLES: Final = {
     "spec.toml": "Spec",
     "manifest.json": "Manifest",
     "report.html": "Report",
+    "owner.json": "Owner's record",
 }
 
 _GUARD: Final = (

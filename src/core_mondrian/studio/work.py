@@ -11,7 +11,7 @@ from core_mondrian.branches import size_bins
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, InternalError, SpecError
 from core_mondrian.files.kinds import FORMATS, SUFFIXES, source_schema
-from core_mondrian.files.place import write_files
+from core_mondrian.files.place import private, write_files
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import table_writer, write_table
 from core_mondrian.guess import Guess, guess_roles
@@ -19,6 +19,7 @@ from core_mondrian.inspect import Inspection, inspect_table
 from core_mondrian.measure.counting import Coded, code_column
 from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.measure.risk import Risk as ReleasedRisk
+from core_mondrian.owner_record import record_text
 from core_mondrian.release import Release
 from core_mondrian.report.facts import released_risk
 from core_mondrian.report.pictures import draw_shares, draw_sizes
@@ -32,6 +33,7 @@ from core_mondrian.studio.rows import Rows
 MADE_UP_ROWS: Final = 20_000
 DOWNLOADS: Final = (
     *("release.csv", "release.parquet", "spec.toml", "manifest.json", "report.html"),
+    "owner.json",
 )
 
 
@@ -126,6 +128,8 @@ class Run:
             release = replace(release, spec=spec)
         if name == "manifest.json":
             return manifest_text(release.manifest()).encode()
+        if name == "owner.json":
+            return private(record_text(release.record()))
         if name == "report.html":
             return release.report_html().encode()
         return table_writer(release.data, path, source=self.source, guard=guard)
