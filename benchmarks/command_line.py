@@ -66,7 +66,7 @@ def measure(
             "policy": manifest["spec"]["policy"]["name"],
             "k": case.k,
             "columns": len(case.quasi_identifiers),
-            "rows": manifest["rows"]["in"],
+            "rows": manifest["rows"]["released"],
             "distinct_tuples": _distinct_tuples(source, case),
             "threads": used,
             "state": "warm",

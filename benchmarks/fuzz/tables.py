@@ -218,7 +218,7 @@ def _bad_evidence(case: Case, release: Release[Any]) -> Iterator[str]:
     release.score()
     release.savings()
     release.tree_table()
-    rows = release.manifest()["rows"]
+    rows = release.figures()["rows"]
     if rows["in"] != case.n_rows or rows["released"] + rows["suppressed"] != rows["in"]:
         yield "lost rows: the manifest's do not add up"
     given = case.spec.hierarchies.values()

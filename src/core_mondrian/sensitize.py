@@ -136,6 +136,7 @@ class Sensitized(Generic[FrameT]):
         key = self.asked.key
         return {
             "format": 2,
+            "kind": "p-sensitize",
             "key": None if key.is_given else key.secret.hex(),
             "classes": {"in": self.n_classes, "changed": self.n_classes_changed},
             "drift": self.drift,

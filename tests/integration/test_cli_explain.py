@@ -20,7 +20,7 @@ COLUMNS = ("age", "sex", "occupation", "native_country")
 ASKED = [word for name in COLUMNS for word in ("--qid", name)]
 HOSTILE = "\x1b[2J\x1b]0;owned\x07[bold red]:smile:[/]\u202e"
 KEYS = {
-    "": "classes digest format funnel models notes passed policy problems "
+    "": "classes digest format models notes owner passed policy problems "
     "quasi_identifiers rows tree",
     "rows": "blank found manifest",
     "classes": "found largest manifest sizes smallest",
@@ -46,13 +46,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def release(made: Path, tmp_path: Path) -> Path:
     """A copy of it that a test may spoil."""
-    for name in ("out.csv", "out.csv.manifest.json"):
+    for name in ("out.csv", "out.csv.manifest.json", "out.csv.owner.json"):
         (tmp_path / name).write_bytes((made / name).read_bytes())
     return tmp_path / "out.csv"
 
 
 def manifest_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.manifest.json")
+
+
+def record_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.owner.json")
 
 
 def explained(cli: Command, *arguments: object, code: int = 0) -> Any:
@@ -69,7 +73,8 @@ def test_all_of_it_is_shown(cli: Command, release: Path) -> None:
 
     manifest = json.loads(manifest_of(release).read_text())
     sizes = pd.read_csv(release, dtype=str).groupby(list(COLUMNS), dropna=False).size()
-    rows = manifest["rows"]
+    record = json.loads(record_of(release).read_text())
+    rows = record["rows"]
     shown = " ".join(done.out.split())
     assert done.code == 0, done.err
     assert done.err == ""
@@ -79,7 +84,7 @@ def test_all_of_it_is_shown(cli: Command, release: Path) -> None:
     assert "digest matches the manifest" in shown
     assert manifest["digests"]["release"] in shown
     for kind, title in (("number", "numbers"), ("category", "categories")):
-        counted = manifest["funnel"]["kinds"][kind]
+        counted = record["funnel"]["kinds"][kind]
         assert f"{title} examined {counted['examined']:,} " in shown
     assert f"{rows['released']:,} rows, {len(sizes)} classes, by " in shown
     assert "█" in done.out
@@ -92,7 +97,7 @@ def test_the_funnel_of_every_column_is_shown_on_request(
 ) -> None:
     done = cli("explain", release, "--columns")
 
-    told = json.loads(manifest_of(release).read_text())["funnel"]["columns"]
+    told = json.loads(record_of(release).read_text())["funnel"]["columns"]
     shown = " ".join(done.out.split())
     for name in COLUMNS:
         assert f"{name} examined {told[name]['examined']:,}" in shown
@@ -120,7 +125,7 @@ def test_json_has_the_same_keys_with_and_without_a_manifest(
     for found in (whole, alone):
         for part, keys in KEYS.items():
             assert sorted(found[part] if part else found) == keys.split()
-        assert found["format"] == 1
+        assert found["format"] == 2
         assert found["passed"] is True
         assert sorted(found["models"][0]) == [
             *("manifest", "name", "passed", "problem", "reached")
@@ -129,7 +134,7 @@ def test_json_has_the_same_keys_with_and_without_a_manifest(
     assert whole["classes"]["sizes"] == alone["classes"]["sizes"]
     assert whole["digest"]["found"] == alone["digest"]["found"]
     assert alone["digest"]["match"] == "unknown"
-    assert alone["funnel"] is None
+    assert alone["owner"] is None
 
 
 def test_it_is_the_same_every_time_and_writes_nothing(
@@ -271,6 +276,9 @@ def change_funnel(told: dict[str, Any]) -> None:
     told["funnel"]["kinds"]["number"]["examined"] += 1
 
 
+OF_RECORD = (change_rows, change_funnel)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -286,9 +294,10 @@ def change_funnel(told: dict[str, Any]) -> None:
 def test_a_changed_manifest_is_found(
     cli: Command, release: Path, change: Change, told: str
 ) -> None:
-    manifest = json.loads(manifest_of(release).read_text())
+    file = record_of(release) if change in OF_RECORD else manifest_of(release)
+    manifest = json.loads(file.read_text())
     change(manifest)
-    manifest_of(release).write_text(json.dumps(manifest))
+    file.write_text(json.dumps(manifest))
 
     found = explained(cli, release, code=5)
 
@@ -372,7 +381,7 @@ def test_blank_rows_and_other_words_for_missing_are_understood(
 
     assert done.code == 0, done.err
     assert verified.code == 0, verified.err
-    assert found["rows"]["blank"] == found["rows"]["manifest"]["suppressed"] > 0
+    assert found["rows"]["blank"] == found["owner"]["rows"]["suppressed"] > 0
     assert found["digest"]["match"] == "matches"
     assert found["tree"]["rows"] == 123 - found["rows"]["blank"]
 
@@ -437,7 +446,10 @@ def test_persons_that_are_gone_cannot_be_recounted(
 
     assert done.code == 0, done.err
     assert found["models"][0]["reached"] == 12.0
-    assert found["models"][0]["manifest"] == 6.0
+    assert found["models"][0]["manifest"] is None  # persons are not to be seen
+    assert json.loads(Path("out.csv.owner.json").read_text())["models"] == [
+        {"name": "5-anonymity", "reached": 6.0}
+    ]
     assert "persons" in found["notes"][0]
 
 
@@ -505,7 +517,9 @@ def test_hostile_words_in_a_manifest_do_not_act(cli: Command, hostile: Path) -> 
     manifest["models"][0]["name"] = HOSTILE
     manifest["spec"]["models"][0] |= {"model": HOSTILE, "name": HOSTILE}
     manifest["spec"]["policy"]["name"] = HOSTILE
-    manifest["funnel"]["kinds"][HOSTILE] = manifest["funnel"]["kinds"].pop("number")
+    record = json.loads(record_of(hostile).read_text())
+    record["funnel"]["kinds"][HOSTILE] = record["funnel"]["kinds"].pop("number")
+    record_of(hostile).write_text(json.dumps(record))
     manifest["classes"] += 1
     manifest_of(hostile).write_text(json.dumps(manifest))
 

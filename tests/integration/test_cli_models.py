@@ -211,7 +211,7 @@ def test_persons_are_counted_and_then_removed(cli: Command, people: Path) -> Non
 
     assert done.code == 0, done.err
     assert "person" not in read_rows(Path(target))[0]
-    suppressed = json.loads(Path(f"{target}.manifest.json").read_text())["rows"]
+    suppressed = json.loads(Path(f"{target}.owner.json").read_text())["rows"]
     if not suppressed["suppressed"]:
         shown = [(row["age"], row["town"]) for row in read_rows(Path(target))]
         whose = defaultdict(set)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, in_process
+from support.keys import key_of
 
 
 @pytest.fixture
@@ -62,11 +63,15 @@ def test_a_changed_table_and_its_record_are_written(
     assert done.code == 0, done.err
     assert done.out == ""
     record = f"out{suffix}.manifest.json"
-    assert files_in(tmp_path) == sorted([f"out{suffix}", record, "release.parquet"])
+    own = f"out{suffix}.owner.json"
+    files = [f"out{suffix}", record, own, "release.parquet"]
+    assert files_in(tmp_path) == sorted(files)
+    assert Path(own).stat().st_mode & 0o777 == 0o600
     found = json.loads(Path(record).read_text())
     assert found["values_changed"] is True
     assert found["rows"] == {"in": 50, "changed": 9}
-    assert found["classes"] == {"in": 10, "changed": 9}
+    assert found["classes"] == {"in": 10}
+    assert json.loads(Path(own).read_text())["classes"]["changed"] == 9
     assert found["reached"] == {"p": 2, "k": 5}
     assert found["asked"]["sensitive"] == "disease"
     assert CANARY not in Path(record).read_text()
@@ -107,13 +112,15 @@ def test_csv_cells_pass_through_byte_for_byte(cli: Command, tmp_path: Path) -> N
 
 
 def test_the_same_request_gives_the_same_files(cli: Command, release: Path) -> None:
-    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        assert cli(release, *flags(f"{name}.csv"), "--seed", seed).code == 0
+    for name, key in (("a", 3), ("b", 3), ("c", 4)):
+        Path(f"{key}.key").write_bytes(key_of(key))
+        more = ("--key-file", f"{key}.key")
+        assert cli(release, *flags(f"{name}.csv"), *more).code == 0
 
     texts = [Path(f"{name}.csv").read_text() for name in "abc"]
     records = [Path(f"{name}.csv.manifest.json").read_text() for name in "abc"]
     assert texts[0] == texts[1] != texts[2]
-    assert records[0] == records[1]  # and no seed in it
+    assert records[0] == records[1]  # and no key in it
 
 
 def test_json_is_the_only_thing_on_the_standard_output(

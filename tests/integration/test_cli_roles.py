@@ -52,6 +52,12 @@ def manifest(name: str = "out.parquet") -> Any:
     return json.loads(text)
 
 
+def record(name: str = "out.parquet") -> Any:
+    text = Path(f"{name}.owner.json").read_text()
+    assert CANARY not in text
+    return json.loads(text)
+
+
 # Keys
 
 
@@ -119,9 +125,9 @@ def test_warnings_are_told_unless_accepted(cli: Command, people: Path) -> None:
 
     assert "warning     'contact' looks like e-mail addresses (HIPAA 6)" in done.err
     assert "warning" not in known.err
-    (one,) = manifest()["warnings"]
+    (one,) = record()["warnings"]
     assert (one["column"], one["accepted"]) == ("contact", False)
-    assert manifest("b.parquet")["warnings"][0]["accepted"] is True
+    assert record("b.parquet")["warnings"][0]["accepted"] is True
 
 
 def test_weights_are_measured(cli: Command, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_query_reaches_the_database_as_it_was_typed(
 
     assert done.code == 0, done.err
     assert "made view main.released in" in done.err
-    assert json.loads(Path("m.json").read_text())["rows"]["in"] == 150
+    assert json.loads(Path("m.json").read_text())["rows"]["released"] == 150
     assert len(place.fetch("SELECT * FROM released WHERE path = 'a//b'")) == 150
 
 

@@ -94,8 +94,8 @@ def test_bad_rows_are_told_by_line_and_may_be_left_out(
     done = cli("anonymize", "a.csv", "out.csv", *ASKED, "--bad-rows", "1")
     assert done.code == 0
     assert "bad rows    1 left out" in done.err
-    manifest = json.loads((tmp_path / "out.csv.manifest.json").read_text())
-    assert manifest["rows"]["bad"] == 1
+    record = json.loads((tmp_path / "out.csv.owner.json").read_text())
+    assert record["rows"]["bad"] == 1
 
     done = cli("anonymize", "a.csv", "b.csv", *ASKED, "--bad-rows", "few")
     assert done.code == 2

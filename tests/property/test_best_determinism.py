@@ -102,7 +102,7 @@ def test_row_order_changes_no_row(effort: str, *, disjoint: bool) -> None:
 
     check_same(first, second)
     assert first.input_digest == second.input_digest
-    assert first.manifest()["search"] == second.manifest()["search"]
+    assert first.figures()["search"] == second.figures()["search"]
     n_tuples = len(set(keys(table, NAMES)))
     # What this test is for: some tuples are in several classes.
     assert IS_PLAIN or (first.tree.order.size > n_tuples) != disjoint

@@ -349,4 +349,4 @@ def test_measures_of_a_release_are_finite(data: st.DataObject) -> None:
     release = released(sample, spec, as_arrow)
 
     assert math.isfinite(release.score())
-    assert sample.n_rows == release.manifest()["rows"]["in"]
+    assert sample.n_rows == release.figures()["rows"]["in"]

@@ -66,7 +66,7 @@ def test_suppressed_cells_are_blank_and_counted(missing: Any) -> None:
     expected = [None if x in ("emu", "ant") else x for x in TABLE["pet"].to_pylist()]
     assert release.data["pet"].to_pylist() == expected
     assert release.n_blanked == 9
-    assert release.manifest()["cells_blanked"] == 9
+    assert release.figures()["cells_blanked"] == 9
     assert release.n_suppressed == 0
     points = sweep(TABLE, pets("suppress", missing=missing), {"k": [3]}).points
     assert points[0].figures is not None

@@ -123,7 +123,7 @@ def test_known_warnings_are_accepted_and_still_in_the_manifest() -> None:
 
     (one,) = release.warnings
     assert one.accepted
-    assert release.manifest()["warnings"] == [one.to_json()]
+    assert release.figures()["warnings"] == [one.to_json()]
     assert release.manifest()["spec"]["accept"] == ["level", "noise"]
 
 

@@ -490,7 +490,7 @@ def test_a_given_beta_is_used_and_said() -> None:
         release = anonymize(
             table, spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy(beta=beta))
         )
-        assert release.manifest()["search"] == {"beta": beta}
+        assert release.figures()["search"] == {"beta": beta}
         assert release.beta == beta
         found[beta] = release.digest
 
@@ -514,7 +514,7 @@ def test_other_policies_have_no_search() -> None:
     release = anonymize(census(50), spec)
 
     assert release.beta is None
-    assert release.manifest()["search"] is None
+    assert release.figures()["search"] is None
 
 
 def test_every_row_of_a_divided_tuple_is_in_one_class() -> None:

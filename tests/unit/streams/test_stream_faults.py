@@ -109,7 +109,7 @@ def test_bad_rows_are_left_out_and_counted(tmp_path: Path) -> None:
 
     assert found.digest == expected.digest
     assert found.n_bad == 4
-    rows = found.manifest()["rows"]
+    rows = found.figures()["rows"]
     assert rows["in"] == 404
     assert rows["in"] == rows["released"] + rows["suppressed"] + rows["bad"]
     write_table(expected.data, tmp_path / "expected.csv")
@@ -474,7 +474,10 @@ def test_interrupted_run_goes_on_where_it_stopped(
 
     assert 0 < sum(read) < 450
     assert found.digest == expected.digest
-    assert found.manifest() == expected.manifest()
+    assert (found.manifest(), found.figures()) == (
+        expected.manifest(),
+        expected.figures(),
+    )
     assert target.read_bytes() == (tmp_path / f"expected{suffix}").read_bytes()
     assert not state.exists()
 
@@ -600,7 +603,10 @@ def test_engine_that_would_not_fit_works_part_by_part(
     found = anonymize_files(source, tmp_path / "parts.csv", SPEC, memory="64GB")
 
     assert len(crews) == 1
-    assert found.manifest() == expected.manifest()
+    assert (found.manifest(), found.figures()) == (
+        expected.manifest(),
+        expected.figures(),
+    )
 
 
 def test_run_that_takes_more_than_allowed_stops(
