@@ -5,7 +5,6 @@ manifest's exact bytes: any other tool that knows Ed25519 can check it.
 """
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,14 +95,9 @@ def make_keys(path: Path) -> str:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
 
-    def write_private(file: Path) -> None:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(private)
-
     for file in (path, public_of(path)):
         check_key_place(file)
-    write_files({path: write_private, public_of(path): public})
+    write_files({path: private, public_of(path): public}, private=[path])
     return _fingerprint(key.public_key())
 
 
@@ -114,7 +108,7 @@ def check_key_place(path: Path) -> None:
             f"{path}: the file exists, and keys are never overwritten",
             hint="take another name",
         )
-    check_place(path, overwrite=False)
+    check_place(path, overwrite=False, private=True)
 
 
 def read_signer(path: Path) -> Signer:

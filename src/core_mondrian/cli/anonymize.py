@@ -406,8 +406,8 @@ def _check_targets(
 ) -> None:
     from core_mondrian.files.place import check_apart, check_place, check_target
 
-    for file in files:
-        check_target(file, overwrite=overwrite, source=source)
+    for place, file in enumerate(files):
+        check_target(file, overwrite=overwrite, source=source, private=place > 0)
     check_place(manifest_of(files[0]), overwrite=overwrite)
     check_apart("TARGET and --suppressed-file", files)
     if report is None:
@@ -460,4 +460,4 @@ def _write(
     if report is not None:
         contents[report.path] = report.page_of(release)
     contents = sealed(contents, files[0], release.manifest(), signer)
-    write_files(contents, overwrite=overwrite)
+    write_files(contents, overwrite=overwrite, private=files[1:])

@@ -228,7 +228,7 @@ class Run:
             save_counts(counts, kept)
             files[targets.counts] = kept
         files = sealed(files, targets.release, release.manifest(), targets.signer)
-        write_files(files, overwrite=targets.overwrite)
+        write_files(files, overwrite=targets.overwrite, private=targets.private)
 
 
 def n_released(planned: CountedPlan) -> int:
