@@ -295,3 +295,30 @@ def test_a_target_that_another_user_linked_elsewhere_is_refused(
     assert cli("anonymize", table, link, *ASKED, "--overwrite").code == 0
     assert link.is_symlink(), "the user's own links are followed"
     assert precious.read_text() != "mine"
+
+
+# Keys
+
+
+@pytest.mark.usefixtures("generous")
+def test_keys_are_made_for_the_user_alone_and_open_ones_are_warned_of(
+    table: Path, cli: Command
+) -> None:
+    pytest.importorskip("cryptography")
+    assert cli("keygen", "sign").code == 0
+    assert mode(table.parent / "sign") == 0o600
+    assert mode(table.parent / "sign.pub") == 0o666
+    (table.parent / "key").write_text("a key of sixteen bytes")
+    asked = ("anonymize", table, "out.csv", *ASKED, "--overwrite")
+    keys = ("--sign-key", "sign", "--pseudonym", "income", "--key-file", "key")
+
+    warned = cli(*asked, *keys)
+    (table.parent / "key").chmod(0o600)
+    silent = cli(*asked, *keys)
+    (table.parent / "sign").chmod(0o640)
+    again = cli(*asked, *keys)
+
+    assert [done.code for done in (warned, silent, again)] == [0, 0, 0], warned.err
+    assert "key key: is open to other users; chmod 600" in warned.err
+    assert "open to other users" not in silent.err
+    assert "key sign: is open to other users; chmod 600" in again.err

@@ -385,11 +385,12 @@ def read_key(file: Path | None, spec: "Spec") -> bytes | None:
 
     A key in the environment may be there for other runs; a file is named for this one.
     """
+    from core_mondrian.files.drafts import read_secret
     from core_mondrian.pseudonyms import check_key
 
     if file is not None:
         try:
-            key: bytes | None = file.read_bytes().rstrip(b"\r\n")
+            key: bytes | None = read_secret(file).rstrip(b"\r\n")
         except OSError as error:
             raise SpecError(
                 f"key file {file}: {error.strerror}", hint=CHECK_PATH

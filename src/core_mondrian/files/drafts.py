@@ -10,6 +10,7 @@ import secrets
 import shutil
 import stat
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -148,6 +149,17 @@ def try_lock(handle: int) -> bool | None:
     except OSError as error:
         return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
     return True
+
+
+def read_secret(path: Path) -> bytes:
+    """Read a key, and warn if other users can."""
+    with path.open("rb") as file:
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & _OTHERS:
+            warnings.warn(
+                f"key {path}: is open to other users; chmod 600 makes it yours alone",
+                stacklevel=2,
+            )
+        return file.read()
 
 
 def tidy(folder: Path) -> None:
