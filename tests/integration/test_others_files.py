@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from conftest import Command, files_in
@@ -50,14 +51,12 @@ def generous() -> Iterator[None]:
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """A folder that everybody can write to."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o777)
-    for above in (tmp_path, *tmp_path.parents[:2]):
-        above.chmod(0o755)
-    return folder
+def shared() -> Iterator[Path]:
+    """A folder that everybody can reach and write to: those of pytest are private."""
+    with TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o777)
+        yield folder
 
 
 def mode(path: Path) -> int:
@@ -257,6 +256,20 @@ def test_a_private_file_is_private_from_its_first_byte(tmp_path: Path) -> None:
 
     assert seen == [0o600, 0o700]
     assert mode(tmp_path / "key") == 0o600
+
+
+def test_rows_left_out_are_not_written_where_everybody_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As on a file system without owners and modes: each folder is open to others.
+    monkeypatch.setattr(drafts, "_OTHERS", 0o777)
+
+    with pytest.raises(OutputError, match="not for you alone"):
+        write_files({tmp_path / "key": b"secret"}, private=[tmp_path / "key"])
+
+    assert files_in(tmp_path) == []
+    write_files({tmp_path / "release": b"public"})
+    assert files_in(tmp_path) == ["release"]
 
 
 @pytest.mark.parametrize("more", [(), ("--stream",)])

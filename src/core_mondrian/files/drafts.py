@@ -50,8 +50,11 @@ def draft_folder(folder: Path, *, private: bool = False) -> Iterator[Path]:
             made.mkdir(mode=0o700)
             handle = _open_folder(made)
             stack.callback(os.close, handle)
-            if private:
-                _check_ours(handle, made)
+            if private and _problem_of(handle):
+                raise OutputError(
+                    f"{folder}: a folder made there is not for you alone",
+                    hint="take a file system that keeps owners and modes",
+                )
             own = _held(handle, made)
             stack.callback(clear, own)
             try_lock(handle)
@@ -76,7 +79,8 @@ def private_folder(path: Path) -> Iterator[Path]:
     except NotADirectoryError:  # a link, too
         raise OutputError(f"{path}: not a folder", hint=_REMOVE) from None
     try:
-        _check_ours(handle, path)
+        if problem := _problem_of(handle):
+            raise OutputError(f"{path}: {problem}", hint=_REMOVE)
         yield _held(handle, path)
     finally:
         os.close(handle)
@@ -87,12 +91,14 @@ def _open_folder(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
-def _check_ours(handle: int, path: Path) -> None:
+def _problem_of(handle: int) -> str | None:
+    """Return why a folder is not ours alone."""
     found = os.fstat(handle)
     if found.st_uid != os.geteuid():
-        raise OutputError(f"{path}: belongs to another user", hint=_REMOVE)
+        return "belongs to another user"
     if stat.S_IMODE(found.st_mode) & _OTHERS:
-        raise OutputError(f"{path}: is open to other users", hint=_REMOVE)
+        return "is open to other users"
+    return None
 
 
 def _held(handle: int, path: Path) -> Path:

@@ -18,6 +18,8 @@ HOST: Final = "127.0.0.1"
 _LASTS: Final = 60.0
 """Seconds that a browser may take to open the address that it is started with."""
 _BYTES: Final = 24
+_OWNER: Final = 7
+"""The column of a socket's user in these tables."""
 _SOCKETS: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
@@ -84,24 +86,22 @@ class Door:
 
         Whoever reads the command line of the browser may be faster than the browser.
         """
-        owner = _owner_of(client_port, self.port)
-        return owner is None or owner in (os.geteuid(), 0)
+        owners = _owners_of(client_port, self.port)
+        return owners is None or bool(owners & {os.geteuid(), 0})
 
 
 def _is_same(given: str, known: str) -> bool:
     return hmac.compare_digest(given.encode(), known.encode())
 
 
-def _owner_of(client: int, server: int) -> int | None:
-    """Return whose the other end of a connection on this machine is; Linux only."""
-    ends = [f"0100007F:{port:04X}" for port in (client, server)]
-    for file in _SOCKETS:
-        try:
-            lines = file.read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            _, local, remote, _, _, _, _, owner, *_ = line.split()
-            if local.endswith(ends[0]) and remote.endswith(ends[1]):
-                return int(owner)
-    return None
+def _owners_of(client: int, server: int) -> set[int] | None:
+    """Return whose the other end of a connection is; None: the system does not say."""
+    files = [file for file in _SOCKETS if file.exists()]  # on Linux
+    ends = tuple(f"0100007F:{port:04X}" for port in (client, server))
+    rows = [line.split() for file in files for line in file.read_text().splitlines()]
+    owners = {
+        int(row[_OWNER])
+        for row in rows
+        if row[1].endswith(ends[0]) and row[2].endswith(ends[1])
+    }
+    return owners if files else None

@@ -68,6 +68,7 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # or whoever asks could say who they are
             ws_max_size=1 << 20,
             timeout_graceful_shutdown=1,
         )
