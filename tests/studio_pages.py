@@ -68,7 +68,7 @@ class Server:
         return headers["location"], headers["set-cookie"].partition(";")[0]
 
     @property
-    def room(self) -> str:
+    def base_path(self) -> str:
         return self.entry[0].rstrip("/")
 
     @property

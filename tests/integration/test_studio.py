@@ -58,13 +58,13 @@ def test_without_path_and_cookie_nobody_gets_in(server: Server) -> None:
         assert status == 403, path
         assert "terminal" in text
         assert server.ask(path, cookie=server.cookie)[0] == 403, "the path is missing"
-        assert server.ask(server.room + path)[0] == 403, "the cookie is missing"
+        assert server.ask(server.base_path + path)[0] == 403, "the cookie is missing"
     name = server.cookie.partition("=")[0]
     for wrong in (f"{name}=wrong", f"other={server.cookie.partition('=')[2]}"):
-        assert server.ask(f"{server.room}/", cookie=wrong)[0] == 403
+        assert server.ask(f"{server.base_path}/", cookie=wrong)[0] == 403
     polling = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
     assert server.ask(polling)[0] == 403
-    assert server.ask(server.room + polling)[0] == 403
+    assert server.ask(server.base_path + polling)[0] == 403
 
 
 def test_an_address_opens_once_and_leaves_nothing_of_its_code(server: Server) -> None:
@@ -75,7 +75,7 @@ def test_an_address_opens_once_and_leaves_nothing_of_its_code(server: Server) ->
     status, _, headers = server.ask(path)
 
     assert status == 303
-    assert headers["location"] == f"{server.room}/"
+    assert headers["location"] == f"{server.base_path}/"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["cache-control"] == "no-store"
     code = address.partition("code=")[2]
@@ -92,13 +92,13 @@ def test_the_cookie_is_for_one_path_of_one_server(server: Server) -> None:
 
     value, *rest = headers["set-cookie"].split("; ")
 
-    assert rest == [f"Path={server.room}/", "HttpOnly", "SameSite=Strict"]
-    assert len(server.room) > 30
+    assert rest == [f"Path={server.base_path}/", "HttpOnly", "SameSite=Strict"]
+    assert len(server.base_path) > 30
     assert str(server.port) not in value.partition("=")[0]
     assert value.partition("=")[2] not in server.log.read_text()
     # Other servers of 127.0.0.1 may set what they like: ours is still found.
     noise = f'a="x; b={{"y"}}; {server.cookie}; =; z'
-    assert server.ask(f"{server.room}/", cookie=noise)[0] == 303
+    assert server.ask(f"{server.base_path}/", cookie=noise)[0] == 303
 
 
 @pytest.fixture
@@ -158,15 +158,15 @@ def as_another_user(act: Callable[[], int]) -> int:
 
 
 def test_a_code_on_a_command_line_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    from core_mondrian.studio import door
+    from core_mondrian.studio import access
 
-    monkeypatch.setattr(door, "_SOCKETS", ())  # as on systems without it
-    opened = door.Door(8000, lambda _: None)
+    monkeypatch.setattr(access, "_SOCKETS", ())  # as on systems without it
+    opened = access.Access(8000, lambda _: None)
     codes = [opened.launch_address().partition("code=")[2] for _ in range(2)]
     assert opened.exchange(codes[0], 0) is not None
 
     now = time.monotonic()
-    monkeypatch.setattr(door.time, "monotonic", lambda: now + 61)
+    monkeypatch.setattr(access.time, "monotonic", lambda: now + 61)
 
     assert opened.exchange(codes[1], 0) is None
 
@@ -212,9 +212,9 @@ def test_other_servers_of_this_machine_never_see_the_cookie(
 
 
 def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:
-    status, _, headers = server.ask(f"{server.room}/", cookie=server.cookie)
+    status, _, headers = server.ask(f"{server.base_path}/", cookie=server.cookie)
     assert status == 303
-    front = f"{server.room}/{headers['location']}"
+    front = f"{server.base_path}/{headers['location']}"
     status, text, headers = server.ask(front, cookie=server.cookie)
 
     assert status == 200
@@ -236,7 +236,7 @@ def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:
 def test_foreign_pages_get_nothing_even_with_the_cookie(
     server: Server, headers: dict[str, str]
 ) -> None:
-    inside = f"{server.room}/"
+    inside = f"{server.base_path}/"
     assert server.ask(inside, cookie=server.cookie)[0] == 303
     assert server.ask(inside, cookie=server.cookie, **headers)[0] == 403
     code = server.address.partition("code=")[2]
@@ -254,7 +254,7 @@ def upgrade(server: Server, **headers: str) -> int:
     asked = {"upgrade": "websocket", "connection": "Upgrade", **key, **headers}
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     try:
-        path = f"{server.room}/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+        path = f"{server.base_path}/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
         connection.putrequest("GET", path, skip_host="host" in headers)
         for name, value in asked.items():
             connection.putheader(name.replace("_", "-"), value)
@@ -284,7 +284,7 @@ def test_the_socket_wants_cookie_and_origin(server: Server) -> None:
     ],
 )
 def test_paths_lead_nowhere_else(server: Server, path: str) -> None:
-    status, text, _ = server.ask(server.room + path, cookie=server.cookie)
+    status, text, _ = server.ask(server.base_path + path, cookie=server.cookie)
 
     assert status in (404, 422)
     assert "root:" not in text
@@ -292,7 +292,7 @@ def test_paths_lead_nowhere_else(server: Server, path: str) -> None:
 
 def test_what_is_too_large_is_refused_with_words(server: Server) -> None:
     status, text, _ = server.ask(
-        f"{server.room}/_nicegui/client/x/upload/1",
+        f"{server.base_path}/_nicegui/client/x/upload/1",
         method="POST",
         cookie=server.cookie,
         content_length=str(21 << 20),
@@ -663,8 +663,8 @@ def test_a_table_can_be_named_and_a_terminated_studio_leaves_nothing(
             env=environment(TMPDIR=str(spool)),
         )
     server = Server(printed_address(process, log), log, spool)
-    front = server.ask(f"{server.room}/", cookie=server.cookie)[2]["location"]
-    server.ask(f"{server.room}/{front}", cookie=server.cookie)
+    front = server.ask(f"{server.base_path}/", cookie=server.cookie)[2]["location"]
+    server.ask(f"{server.base_path}/{front}", cookie=server.cookie)
     assert len(list(spool.iterdir())) == 1
 
     process.terminate()

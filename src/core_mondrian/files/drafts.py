@@ -55,7 +55,7 @@ def draft_folder(folder: Path, *, private: bool = False) -> Iterator[Path]:
                     f"{folder}: a folder made there is not for you alone",
                     hint="take a file system that keeps owners and modes",
                 )
-            own = _held(handle, made)
+            own = _by_descriptor(handle, made)
             stack.callback(clear, own)
             try_lock(handle)
         yield own
@@ -81,7 +81,7 @@ def private_folder(path: Path) -> Iterator[Path]:
     try:
         if problem := _problem_of(handle):
             raise OutputError(f"{path}: {problem}", hint=_REMOVE)
-        yield _held(handle, path)
+        yield _by_descriptor(handle, path)
     finally:
         os.close(handle)
 
@@ -101,7 +101,7 @@ def _problem_of(handle: int) -> str | None:
     return None
 
 
-def _held(handle: int, path: Path) -> Path:
+def _by_descriptor(handle: int, path: Path) -> Path:
     """Return a path to an open folder that does not depend on its name."""
     held = Path(f"/proc/self/fd/{handle}")
     with suppress(OSError):  # only Linux has it
@@ -188,7 +188,7 @@ def _remove_dead(path: Path, lock: str | None = None) -> None:
             handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
             stack.callback(os.close, handle)
         if try_lock(handle):
-            clear(_held(folder, path), COUNTS)
+            clear(_by_descriptor(folder, path), COUNTS)
             remove_empty(path)
 
 

@@ -3,7 +3,7 @@
 Other pages in the same browser can send requests to this machine, and so can other
 people on it. A request must name this host, come from this page or from none, go to the
 path that nobody else knows, and bring the cookie that goes with it. Both are had for
-the code of an address, once: see `Door`.
+the code of an address, once: see `Access`.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from core_mondrian.studio.door import HOST, Door
+from core_mondrian.studio.access import HOST, Access
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -47,7 +47,7 @@ class Guard:
     """An ASGI application that lets through what may reach the one behind it."""
 
     app: App
-    door: Door
+    access: Access
     most_bytes: int
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -55,7 +55,7 @@ class Guard:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             if self._is_welcome(scope, needs_origin=True) and self._is_inside(scope):
-                await self.app(self._in_room(scope), receive, send)
+                await self.app(self._below_base_path(scope), receive, send)
             else:
                 await send({"type": "websocket.close", "code": 4403})
         else:
@@ -65,7 +65,7 @@ class Guard:
         if not self._is_welcome(scope):
             await self._refuse(403, send)
         elif (cookie := self._exchange(scope)) is not None:
-            location = (b"location", f"{self.door.room}/".encode())
+            location = (b"location", f"{self.access.base_path}/".encode())
             headers = [location, (b"set-cookie", cookie.encode()), _NOT_KEPT]
             await _reply(303, b"", headers, send)
         elif not self._is_inside(scope):
@@ -73,11 +73,11 @@ class Guard:
         elif refused := self._refused_size(scope):
             await self._refuse(refused, send)
         else:
-            await self.app(self._in_room(scope), receive, _with_headers(send))
+            await self.app(self._below_base_path(scope), receive, _with_headers(send))
 
     def _is_welcome(self, scope: Message, *, needs_origin: bool = False) -> bool:
         """Tell whether the request means this host and comes from its own page."""
-        hosts = [f"{name}:{self.door.port}" for name in (HOST, "localhost")]
+        hosts = [f"{name}:{self.access.port}" for name in (HOST, "localhost")]
         if _header(scope, b"host") not in hosts:
             return False
         origin = _header(scope, b"origin")
@@ -92,16 +92,18 @@ class Guard:
         if not is_front or "code" not in asked:
             return None
         _, port = scope.get("client") or ("", 0)
-        return self.door.exchange(asked["code"][0], port)
+        return self.access.exchange(asked["code"][0], port)
 
     def _is_inside(self, scope: Message) -> bool:
         """Tell whether a request has both the path and the cookie."""
         cookies = _header(scope, b"cookie") or ""
-        return self.door.is_room(scope["path"]) & self.door.has_cookie(cookies)
+        return self.access.is_below_base_path(scope["path"]) & self.access.has_cookie(
+            cookies
+        )
 
-    def _in_room(self, scope: Message) -> Message:
+    def _below_base_path(self, scope: Message) -> Message:
         """Return a request as the application behind the path understands it."""
-        return {**scope, "root_path": self.door.room}
+        return {**scope, "root_path": self.access.base_path}
 
     def _refused_size(self, scope: Message) -> int | None:
         """Return the status for a body that is too long or of unknown length."""

@@ -15,7 +15,7 @@ from nicegui import app, ui
 
 from core_mondrian.charts import start_engine
 from core_mondrian.errors import OutputError, SpecError
-from core_mondrian.studio.door import HOST, Door
+from core_mondrian.studio.access import HOST, Access
 from core_mondrian.studio.guard import Guard
 from core_mondrian.studio.page import Page
 from core_mondrian.studio.reading import Named
@@ -59,9 +59,9 @@ def serve(
     """
     with _bound(port) as listener, _private_folder() as folder:
         port = listener.getsockname()[1]
-        door = Door(port, tell)
+        access = Access(port, tell)
         studio = Studio(folder, most_bytes, table, spec)
-        guard = Guard(_build(studio), door, most_bytes)
+        guard = Guard(_build(studio), access, most_bytes)
         _quieten()
         config = uvicorn.Config(
             guard,
@@ -74,9 +74,9 @@ def serve(
         )
         start_engine()  # later it would stop the page of whoever needs the first chart
         server = uvicorn.Server(config)
-        app.on_startup(door.print_address)
+        app.on_startup(access.print_address)
         if launch is not None:
-            app.on_startup(lambda: launch(door.launch_address()))
+            app.on_startup(lambda: launch(access.launch_address()))
         try:
             server.run(sockets=[listener])
         finally:

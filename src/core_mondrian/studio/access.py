@@ -1,8 +1,8 @@
-"""Addresses that open the studio, once each, and what their codes are exchanged for.
+"""Access to the studio: one-time codes, exchanged for a secret path and a cookie.
 
 Cookies ignore ports: a browser sends those of 127.0.0.1 to every server there, whoever
-runs it. Ours is for one path, of random signs, that no other server has or knows; so it
-is sent to nobody else, and without the path it opens nothing.
+runs it. Ours is restricted to a random path that no other server knows, so browsers
+send it to no other server; and without the path the cookie opens nothing.
 """
 
 import hmac
@@ -33,21 +33,21 @@ class _Code:
     until: float = float("inf")
 
 
-class Door:
-    """The addresses of one studio, its path, and its cookie."""
+class Access:
+    """The one-time codes of one server, its base path and its cookie."""
 
-    def __init__(self, port: int, tell: Callable[[str], None]) -> None:
-        """Open a port's door; ``tell`` prints an address for the user alone."""
+    def __init__(self, port: int, echo: Callable[[str], None]) -> None:
+        """Begin without codes; ``echo`` prints an address for the user alone."""
         self.port = port
-        self.room = f"/{secrets.token_urlsafe(_BYTES)}"
+        self.base_path = f"/{secrets.token_urlsafe(_BYTES)}"
         self.cookie = f"core_mondrian_{secrets.token_hex(8)}"
         self._value = secrets.token_urlsafe(_BYTES)
-        self._tell = tell
+        self._echo = echo
         self._codes: list[_Code] = []
 
     def print_address(self) -> None:
         """Print an address; when it is used, the next one is printed."""
-        self._tell(self._address(_Code()))
+        self._echo(self._address(_Code()))
 
     def launch_address(self) -> str:
         """Return an address to start a browser with."""
@@ -68,12 +68,12 @@ class Door:
         self._codes.remove(code)
         if code.is_printed:
             self.print_address()
-        rest = f"Path={self.room}/; HttpOnly; SameSite=Strict"
+        rest = f"Path={self.base_path}/; HttpOnly; SameSite=Strict"
         return f"{self.cookie}={self._value}; {rest}"
 
-    def is_room(self, path: str) -> bool:
+    def is_below_base_path(self, path: str) -> bool:
         """Tell whether a path is one of this studio's."""
-        return _is_same(path[: len(self.room) + 1], f"{self.room}/")
+        return _is_same(path[: len(self.base_path) + 1], f"{self.base_path}/")
 
     def has_cookie(self, header: str) -> bool:
         """Tell whether our cookie is among those of a request."""
@@ -87,7 +87,7 @@ class Door:
         Whoever reads the command line of the browser may be faster than the browser.
         """
         owners = _owners_of(client_port, self.port)
-        return owners is None or bool(owners & {os.geteuid(), 0})
+        return owners is None or (owners != set() and owners <= {os.geteuid(), 0})
 
 
 def _is_same(given: str, known: str) -> bool:
