@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,24 +44,36 @@ needs_browser = pytest.mark.skipif(
 
 @dataclass
 class Server:
-    address: str
+    first: str
+    """The first address that was printed."""
     log: Path
     folder: Path
     """Where it keeps its temporary files."""
 
     @property
     def port(self) -> int:
-        found = re.search(r":(\d+)/", self.address)
-        assert found is not None
-        return int(found[1])
+        return int(self.first.split(":")[2].partition("/")[0])
 
     @property
-    def token(self) -> str:
-        return self.address.partition("token=")[2]
+    def address(self) -> str:
+        """The newest that was printed: each opens once."""
+        return addresses_in(self.log)[-1]
+
+    @cached_property
+    def entry(self) -> tuple[str, str]:
+        """The path that an address leads to, and the cookie it is exchanged for."""
+        path = self.address.removeprefix(f"http://127.0.0.1:{self.port}")
+        status, _, headers = self.ask(path)
+        assert status == 303
+        return headers["location"], headers["set-cookie"].partition(";")[0]
+
+    @property
+    def base_path(self) -> str:
+        return self.entry[0].rstrip("/")
 
     @property
     def cookie(self) -> str:
-        return f"core_mondrian_{self.port}={self.token}"
+        return self.entry[1]
 
     def ask(
         self, path: str, *, method: str = "GET", **headers: str
@@ -107,10 +120,13 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **more}
 
 
+def addresses_in(log: Path) -> list[str]:
+    return re.findall(r"http://127\.0\.0\.1:\d+/\?code=\S+", log.read_text())
+
+
 def printed_address(process: "subprocess.Popen[bytes]", log: Path) -> str:
     for _ in range(600):
-        found = re.search(r"http://\S+", log.read_text())
-        if found:
+        if found := addresses_in(log):
             return found[0]
         assert process.poll() is None, log.read_text()
         with pytest.raises(subprocess.TimeoutExpired):

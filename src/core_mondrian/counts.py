@@ -102,7 +102,8 @@ class TupleCounts:
             ):
                 writer.write_table(table)
 
-        write_files({Path(path): write}, overwrite=overwrite)
+        file = Path(path)
+        write_files({file: write}, overwrite=overwrite, private=[file])
 
     @staticmethod
     def load(path: str | Path) -> "TupleCounts":

@@ -5,19 +5,14 @@ manifest's exact bytes: any other tool that knows Ed25519 can check it.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.errors import CHECK_PATH, DataError, PrivacyViolation, SpecError
-from core_mondrian.files.place import (
-    Content,
-    check_place,
-    manifest_of,
-    private,
-    write_files,
-)
+from core_mondrian.files.drafts import read_secret
+from core_mondrian.files.place import Content, check_place, manifest_of, write_files
 from core_mondrian.manifests import manifest_text, parse_bytes
 
 if TYPE_CHECKING:
@@ -103,7 +98,7 @@ def make_keys(path: Path) -> str:
 
     for file in (path, public_of(path)):
         check_key_place(file)
-    write_files({path: private(secret), public_of(path): public})
+    write_files({path: secret, public_of(path): public}, private=[path])
     return _fingerprint(key.public_key())
 
 
@@ -114,7 +109,7 @@ def check_key_place(path: Path) -> None:
             f"{path}: the file exists, and keys are never overwritten",
             hint="take another name",
         )
-    check_place(path, overwrite=False)
+    check_place(path, overwrite=False, private=True)
 
 
 def read_signer(path: Path) -> Signer:
@@ -125,7 +120,7 @@ def read_signer(path: Path) -> Signer:
             is told.
     """
     serialization, ed25519 = _tools()
-    raw = _read_key(path)
+    raw = _read_key(path, read_secret)
     if b"ENCRYPTED" in raw:
         raise SpecError(
             f"key {path}: it is encrypted", hint="give a key without a password"
@@ -280,9 +275,9 @@ def _write(path: Path, raw: bytes) -> None:
     path.write_bytes(raw)
 
 
-def _read_key(path: Path) -> bytes:
+def _read_key(path: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> bytes:
     try:
-        return path.read_bytes()
+        return read(path)
     except OSError as error:
         raise SpecError(f"key {path}: {error.strerror}", hint=CHECK_PATH) from None
 

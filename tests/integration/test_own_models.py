@@ -2,9 +2,6 @@
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +25,6 @@ from core_mondrian.kernels.rules import PlainMeasure, compile_measure
 from core_mondrian.models import AlphaKAnonymity
 from core_mondrian.spec_file import load_spec
 
-SOURCE = Path(__file__).parents[2] / "src"
 HEAD = """
 import statistics
 from dataclasses import dataclass
@@ -304,38 +300,3 @@ def test_a_model_without_a_measure_and_without_a_column(
 
     assert done.code == 0, done.err
     assert json.loads(done.out)["models"][0]["reached"] >= 2
-
-
-SCRIPT = """
-import json
-from core_mondrian.kernels.rules import compile_measure
-from core_mondrian.models.load import model_from_mapping
-model = model_from_mapping(
-    {"name": "my_models.py:MaxShare", "share": 0.6, "sensitive": "income"}
-)
-compiled = compile_measure(type(model).measure)
-hits, misses = compiled.stats.cache_hits, compiled.stats.cache_misses
-print(json.dumps([sum(hits.values()), sum(misses.values())]))
-"""
-
-
-def test_a_model_is_compiled_once_and_for_all(tmp_path: Path) -> None:
-    write_models(tmp_path)
-
-    first, second = (run_script(tmp_path) for _ in range(2))
-
-    assert first == [0, 1]
-    assert second == [1, 0]
-
-
-def run_script(folder: Path) -> list[Any]:
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", SCRIPT],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: list[Any] = json.loads(done.stdout)
-    return found

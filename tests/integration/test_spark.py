@@ -420,6 +420,29 @@ def test_command_line_takes_tables_and_replaces_them(
     session.sql("DROP TABLE original")
 
 
+def test_rows_left_out_are_for_the_user_alone(
+    cluster: Cluster, cli: Command, tmp_path: Path
+) -> None:
+    ages = [30] * 5 + [40] * 5 + [95]
+    lines = [f"{age},{CANARY}" for age in ages]
+    Path("in.csv").write_text("\n".join(["age,note", *lines]), encoding="utf-8")
+
+    done = cli(
+        *("anonymize", "in.csv", "out.csv", "--qid", "age", "--k", "5"),
+        *("--suppress", "1", "--suppressed", "apart", "--suppressed-file", "rows.csv"),
+        *("--engine", "spark", "--remote", cluster.remote),
+    )
+
+    assert done.code == 0, done.err
+    rows = sorted((tmp_path / "rows.csv").rglob("*"))
+    assert any(CANARY in path.read_text("latin-1") for path in rows)
+    for path in (tmp_path / "rows.csv", *rows):
+        assert not path.stat().st_mode & 0o077
+    names = ["in.csv", "out.csv", "out.csv.manifest.json", "rows.csv"]
+    assert files_in(tmp_path) == names
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o755
+
+
 def test_bad_row_leaves_nothing_and_shows_no_cell(
     cluster: Cluster, cli: Command, tmp_path: Path
 ) -> None:

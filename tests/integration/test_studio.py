@@ -6,8 +6,13 @@ Playwright, the tests say so and are skipped.
 
 import http.client
 import json
+import os
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,6 +24,7 @@ from studio_pages import (
     COMMAND,
     NAMELESS,
     Server,
+    addresses_in,
     choose,
     drag,
     environment,
@@ -45,36 +51,176 @@ from core_mondrian.spec_file import load_spec
 pytestmark = needs_server
 
 
-def test_without_the_token_nobody_gets_in(server: Server) -> None:
-    for path in ("/", "/?token=", "/?token=wrong", "/_nicegui/x", "/favicon.ico"):
+def test_without_path_and_cookie_nobody_gets_in(server: Server) -> None:
+    for path in ("/", "/?code=", "/?code=wrong", "/_nicegui/x", "/favicon.ico"):
         status, text, _ = server.ask(path)
 
         assert status == 403, path
         assert "terminal" in text
-    assert server.ask("/", cookie=f"core_mondrian_{server.port}=wrong")[0] == 403
-    assert server.ask("/_nicegui_ws/socket.io/?EIO=4&transport=polling")[0] == 403
+        assert server.ask(path, cookie=server.cookie)[0] == 403, "the path is missing"
+        assert server.ask(server.base_path + path)[0] == 403, "the cookie is missing"
+    name = server.cookie.partition("=")[0]
+    for wrong in (f"{name}=wrong", f"other={server.cookie.partition('=')[2]}"):
+        assert server.ask(f"{server.base_path}/", cookie=wrong)[0] == 403
+    polling = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+    assert server.ask(polling)[0] == 403
+    assert server.ask(server.base_path + polling)[0] == 403
 
 
-def test_the_token_is_traded_for_a_cookie_that_other_sites_cannot_send(
-    server: Server,
-) -> None:
-    status, _, headers = server.ask(f"/?token={server.token}")
+def test_an_address_opens_once_and_leaves_nothing_of_its_code(server: Server) -> None:
+    address = server.address
+    path = address.removeprefix(f"http://127.0.0.1:{server.port}")
+    assert server.ask(path, method="HEAD")[0] == 403
+
+    status, _, headers = server.ask(path)
 
     assert status == 303
-    assert headers["location"] == "/"
-    assert "HttpOnly" in headers["set-cookie"]
-    assert "SameSite=Strict" in headers["set-cookie"]
+    assert headers["location"] == f"{server.base_path}/"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-store"
+    code = address.partition("code=")[2]
+    assert code not in headers["location"] + headers["set-cookie"]
+    status, text, headers = server.ask(path)
+    assert status == 403
+    assert "each opens once" in text
+    assert "set-cookie" not in headers
+    assert server.address != address, "the next one is printed"
+
+
+def test_the_cookie_is_for_one_path_of_one_server(server: Server) -> None:
+    _, _, headers = server.ask(server.address.partition(str(server.port))[2])
+
+    value, *rest = headers["set-cookie"].split("; ")
+
+    assert rest == [f"Path={server.base_path}/", "HttpOnly", "SameSite=Strict"]
+    assert len(server.base_path) > 30
+    assert str(server.port) not in value.partition("=")[0]
+    assert value.partition("=")[2] not in server.log.read_text()
+    # Other servers of 127.0.0.1 may set what they like: ours is still found.
+    noise = f'a="x; b={{"y"}}; {server.cookie}; =; z'
+    assert server.ask(f"{server.base_path}/", cookie=noise)[0] == 303
+
+
+@pytest.fixture
+def launched(tmp_path: Path) -> Iterator[tuple[Server, Path]]:
+    """A studio that starts a browser, and where that notes its command line."""
+    log, note, browser = (tmp_path / x for x in ("log.txt", "note.txt", "browser"))
+    browser.write_text(f'#!/bin/sh\necho "$@" > {note}.part; mv {note}.part {note}\n')
+    browser.chmod(0o755)
+    with log.open("wb") as file:
+        process = subprocess.Popen(  # noqa: S603
+            [*COMMAND, "studio"], stderr=file, env=environment(BROWSER=str(browser))
+        )
+    first = printed_address(process, log)
+    while not note.exists():
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.05)
+    yield Server(first, log, tmp_path), note
+    process.terminate()
+    process.wait(20)
+
+
+def test_the_command_line_of_the_browser_is_of_no_use_to_others(
+    launched: tuple[Server, Path],
+) -> None:
+    server, note = launched
+    start = f"http://127.0.0.1:{server.port}"
+    shown = note.read_text().strip()
+    assert shown.startswith(f"{start}/?code=")
+    assert shown not in server.log.read_text(), "what is printed is another code"
+    path = shown.removeprefix(start)
+    if os.geteuid() == 0 and Path("/proc/net/tcp").exists():
+        assert as_another_user(lambda: server.ask(path)[0]) == 403
+        forged = {"x_forwarded_for": "192.0.2.1", "forwarded": "for=192.0.2.1"}
+        assert as_another_user(lambda: server.ask(path, **forged)[0]) == 403
+
+    assert server.ask(path)[0] == 303, "the browser comes later, and gets in"
+
+    assert server.ask(path)[0] == 403
+    assert len(addresses_in(server.log)) == 1, "the printed one is not used yet"
+    assert server.ask(server.address.removeprefix(start))[0] == 303
+
+
+def as_another_user(act: Callable[[], int]) -> int:
+    """Return a number below 65,536 that somebody else finds."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.setuid(65534)
+            os.write(writing, act().to_bytes(2, "big"))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        return int.from_bytes(file.read(2), "big")
+
+
+def test_a_code_on_a_command_line_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    from core_mondrian.studio import access
+
+    monkeypatch.setattr(access, "_SOCKETS", ())  # as on systems without it
+    opened = access.Access(8000, lambda _: None)
+    codes = [opened.launch_address().partition("code=")[2] for _ in range(2)]
+    assert opened.exchange(codes[0], 0) is not None
+
+    now = time.monotonic()
+    monkeypatch.setattr(access.time, "monotonic", lambda: now + 61)
+
+    assert opened.exchange(codes[1], 0) is None
+
+
+@needs_browser
+def test_other_servers_of_this_machine_never_see_the_cookie(
+    server: Server, browser: Any, people: Path
+) -> None:
+    seen: list[str] = []
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(f"{self.path} {self.headers.get('cookie', '')}")
+            self.send_response(200)
+            self.send_header("set-cookie", "mark=1")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    other = ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    context = browser.new_context()
+    try:
+        page = open_page(context, server, people)
+        names = [cookie["name"] for cookie in context.cookies()]
+        assert server.cookie.partition("=")[0] in names
+        visitor = context.new_page()
+        for path in ("/", "/", "/_nicegui/x"):
+            visitor.goto(f"http://127.0.0.1:{other.server_port}{path}")
+        page.evaluate(f"fetch('http://127.0.0.1:{other.server_port}/').catch(() => 0)")
+        page.reload()
+        page.get_by_text("are unique in the table").wait_for()
+    finally:
+        context.close()
+        other.shutdown()
+        other.server_close()
+
+    assert "/ mark=1" in seen, "cookies are shared by ports"
+    assert [one for one in seen if "core_mondrian" in one] == []
+    code = server.address.partition("code=")[2]
+    assert code not in "".join(seen)
 
 
 def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:
-    status, _, headers = server.ask("/", cookie=server.cookie)
-    front = headers["location"]
+    status, _, headers = server.ask(f"{server.base_path}/", cookie=server.cookie)
+    assert status == 303
+    front = f"{server.base_path}/{headers['location']}"
     status, text, headers = server.ask(front, cookie=server.cookie)
 
     assert status == 200
     assert "default-src 'self'" in headers["content-security-policy"]
     assert headers["referrer-policy"] == "no-referrer"
-    assert server.token not in text
+    assert server.cookie.partition("=")[2] not in text
 
 
 @pytest.mark.parametrize(
@@ -90,8 +236,12 @@ def test_the_page_may_load_nothing_from_elsewhere(server: Server) -> None:
 def test_foreign_pages_get_nothing_even_with_the_cookie(
     server: Server, headers: dict[str, str]
 ) -> None:
-    assert server.ask("/", cookie=server.cookie, **headers)[0] == 403
-    assert server.ask(f"/?token={server.token}", **headers)[0] == 403
+    inside = f"{server.base_path}/"
+    assert server.ask(inside, cookie=server.cookie)[0] == 303
+    assert server.ask(inside, cookie=server.cookie, **headers)[0] == 403
+    code = server.address.partition("code=")[2]
+    assert server.ask(f"/?code={code}", **headers)[0] == 403
+    assert code in server.address, "and it is not used up"
     assert upgrade(server, cookie=server.cookie, **headers) == 403
 
 
@@ -104,7 +254,7 @@ def upgrade(server: Server, **headers: str) -> int:
     asked = {"upgrade": "websocket", "connection": "Upgrade", **key, **headers}
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     try:
-        path = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+        path = f"{server.base_path}/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
         connection.putrequest("GET", path, skip_host="host" in headers)
         for name, value in asked.items():
             connection.putheader(name.replace("_", "-"), value)
@@ -134,7 +284,7 @@ def test_the_socket_wants_cookie_and_origin(server: Server) -> None:
     ],
 )
 def test_paths_lead_nowhere_else(server: Server, path: str) -> None:
-    status, text, _ = server.ask(path, cookie=server.cookie)
+    status, text, _ = server.ask(server.base_path + path, cookie=server.cookie)
 
     assert status in (404, 422)
     assert "root:" not in text
@@ -142,7 +292,7 @@ def test_paths_lead_nowhere_else(server: Server, path: str) -> None:
 
 def test_what_is_too_large_is_refused_with_words(server: Server) -> None:
     status, text, _ = server.ask(
-        "/_nicegui/client/x/upload/1",
+        f"{server.base_path}/_nicegui/client/x/upload/1",
         method="POST",
         cookie=server.cookie,
         content_length=str(21 << 20),
@@ -398,6 +548,8 @@ def test_two_tabs_do_not_disturb_each_other_and_reloading_keeps_the_work(
     second.goto(server.address)
     upload(first, people)
     first.get_by_text("people.csv: 400 rows").wait_for()
+    for path in server.folder.rglob("*"):
+        assert not path.stat().st_mode & 0o077, "uploads are for the user alone"
 
     assert second.get_by_text("What is each column?").is_hidden()
     second.get_by_role("button", name="Try it with a made-up census").click()
@@ -412,6 +564,11 @@ def test_two_tabs_do_not_disturb_each_other_and_reloading_keeps_the_work(
     field = second.get_by_label("k: rows that look alike, at least")
     assert field.input_value() == "33"
     assert first.url != second.url
+    third = context.new_page()
+    third.goto(first.url)  # in the same browser no new address is needed
+    third.get_by_text("people.csv: 400 rows").wait_for()
+    assert "code=" not in first.url
+    assert first.evaluate("history.length") == 2
 
 
 @needs_browser
@@ -506,8 +663,8 @@ def test_a_table_can_be_named_and_a_terminated_studio_leaves_nothing(
             env=environment(TMPDIR=str(spool)),
         )
     server = Server(printed_address(process, log), log, spool)
-    front = server.ask("/", cookie=server.cookie)[2]["location"]
-    server.ask(front, cookie=server.cookie)
+    front = server.ask(f"{server.base_path}/", cookie=server.cookie)[2]["location"]
+    server.ask(f"{server.base_path}/{front}", cookie=server.cookie)
     assert len(list(spool.iterdir())) == 1
 
     process.terminate()

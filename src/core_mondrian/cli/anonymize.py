@@ -377,11 +377,12 @@ def manifest_of(target: Path) -> Path:
 
 def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
     """Return the owner's key, checked before any work; None: one will be drawn."""
+    from core_mondrian.files.drafts import read_secret
     from core_mondrian.tables.keys import key_for
 
     if file is not None:
         try:
-            key: bytes | None = file.read_bytes().rstrip(b"\r\n")
+            key: bytes | None = read_secret(file).rstrip(b"\r\n")
         except OSError as error:
             raise SpecError(
                 f"key file {file}: {error.strerror}", hint=CHECK_PATH
@@ -403,10 +404,10 @@ def _check_targets(
         record_of,
     )
 
-    for file in files:
-        check_target(file, overwrite=overwrite, source=source)
-    for path in (manifest_of(files[0]), record_of(files[0])):
-        check_place(path, overwrite=overwrite)
+    for place, file in enumerate(files):
+        check_target(file, overwrite=overwrite, source=source, private=place > 0)
+    check_place(manifest_of(files[0]), overwrite=overwrite)
+    check_place(record_of(files[0]), overwrite=overwrite, private=True)
     check_apart("TARGET and --suppressed-file", files)
     if report is None:
         return
@@ -443,7 +444,7 @@ def _write(
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files.place import Content, private, record_of, write_files
+    from core_mondrian.files.place import Content, record_of, write_files
     from core_mondrian.files.write import table_writer
     from core_mondrian.owner_record import record_text
     from core_mondrian.report.plain import manifest_text
@@ -456,8 +457,9 @@ def _write(
         for file, table in tables
     }
     contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
-    contents[record_of(files[0])] = private(record_text(release.record()))
+    contents[record_of(files[0])] = record_text(release.record())
     if report is not None:
         contents[report.path] = report.page_of(release)
     contents = sealed(contents, files[0], release.manifest(), signer)
-    write_files(contents, overwrite=overwrite)
+    secret = [record_of(files[0]), *files[1:]]
+    write_files(contents, overwrite=overwrite, private=secret)

@@ -146,16 +146,17 @@ def _write(
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files.place import Content, private, write_files
+    from core_mondrian.files.place import Content, write_files
     from core_mondrian.owner_record import record_text
     from core_mondrian.report.plain import manifest_text
     from core_mondrian.signatures import signature_of
 
+    record = record_of_manifest(manifest)
     files: dict[Path, Content] = {
         manifest: manifest_text(release.manifest()).encode(),
-        record_of_manifest(manifest): private(record_text(release.record())),
+        record: record_text(release.record()),
         signature_of(manifest): None,
     }
     if page is not None:
         files[page.path] = page.page_of(release)
-    write_files(files, overwrite=overwrite)
+    write_files(files, overwrite=overwrite, private=[record])

@@ -180,7 +180,7 @@ def _write(
     overwrite: bool,
 ) -> None:
     from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.place import Content, private, record_of, write_files
+    from core_mondrian.files.place import Content, record_of, write_files
     from core_mondrian.files.write import table_writer
     from core_mondrian.signatures import signature_of
 
@@ -190,9 +190,9 @@ def _write(
         output: writer,
         record: text.encode(),
         signature_of(record): None,
-        record_of(output): private(json_line(done.record()).encode() + b"\n"),
+        record_of(output): json_line(done.record()).encode() + b"\n",
     }
-    write_files(files, overwrite=overwrite)
+    write_files(files, overwrite=overwrite, private=[record_of(output)])
 
 
 def _summarize(done: "Sensitized[Any]") -> None:

@@ -62,6 +62,7 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
                 release_json(release, found, groups) if options["as_json"] else None
             )
             placing.texts.update(_texts(release, target, page))
+            placing.private.append(record_of(target))
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         say_written(target, time.perf_counter() - started)
@@ -159,7 +160,7 @@ def _release(
 def _texts(
     release: "Release[Any]", target: Path, report: "ReportFile | None"
 ) -> "dict[Path, Content]":
-    from core_mondrian.files.place import private, record_of
+    from core_mondrian.files.place import record_of
     from core_mondrian.owner_record import record_text
     from core_mondrian.report.plain import manifest_text
     from core_mondrian.signatures import signature_of
@@ -167,7 +168,7 @@ def _texts(
     manifest = manifest_of(target)
     texts: dict[Path, Content] = {
         manifest: manifest_text(release.manifest()).encode(),
-        record_of(target): private(record_text(release.record())),
+        record_of(target): record_text(release.record()),
         signature_of(manifest): None,  # an old one would be of another manifest
     }
     if report is not None:

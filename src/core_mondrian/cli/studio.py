@@ -33,7 +33,8 @@ def open_studio(
 ) -> None:
     """Open a page in the browser on which a release is made step by step.
 
-    It is served on this machine only, to whoever has the address that is printed.
+    It is served on this machine only, to whoever has the address that is printed; it
+    opens the page once, then another is printed.
     Nothing leaves the machine; what is uploaded is removed when the studio ends.
     """
     if table is not None and not table.is_file():
@@ -52,14 +53,13 @@ def open_studio(
     def tell(address: str) -> None:
         typer.echo(f"studio      {address}", err=True)
         typer.echo(
-            "            only for you: the address is the key; Ctrl-C ends it", err=True
+            "            only for you: it opens once; Ctrl-C ends the studio", err=True
         )
-        if browser:
-            webbrowser.open(address)
 
+    launch = webbrowser.open if browser else None
     try:
         first = None if table is None else table.resolve()
-        serve(first, port, max_upload << 20, tell, named)
+        serve(first, port, max_upload << 20, tell, named, launch)
     except KeyboardInterrupt:
         typer.echo("the studio has ended; what was uploaded is removed", err=True)
 

@@ -8,7 +8,9 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,6 +23,9 @@ COUNTS: Final = "counts.arrow"
 LOCK: Final = "lock"
 _WORKSPACE: Final = ".core-mondrian"
 _DRAFTS: Final = ".core-mondrian-{}.drafts"
+_REMOVE: Final = "remove it, or write into a folder that only you can change"
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _PATIENCE: Final = 30.0
 """Seconds that another run may take to rename its files."""
 
@@ -32,18 +37,82 @@ def workspace_of(target: Path) -> Path:
 
 
 @contextmanager
-def draft_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder in ``folder`` that only we can read, and remove it in the end."""
+def draft_folder(folder: Path, *, private: bool = False) -> Iterator[Path]:
+    """Make a folder in ``folder`` that only we can read, and remove it in the end.
+
+    ``private``: refuse a file system on which others could read it.
+    """
     with ExitStack() as stack:
         with publishing(folder):
             tidy(folder)
             made = folder / _DRAFTS.format(secrets.token_hex(8))
-            stack.callback(remove, made)
+            stack.callback(remove_empty, made)
             made.mkdir(mode=0o700)
-            handle = os.open(made, os.O_RDONLY)
+            handle = _open_folder(made)
             stack.callback(os.close, handle)
+            if private and _problem_of(handle):
+                raise OutputError(
+                    f"{folder}: a folder made there is not for you alone",
+                    hint="take a file system that keeps owners and modes",
+                )
+            own = _by_descriptor(handle, made)
+            stack.callback(clear, own)
             try_lock(handle)
-        yield made
+        yield own
+
+
+@contextmanager
+def private_folder(path: Path) -> Iterator[Path]:
+    """Make a folder, or take up one that was always ours alone.
+
+    What is yielded leads to that very folder, even if others rename it meanwhile and
+    put one of theirs in its place (where the system lets us hold on to a folder).
+
+    Raises:
+        OutputError: it is another user's, open to others, or no folder; or the system
+            refuses.
+    """
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    try:
+        handle = _open_folder(path)
+    except NotADirectoryError:  # a link, too
+        raise OutputError(f"{path}: not a folder", hint=_REMOVE) from None
+    try:
+        if problem := _problem_of(handle):
+            raise OutputError(f"{path}: {problem}", hint=_REMOVE)
+        yield _by_descriptor(handle, path)
+    finally:
+        os.close(handle)
+
+
+def _open_folder(path: Path) -> int:
+    """Open a folder itself, never what a link of its name leads to."""
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
+def _problem_of(handle: int) -> str | None:
+    """Return why a folder is not ours alone."""
+    found = os.fstat(handle)
+    if found.st_uid != os.geteuid():
+        return "belongs to another user"
+    if stat.S_IMODE(found.st_mode) & _OTHERS:
+        return "is open to other users"
+    return None
+
+
+def _by_descriptor(handle: int, path: Path) -> Path:
+    """Return a path to an open folder that does not depend on its name."""
+    held = Path(f"/proc/self/fd/{handle}")
+    with suppress(OSError):  # only Linux has it
+        if os.path.samestat(held.stat(), os.fstat(handle)):
+            return held
+    return path
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that only we can read, for a writer that opens it."""
+    os.close(os.open(path, _NEW, 0o600))
 
 
 @contextmanager
@@ -88,34 +157,54 @@ def try_lock(handle: int) -> bool | None:
     return True
 
 
+def read_secret(path: Path) -> bytes:
+    """Read a key, and warn if other users can."""
+    with path.open("rb") as file:
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & _OTHERS:
+            warnings.warn(
+                f"key {path}: is open to other users; chmod 600 makes it yours alone",
+                stacklevel=2,
+            )
+        return file.read()
+
+
 def tidy(folder: Path) -> None:
-    """Remove what killed runs left in a folder; counts to go on with stay."""
+    """Remove what our killed runs left in a folder; counts to go on with stay."""
     with suppress(OSError):
         for path in folder.glob(_DRAFTS.format("*")):
-            _remove_dead(path, path)
+            _remove_dead(path)
         for path in folder.glob(f".*{_WORKSPACE}"):
-            _remove_dead(path, path / LOCK)
+            _remove_dead(path, LOCK)
 
 
-def _remove_dead(path: Path, lock: Path) -> None:
-    with suppress(OSError):
-        handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            if try_lock(handle):
-                clear(path, COUNTS)
-        finally:
-            os.close(handle)
+def _remove_dead(path: Path, lock: str | None = None) -> None:
+    """Clear a folder of ours if nobody holds its lock: a file in it, or the folder."""
+    with ExitStack() as stack, suppress(OSError):
+        folder = handle = _open_folder(path)
+        stack.callback(os.close, folder)
+        if os.fstat(folder).st_uid != os.geteuid():
+            return
+        if lock is not None:
+            handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
+            stack.callback(os.close, handle)
+        if try_lock(handle):
+            clear(_by_descriptor(folder, path), COUNTS)
+            remove_empty(path)
 
 
 def clear(folder: Path, *keep: str) -> None:
-    """Remove all but some files, and the folder if none of these is there."""
-    is_kept = any((folder / name).exists() for name in keep)
-    if not is_kept:
-        remove(folder)
-        return
-    for path in folder.iterdir():
-        if path.name not in (LOCK, *keep):
-            remove(path)
+    """Remove all but some files; the lock stays as long as one of them does."""
+    with suppress(OSError):
+        kept = {name for name in keep if (folder / name).exists()}
+        for path in folder.iterdir():
+            if not kept or path.name not in {LOCK, *kept}:
+                remove(path)
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder, if it is there and nothing is in it."""
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def remove(path: Path) -> None:

@@ -6,7 +6,14 @@ import re
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -14,7 +21,12 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from core_mondrian.errors import OutputError, SpecError
-from core_mondrian.files.drafts import draft_folder, publishing, remove
+from core_mondrian.files.drafts import (
+    create_private,
+    draft_folder,
+    publishing,
+    remove,
+)
 from core_mondrian.files.kinds import FORMATS, SUFFIXES
 
 Writer: TypeAlias = Callable[[Path], None]
@@ -33,7 +45,11 @@ _HINTS: Final = {
 
 
 def check_target(
-    path: str | Path, *, overwrite: bool = False, source: str | Path | None = None
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    source: str | Path | None = None,
+    private: bool = False,
 ) -> None:
     """Refuse a target that cannot be written, before the long work.
 
@@ -51,7 +67,7 @@ def check_target(
         raise SpecError(
             f"{path}: target and source are the same file", hint="take another name"
         )
-    check_place(path, overwrite=overwrite)
+    check_place(path, overwrite=overwrite, private=private)
 
 
 def check_apart(what: str, files: Iterable[Path]) -> None:
@@ -63,8 +79,12 @@ def check_apart(what: str, files: Iterable[Path]) -> None:
         )
 
 
-def check_place(path: Path, *, overwrite: bool) -> None:
-    """Refuse a place where no file can be put; see `check_target`."""
+def check_place(path: Path, *, overwrite: bool, private: bool = False) -> None:
+    """Refuse a place where no file can be put; see `check_target`.
+
+    ``private``: it will hold rows or keys that only the user may read.
+    """
+    _check_link(path, private=private)
     if path.exists() and not path.is_file():
         raise SpecError(f"{path}: not an ordinary file", hint="name a new file")
     if path.exists() and not overwrite:
@@ -81,6 +101,21 @@ def check_place(path: Path, *, overwrite: bool) -> None:
         )
 
 
+def _check_link(path: Path, *, private: bool) -> None:
+    """Refuse a link of another user, and any to what only the user may read."""
+    if not path.is_symlink():
+        return
+    if path.lstat().st_uid not in (os.geteuid(), 0):
+        raise OutputError(
+            f"{path}: a link that another user made", hint="take another name"
+        )
+    if private:
+        raise OutputError(
+            f"{path}: a link, and this file is for you alone",
+            hint="name the file itself",
+        )
+
+
 def manifest_of(target: Path) -> Path:
     """Return where the manifest of a release stands."""
     return target.with_name(target.name + ".manifest.json")
@@ -89,17 +124,6 @@ def manifest_of(target: Path) -> Path:
 def record_of(target: Path) -> Path:
     """Return where the owner's record of a release stands."""
     return target.with_name(target.name + ".owner.json")
-
-
-def private(raw: bytes) -> Callable[[Path], None]:
-    """Return what writes a file that nobody but its owner may read."""
-
-    def write(path: Path) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(raw)
-
-    return write
 
 
 def check_folder(path: Path, *, overwrite: bool) -> None:
@@ -124,7 +148,12 @@ def check_folder(path: Path, *, overwrite: bool) -> None:
         )
 
 
-def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> None:
+def write_files(
+    files: Mapping[Path, Content],
+    *,
+    overwrite: bool = False,
+    private: Collection[Path] = (),
+) -> None:
     """Write all files or none, whatever happens in between.
 
     Each is written to a hidden folder next to its target, in the order given, flushed
@@ -133,18 +162,27 @@ def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> No
     or an interrupt takes back what was done. The first file is what the others are
     about: when it appears, no old one of them is there, even if we are killed.
 
+    Only the user can read what is ``private``, from its first byte on; others have the
+    mode that the user's umask gives them.
+
     Raises:
         SpecError: a target exists and is not to be overwritten.
         OutputError: the system refuses; the hint says what to do.
     """
+    for path in files:
+        _check_link(path, private=path in private)
+    secret = {_real(path) for path in private}
     wanted = {_real(path): content for path, content in files.items()}
     _check_all(wanted, overwrite=overwrite)
     with ExitStack() as stack:
         hidden: dict[Path, Path] = {}
         for path in wanted:
             if path.parent not in hidden:
+                is_secret = any(path.parent == one.parent for one in secret)
                 with _naming(path):
-                    own = stack.enter_context(draft_folder(path.parent))
+                    own = stack.enter_context(
+                        draft_folder(path.parent, private=is_secret)
+                    )
                     hidden[path.parent] = own
                     for name in ("new", "old"):
                         (own / name).mkdir()
@@ -153,7 +191,7 @@ def write_files(files: Mapping[Path, Content], *, overwrite: bool = False) -> No
             if content is not None:
                 with _naming(path):
                     own = hidden[path.parent] / "new" / path.name
-                    drafts[path] = _write_one(own, content)
+                    drafts[path] = _write_one(own, content, private=path in secret)
         stack.enter_context(publishing(*hidden))
         _check_all(wanted, overwrite=overwrite)
         old = {path: hidden[path.parent] / "old" / path.name for path in wanted}
@@ -223,18 +261,23 @@ def _is_near(draft: Path, path: Path) -> bool:
     return path.parent.is_dir() and draft.stat().st_dev == path.parent.stat().st_dev
 
 
-def _write_one(own: Path, content: Writer | bytes | Path) -> Path:
+def _write_one(own: Path, content: Writer | bytes | Path, *, private: bool) -> Path:
     """Write a draft, and return where it is."""
+    is_near = isinstance(content, Path) and _is_near(content, own)
+    if private and not is_near:
+        create_private(own)
     if isinstance(content, bytes):
         own.write_bytes(content)
     elif not isinstance(content, Path):
         content(own)
-    elif _is_near(content, own):
+    elif is_near:
         own = content
     elif content.is_dir():
         shutil.copytree(content, own)
     else:
         shutil.copy2(content, own)
+    if private:
+        own.chmod(0o600)  # some write a file of their own and rename it
     for file in sorted(own.iterdir()) if own.is_dir() else [own]:
         _flush(file)
     return own

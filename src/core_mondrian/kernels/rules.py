@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numba
@@ -31,6 +30,7 @@ Measure = Callable[..., float]
 SIGNATURE = types.float64(
     types.int64, types.int64[::1], types.int64[::1], types.float64[::1]
 )
+_PACKAGE = Path(__file__).parents[1]
 # Persons, those in no other set, and the clock, before the rows of each person.
 N_PERSON_COUNTS = 3
 _ROWS = 0xFFFFFFFF
@@ -93,37 +93,21 @@ def _array(address: int | None, n: int, kind: Any) -> Any:  # noqa: ANN401
 
 @cache
 def compile_measure(measure: Measure) -> Any:  # noqa: ANN401
-    """Compile ``measure`` to the fixed signature; Numba keeps it on disk if it can.
+    """Compile ``measure`` to the fixed signature; Numba keeps those of ours on disk.
 
     A ``PlainMeasure`` is returned for what Numba cannot compile.
     """
-    # A measure typed at a prompt has no file, and so no place in the cache.
-    has_file = Path(measure.__code__.co_filename).exists()
+    # Numba would keep it beside the user's file and run, unseen, what is found there.
+    is_ours = Path(measure.__code__.co_filename).is_relative_to(_PACKAGE)
     compiler = numba.njit(
-        SIGNATURE, nogil=True, cache=has_file, fastmath=False, error_model="numpy"
+        SIGNATURE, nogil=True, cache=is_ours, fastmath=False, error_model="numpy"
     )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)
-            return compiler(_adopted(measure))
+            return compiler(measure)
     except NumbaError:
         return PlainMeasure(measure)
-
-
-def _adopted(measure: Measure) -> Measure:
-    """Return the same function as one of this module.
-
-    Numba keeps the name of a function's module on disk and imports it when it loads
-    what it compiled; but a user's file may be loaded under one name today, and under
-    another, or none, tomorrow.
-    """
-    copy = FunctionType(
-        *(measure.__code__, measure.__globals__, measure.__name__),
-        *(measure.__defaults__, measure.__closure__),
-    )
-    copy.__qualname__ = measure.__qualname__
-    copy.__module__ = __name__
-    return copy
 
 
 def measure_address(measure: Measure) -> int:

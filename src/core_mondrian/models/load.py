@@ -2,11 +2,13 @@
 
 import dataclasses
 import difflib
-import importlib.util
 import shlex
 from collections.abc import Mapping
 from functools import cache
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from core_mondrian.errors import SpecError
@@ -130,21 +132,29 @@ def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
     return found
 
 
+class _TextLoader(SourceFileLoader):
+    """Runs what the file says, never the bytecode beside it, and writes none."""
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
 @cache
 def _load(path: Path) -> object:
     """Import a file that the user named."""
     if not path.is_file():
         raise SpecError(f"no file {path.name!r} with models", hint="check the path")
     is_source = path.suffix == ".py"  # and not what others have compiled
-    found = importlib.util.spec_from_file_location(path.stem, path)
-    module = found if is_source else None
-    if module is None or module.loader is None:
+    if not is_source:
         raise SpecError(
             f"{path.name} is not a Python file", hint="a file with models ends in .py"
         )
-    loaded = importlib.util.module_from_spec(module)
+    loader = _TextLoader(path.stem, str(path))
+    loaded = module_from_spec(ModuleSpec(path.stem, loader, origin=str(path)))
+    loaded.__file__ = str(path)
     try:
-        module.loader.exec_module(loaded)
+        loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
         kind = type(error).__name__
         raise SpecError(

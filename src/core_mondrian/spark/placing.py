@@ -1,7 +1,7 @@
 """Put tables in their places when all is verified, together with their files."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Placing:
     """Tables are written beside their places, and moved if the block ends well.
 
-    Otherwise nothing is left of them, and what was there before stays.
+    Otherwise nothing is left of them, and what was there before stays. The first is the
+    release; files of the others, which hold rows as they are, only the user can read.
     """
 
     def __init__(
@@ -27,14 +28,22 @@ class Placing:
         self._session = session
         self._spots = spots
         self._overwrite = overwrite
-        self._backups = [spot.beside() for spot in spots]
+        self._backups: list[Spot] = []
         self._moved: list[int] = []
-        self.drafts = [spot.beside() for spot in spots]
+        self._stack = ExitStack()
+        self.drafts: list[Spot] = []
         """Where to write."""
         self.texts: dict[Path, Content] = {}
+        self.private: list[Path] = []
         """Files that go with the tables; None: that must not be there."""
 
     def __enter__(self) -> "Placing":
+        with ExitStack() as stack:
+            for spot in self._spots:
+                draft, backup = stack.enter_context(spot.beside())
+                self.drafts.append(draft)
+                self._backups.append(backup)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -47,9 +56,10 @@ class Placing:
             if kind is None:
                 self._move()
         finally:
-            for leftover in (*self.drafts, *self._backups):
-                with suppress(OSError, MondrianError):
-                    leftover.remove(self._session)
+            with self._stack:
+                for leftover in (*self.drafts, *self._backups):
+                    with suppress(OSError, MondrianError):
+                        leftover.remove(self._session)
 
     def _move(self) -> None:
         try:
@@ -58,8 +68,10 @@ class Placing:
                 if spot.exists(self._session):
                     spot.move(self._session, self._backups[i])
                 self._moved.append(i)
+                if i > 0:
+                    self.drafts[i].make_private()
                 self.drafts[i].move(self._session, spot)
-            write_files(self.texts, overwrite=self._overwrite)
+            write_files(self.texts, overwrite=self._overwrite, private=self.private)
         except BaseException as error:
             self._take_back()
             if isinstance(error, OSError):

@@ -4,13 +4,15 @@ import re
 import secrets
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.errors import DataError, OutputError, SpecError
 from core_mondrian.files.csv_text import typed_texts
+from core_mondrian.files.drafts import draft_folder
 from core_mondrian.files.kinds import check_names
 from core_mondrian.files.place import check_place
 from core_mondrian.spark.rows import Reading
@@ -77,8 +79,12 @@ class Spot(ABC):
         """Tell whether something is there."""
 
     @abstractmethod
-    def beside(self) -> "Spot":
-        """Return a new place next to this one, for what is not finished."""
+    def beside(self) -> AbstractContextManager[tuple["Spot", "Spot"]]:
+        """Return two new places next to this one, for what is not finished."""
+
+    @abstractmethod
+    def make_private(self) -> None:
+        """Let no other user read what is here, if that is for us to say."""
 
     @abstractmethod
     def move(self, session: "SparkSession", to: "Spot") -> None:
@@ -124,9 +130,17 @@ class Folder(Spot):
     def exists(self, session: "SparkSession") -> bool:  # noqa: ARG002
         return self.path.exists()
 
-    def beside(self) -> "Folder":
-        name = f".core-mondrian-{secrets.token_hex(8)}.tmp"
-        return Folder(str(self.path.resolve().with_name(name)), self.kind)
+    @contextmanager
+    def beside(self) -> Iterator[tuple[Spot, Spot]]:
+        with draft_folder(self.path.resolve().parent, private=True) as held:
+            own = held.resolve()  # by its name: Spark is another process
+            new, old = (Folder(str(own / name), self.kind) for name in ("new", "old"))
+            yield new, old
+
+    def make_private(self) -> None:
+        for file in self.path.rglob("*"):
+            file.chmod(0o700 if file.is_dir() else 0o600)
+        self.path.chmod(0o700 if self.path.is_dir() else 0o600)
 
     def move(self, session: "SparkSession", to: Spot) -> None:  # noqa: ARG002
         self.path.rename(to.text)
@@ -157,10 +171,17 @@ class Table(Spot):
         with working(f"looking for table {self.text}"):
             return session.catalog.tableExists(self.text)
 
-    def beside(self) -> "Table":
+    @contextmanager
+    def beside(self) -> Iterator[tuple[Spot, Spot]]:
+        yield self._new(), self._new()
+
+    def _new(self) -> "Table":
         above = self.text.rpartition(".")[0]
         name = f"core_mondrian_{secrets.token_hex(8)}"
         return Table(f"{above}.{name}" if above else name)
+
+    def make_private(self) -> None:
+        """Do nothing: the catalog has rights of its own."""
 
     def move(self, session: "SparkSession", to: Spot) -> None:
         with working(f"naming table {to.text}", OutputError):

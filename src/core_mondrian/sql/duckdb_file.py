@@ -1,11 +1,13 @@
 """A DuckDB file."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from core_mondrian.files.drafts import draft_folder
 from core_mondrian.sql.base import (
     TEMPORARY,
     Column,
@@ -15,10 +17,15 @@ from core_mondrian.sql.base import (
 )
 from core_mondrian.sql.names import Name, literal
 
-# Nothing is downloaded, and names of tables are never those of our own variables.
+# A file may come from a stranger: its views and macros read nothing but the file, load
+# and download nothing, and change none of this. Names of tables are never those of our
+# own variables.
 _CONFIG = {
+    "enable_external_access": False,
+    "lock_configuration": True,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
+    "allow_community_extensions": False,
     "python_enable_replacements": False,
 }
 
@@ -35,8 +42,12 @@ class DuckDBFile(Database):
     def __init__(self, path: Path, threads: int | None) -> None:
         import duckdb
 
-        self.errors: tuple[type[Exception], ...] = (duckdb.Error, pa.ArrowException)
+        self.errors: tuple[type[Exception], ...] = (
+            *(duckdb.Error, OSError),
+            pa.ArrowException,
+        )
         config = _CONFIG if threads is None else {**_CONFIG, "threads": threads}
+        self._stack = ExitStack()
         self._path = path
         self._config: dict[str, Any] = config
         self._connection: Any = None
@@ -44,7 +55,11 @@ class DuckDBFile(Database):
     def begin(self) -> None:
         import duckdb
 
-        self._connection = duckdb.connect(self._path, config=self._config)
+        # Rows that do not fit into memory go to a folder that only we can open.
+        beside = self._path.resolve().parent
+        spill = self._stack.enter_context(draft_folder(beside, private=True))
+        config = {**self._config, "temp_directory": str(spill)}
+        self._connection = duckdb.connect(self._path, config=config)
         self._connection.execute("BEGIN")
 
     def run(self, sql: str) -> None:
@@ -110,5 +125,6 @@ class DuckDBFile(Database):
         return check_times(cells, column)
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        with self._stack:
+            if self._connection is not None:
+                self._connection.close()

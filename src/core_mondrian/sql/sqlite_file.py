@@ -16,6 +16,9 @@ _KIND: Final = re.compile(r"[A-Za-z_][\w ]*(\( *[+-]?\d+ *(, *[+-]?\d+ *)?\))?")
 _TIMES: Final = (("DATETIME", "us"), ("TIMESTAMP", "us"), ("DATE", None))
 _MOST_COLUMNS: Final = 2000
 """Of a table."""
+_GUARDS: Final = ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
+"""A file may come from a stranger: its views call only what cannot do harm, and damaged
+pages are errors. The driver loads no extension unless it is told to."""
 _PATIENCE: Final = 5000
 """Milliseconds to wait for whoever writes."""
 
@@ -36,6 +39,8 @@ class SQLiteFile(Database):
 
     def begin(self) -> None:
         self.fetch(f"PRAGMA busy_timeout = {_PATIENCE}")
+        for guard in _GUARDS:
+            self.run(f"PRAGMA {guard}")
         self.run("BEGIN IMMEDIATE")
 
     def run(self, sql: str) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
-from core_mondrian.files.place import Content, private, write_files
+from core_mondrian.files.place import Content, write_files
 from core_mondrian.measure.concerns import Concern, LookedAt
 from core_mondrian.measure.sights import join_sights
 from core_mondrian.measure.verify import Verification
@@ -223,7 +223,7 @@ class Run:
         if targets.suppressed is not None and drafts.apart is not None:
             files[targets.suppressed] = drafts.apart
         files[targets.manifest] = manifest_text(release.manifest()).encode()
-        files[targets.record] = private(record_text(release.record()))
+        files[targets.record] = record_text(release.record())
         if targets.report is not None:
             files[targets.report.path] = targets.report.page_of(release)
         if targets.counts is not None:
@@ -231,7 +231,7 @@ class Run:
             save_counts(counts, kept)
             files[targets.counts] = kept
         files = sealed(files, targets.release, release.manifest(), targets.signer)
-        write_files(files, overwrite=targets.overwrite)
+        write_files(files, overwrite=targets.overwrite, private=targets.private)
 
 
 def n_released(planned: CountedPlan) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from core_mondrian.api import check_threads
 from core_mondrian.counts import TupleCounts
 from core_mondrian.errors import SpecError
-from core_mondrian.files.place import check_place, write_files
+from core_mondrian.files.place import Content, check_place, write_files
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
 from core_mondrian.report_file import ReportFile
@@ -138,7 +138,7 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     check_streamable(found, spec)
     path = _path(save_counts)
     if path is not None:
-        check_place(path, overwrite=overwrite)
+        check_place(path, overwrite=overwrite, private=True)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
         *(found, spec, Targets(path or Path()), limit, limit.sizes(found, threads)),
@@ -147,7 +147,8 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     counts = run.count(_kept(run, add_counts), None)
     found.check_unchanged()
     if path is not None:
-        write_files({path: lambda file: keep(counts, file)}, overwrite=overwrite)
+        files: dict[Path, Content] = {path: lambda file: keep(counts, file)}
+        write_files(files, overwrite=overwrite, private=[path])
     return run.type(counts.tally)[0].counts
 
 

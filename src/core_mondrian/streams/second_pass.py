@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from core_mondrian.files.drafts import create_private
 from core_mondrian.files.write import TableFile
 from core_mondrian.measure.sights import Sight, join_sights
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
@@ -157,12 +158,14 @@ class _Sink:
             )
         if drafts.apart is not None and template.suppressed is not None:
             n_rows = work.recoder.plan.n_suppressed
+            create_private(drafts.apart)
             self._apart = stack.enter_context(
                 TableFile(
                     drafts.apart, template.suppressed, schema, n_rows, guard=guard
                 )
             )
         if drafts.units is not None:
+            create_private(drafts.units)
             self._units = stack.enter_context(drafts.units.open("wb"))
 
     def prepare(self, number: int, table: pa.Table) -> Any:  # noqa: ANN401

@@ -47,6 +47,12 @@ class Targets:
         return record_of(self.release)
 
     @property
+    def private(self) -> list[Path]:
+        """Files with values of the source or keys, which only the user may read."""
+        more = (self.suppressed, self.counts)
+        return [self.record, *(path for path in more if path is not None)]
+
+    @property
     def all(self) -> list[Path]:
         """Every file that is written, or removed as an old signature is."""
         report = None if self.report is None else self.report.path
@@ -71,7 +77,7 @@ def check_targets(targets: Targets, source: Source, spec: Spec) -> None:
         check_target(targets.release, overwrite=overwrite)
         _check_streamed(targets.release)
     for path in targets.all[1:]:
-        check_place(path, overwrite=overwrite)
+        check_place(path, overwrite=overwrite, private=path in targets.private)
     if targets.suppressed is not None:
         check_target(targets.suppressed, overwrite=overwrite)
         _check_streamed(targets.suppressed)

@@ -3,20 +3,25 @@
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from core_mondrian.errors import SpecError, is_cancelled
+from core_mondrian.errors import DataError, SpecError, is_cancelled
 from core_mondrian.files.drafts import (
     COUNTS,
     LOCK,
     clear,
+    private_folder,
+    remove_empty,
     try_lock,
     workspace_of,
 )
 from core_mondrian.files.place import output_error
 from core_mondrian.streams.state import Counts, load_counts, save_counts
+
+_LOCK_MODE: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,8 @@ class Workspace:
     """Where a run keeps what is not done yet."""
 
     folder: Path
+    """It itself: its name may lead elsewhere by now."""
+    name: Path
 
     @property
     def counts(self) -> Path:
@@ -45,6 +52,7 @@ class Workspace:
     def leave(self, *, keep_counts: bool) -> None:
         """Remove the folder, or all but the counts."""
         clear(self.folder, *([COUNTS] if keep_counts else []))
+        remove_empty(self.name)
 
 
 @contextmanager
@@ -58,15 +66,17 @@ def open_workspace(
 
     Raises:
         SpecError: another run writes the same target.
-        OutputError: the folder cannot be made, or nothing written in it.
+        OutputError: the folder cannot be made, or nothing written in it, or it is not
+            ours alone: what others put there would be believed, and rows be theirs.
     """
-    space = Workspace(workspace_of(target))
-    try:
-        space.folder.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(space.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise output_error(space.folder, error) from None
-    try:
+    name = workspace_of(target)
+    with ExitStack() as stack:
+        try:
+            space = Workspace(stack.enter_context(private_folder(name)), name)
+            lock = os.open(space.folder / LOCK, _LOCK_MODE, 0o600)
+        except OSError as error:
+            raise output_error(name, error) from None
+        stack.callback(os.close, lock)
         _lock(lock, target)
         before = _left_over(space, check, resume=resume)
         try:
@@ -79,8 +89,6 @@ def open_workspace(
                 raise output_error(target, error) from None  # not of the source
             raise
         space.leave(keep_counts=False)
-    finally:
-        os.close(lock)
 
 
 def _lock(handle: int, target: Path) -> None:
@@ -103,8 +111,16 @@ def _left_over(
             "gone on with it",
             stacklevel=2,
         )
-    counts = load_counts(space.counts) if resume and has_counts else None
+    counts = _load(space) if resume and has_counts else None
     if counts is not None:
         check(counts)
     space.clear(*([COUNTS] if resume else []))
     return counts
+
+
+def _load(space: Workspace) -> Counts:
+    try:
+        return load_counts(space.counts)
+    except DataError as error:  # by the name that the user knows it by
+        message = error.message.replace(str(space.folder), str(space.name))
+        raise DataError(message, hint=error.hint) from None

@@ -1,16 +1,17 @@
 """Guard: who may talk to the studio, and how much may be sent to it.
 
 Other pages in the same browser can send requests to this machine, and so can other
-people on it. A request must name this host, come from this page or from none, and bring
-the token of the URL that was printed; the first request trades it for a cookie.
+people on it. A request must name this host, come from this page or from none, go to the
+path that nobody else knows, and bring the cookie that goes with it. Both are had for
+the code of an address, once: see `Access`.
 """
 
-import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qs
+
+from core_mondrian.studio.access import HOST, Access
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -19,11 +20,14 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _ANSWERS: Final = {
     403: "This page belongs to somebody's studio. Open the whole address that "
-    "core-mondrian studio printed in the terminal.",
+    "core-mondrian studio printed in the terminal, the newest if there are several: "
+    "each opens once. If you did not use one that is used, somebody else did: end "
+    "the studio.",
     411: "The size of what is sent has to be said first.",
     413: "This file is larger than the studio takes ({limit} MB). Raise it with "
     "--max-upload, or use core-mondrian anonymize, which has no such limit.",
 }
+_NOT_KEPT: Final = (b"cache-control", b"no-store")
 _HEADERS: Final = {
     # Vue compiles templates, and NiceGUI's page has inline scripts; nothing may be
     # loaded from or sent to any other host.
@@ -43,21 +47,15 @@ class Guard:
     """An ASGI application that lets through what may reach the one behind it."""
 
     app: App
-    port: int
-    token: str
+    access: Access
     most_bytes: int
-
-    @property
-    def cookie(self) -> str:
-        """The cookie's name; cookies are shared by all ports of a host."""
-        return f"core_mondrian_{self.port}"
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
-            if self._is_welcome(scope, needs_origin=True) and self._has_cookie(scope):
-                await self.app(scope, receive, send)
+            if self._is_welcome(scope, needs_origin=True) and self._is_inside(scope):
+                await self.app(self._below_base_path(scope), receive, send)
             else:
                 await send({"type": "websocket.close", "code": 4403})
         else:
@@ -66,19 +64,20 @@ class Guard:
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         if not self._is_welcome(scope):
             await self._refuse(403, send)
-        elif self._has_token(scope):
-            location = [(b"location", b"/"), (b"set-cookie", self._new_cookie())]
-            await _reply(303, b"", location, send)
-        elif not self._has_cookie(scope):
+        elif (cookie := self._exchange(scope)) is not None:
+            location = (b"location", f"{self.access.base_path}/".encode())
+            headers = [location, (b"set-cookie", cookie.encode()), _NOT_KEPT]
+            await _reply(303, b"", headers, send)
+        elif not self._is_inside(scope):
             await self._refuse(403, send)
         elif refused := self._refused_size(scope):
             await self._refuse(refused, send)
         else:
-            await self.app(scope, receive, _with_headers(send))
+            await self.app(self._below_base_path(scope), receive, _with_headers(send))
 
     def _is_welcome(self, scope: Message, *, needs_origin: bool = False) -> bool:
         """Tell whether the request means this host and comes from its own page."""
-        hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
+        hosts = [f"{name}:{self.access.port}" for name in (HOST, "localhost")]
         if _header(scope, b"host") not in hosts:
             return False
         origin = _header(scope, b"origin")
@@ -86,25 +85,25 @@ class Guard:
             return not needs_origin
         return origin in [f"http://{host}" for host in hosts]
 
-    def _has_token(self, scope: Message) -> bool:
-        """Tell whether this is the address that was printed."""
+    def _exchange(self, scope: Message) -> str | None:
+        """Return the cookie for an address that was not used yet."""
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         is_front = scope["path"] == "/" and scope["method"] == "GET"
-        return is_front and self._is_token(asked.get("token", [""])[0])
+        if not is_front or "code" not in asked:
+            return None
+        _, port = scope.get("client") or ("", 0)
+        return self.access.exchange(asked["code"][0], port)
 
-    def _has_cookie(self, scope: Message) -> bool:
-        try:
-            cookies = SimpleCookie(_header(scope, b"cookie") or "")
-        except CookieError:
-            return False
-        return self.cookie in cookies and self._is_token(cookies[self.cookie].value)
+    def _is_inside(self, scope: Message) -> bool:
+        """Tell whether a request has both the path and the cookie."""
+        cookies = _header(scope, b"cookie") or ""
+        return self.access.is_below_base_path(scope["path"]) & self.access.has_cookie(
+            cookies
+        )
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.token.encode())
-
-    def _new_cookie(self) -> bytes:
-        rest = "Path=/; HttpOnly; SameSite=Strict"
-        return f"{self.cookie}={self.token}; {rest}".encode()
+    def _below_base_path(self, scope: Message) -> Message:
+        """Return a request as the application behind the path understands it."""
+        return {**scope, "root_path": self.access.base_path}
 
     def _refused_size(self, scope: Message) -> int | None:
         """Return the status for a body that is too long or of unknown length."""

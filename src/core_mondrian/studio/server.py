@@ -1,7 +1,7 @@
-"""The studio's server: on this machine only, for whoever has the token."""
+"""The studio's server: on this machine only, for whoever has its address."""
 
 import logging
-import secrets
+import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,12 +15,12 @@ from nicegui import app, ui
 
 from core_mondrian.charts import start_engine
 from core_mondrian.errors import OutputError, SpecError
+from core_mondrian.studio.access import HOST, Access
 from core_mondrian.studio.guard import Guard
 from core_mondrian.studio.page import Page
 from core_mondrian.studio.reading import Named
 from core_mondrian.studio.session import Session, Studio
 
-HOST = "127.0.0.1"
 _LOGGERS = ("nicegui", "uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
 # A browser obeys these and those of the guard: no scripts, and nothing is loaded.
 _REPORT_HEADERS = {
@@ -46,31 +46,37 @@ def serve(
     most_bytes: int,
     tell: Callable[[str], None],
     spec: Named | None = None,
+    launch: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve the studio until it is interrupted; ``tell`` gets its address.
+    """Serve the studio until it is interrupted.
 
-    It begins with ``table`` and ``spec``, if there are any.
+    It begins with ``table`` and ``spec``, if there are any. ``tell`` prints an address
+    for the user, and another when one is used; ``launch`` gets one for a browser, which
+    has to open it at once.
 
     Raises:
         OutputError: the port is taken.
     """
     with _bound(port) as listener, _private_folder() as folder:
         port = listener.getsockname()[1]
-        token = secrets.token_urlsafe(24)
+        access = Access(port, tell)
         studio = Studio(folder, most_bytes, table, spec)
-        guard = Guard(_build(studio), port, token, most_bytes)
+        guard = Guard(_build(studio), access, most_bytes)
         _quieten()
         config = uvicorn.Config(
             guard,
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # or whoever asks could say who they are
             ws_max_size=1 << 20,
             timeout_graceful_shutdown=1,
         )
         start_engine()  # later it would stop the page of whoever needs the first chart
         server = uvicorn.Server(config)
-        app.on_startup(lambda: tell(f"http://{HOST}:{port}/?token={token}"))
+        app.on_startup(access.print_address)
+        if launch is not None:
+            app.on_startup(lambda: launch(access.launch_address()))
         try:
             server.run(sockets=[listener])
         finally:
@@ -93,12 +99,17 @@ def _bound(port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def _private_folder() -> Iterator[Path]:
-    """Keep uploads, and what servers spool of them, in a folder that is removed."""
+    """Keep uploads, and what servers spool of them, in a folder that is removed.
+
+    It is for this user alone, and so is each file in it.
+    """
     with tempfile.TemporaryDirectory(prefix="core-mondrian-") as name:
         before, tempfile.tempdir = tempfile.tempdir, name
+        mask = os.umask(0o077)
         try:
             yield Path(name)
         finally:
+            os.umask(mask)
             tempfile.tempdir = before
 
 
@@ -128,7 +139,7 @@ def _build(studio: Studio) -> FastAPI:
         if found is None or found.is_shown:
             # Another tab has it: this one goes on with a copy.
             new = _fork(studio, found)
-            return RedirectResponse(f"/?session={new.name}", status_code=303)
+            return RedirectResponse(f"?session={new.name}", status_code=303)
         Page(studio, found).build()
         return None
 

@@ -11,7 +11,7 @@ from core_mondrian.branches import size_bins
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, InternalError, SpecError
 from core_mondrian.files.kinds import FORMATS, SUFFIXES, source_schema
-from core_mondrian.files.place import private, write_files
+from core_mondrian.files.place import write_files
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import table_writer, write_table
 from core_mondrian.guess import Guess, guess_roles
@@ -116,7 +116,9 @@ class Run:
         guarded = "-guarded" if self.draft.guards_formulas else ""
         path = folder / f"run-{self.number}{guarded}-{name}"
         if not path.exists():
-            write_files({path: self._content(name, path)}, overwrite=True)
+            secret = [path] if name == "owner.json" else []
+            content = self._content(name, path)
+            write_files({path: content}, overwrite=True, private=secret)
         return path
 
     def _content(self, name: str, path: Path) -> Any:  # noqa: ANN401  # or a writer
@@ -129,7 +131,7 @@ class Run:
         if name == "manifest.json":
             return manifest_text(release.manifest()).encode()
         if name == "owner.json":
-            return private(record_text(release.record()))
+            return record_text(release.record())
         if name == "report.html":
             return release.report_html().encode()
         return table_writer(release.data, path, source=self.source, guard=guard)

@@ -1,0 +1,145 @@
+"""Database files of strangers: views and macros that reach for other files."""
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import duckdb
+import pytest
+from conftest import CANARY, Command, files_in
+
+from core_mondrian import DataError, KAnonymity, Spec
+from core_mondrian.files import drafts
+from core_mondrian.sql.anonymize import anonymize_sql
+from core_mondrian.sql.open import open_database
+
+FLAGS = ("--qid", "age", "--k", "2", "--no-measures")
+PEOPLE = "SELECT 20 + i % 3 AS age, {cell} AS note FROM range(12) AS t(i)"
+SECRET = f"{CANARY}-secret"
+
+# What a view or a macro in a DuckDB file may try; {folder} holds a secret file.
+REACHES = {
+    "CSV": "(SELECT min(secret) FROM read_csv('{folder}/secret.csv'))",
+    "name": "(SELECT min(secret) FROM '{folder}/secret.csv')",
+    "text": "(SELECT content FROM read_text('{folder}/secret.csv'))",
+    "blob": "(SELECT content::VARCHAR FROM read_blob('{folder}/secret.csv'))",
+    "parquet": "(SELECT min(secret) FROM '{folder}/secret.parquet')",
+    "JSON": "(SELECT min(secret) FROM read_json('{folder}/secret.json'))",
+    "names of files": "(SELECT min(file) FROM glob('{folder}/secret*'))",
+    "a query": (
+        "(SELECT min(secret) FROM query('SELECT * FROM ''{folder}/secret.csv'''))"
+    ),
+    "a sniffer": "(SELECT Columns::VARCHAR FROM sniff_csv('{folder}/secret.csv'))",
+    "metadata": (
+        "(SELECT min(path_in_schema) FROM parquet_metadata('{folder}/secret.parquet'))"
+    ),
+    "a macro": "reach()",
+}
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    with duckdb.connect() as connection:
+        for suffix in ("csv", "parquet", "json"):
+            connection.execute(
+                f"COPY (SELECT '{SECRET}' AS secret) TO '{folder}/secret.{suffix}'"
+            )
+    return folder
+
+
+@pytest.mark.parametrize("name", REACHES)
+def test_a_view_in_a_duckdb_file_reads_no_other_file(
+    name: str, secret: Path, tmp_path: Path, cli: Command
+) -> None:
+    view = PEOPLE.format(cell=REACHES[name].format(folder=secret))
+    with duckdb.connect(tmp_path / "gift.duckdb") as connection:
+        cell = REACHES["text"].format(folder=secret)
+        connection.execute(f"CREATE MACRO reach() AS {cell}")
+        connection.execute(f"CREATE VIEW people AS {view}")
+        rows = connection.execute("FROM people").fetchall()
+    assert "secret" in str(rows), "the trap works for whoever opens the file trustingly"
+
+    done = cli("anonymize", "--database", "gift.duckdb", "people", "released", *FLAGS)
+
+    assert done.code == 3
+    assert "secret" not in done.err
+    with duckdb.connect(tmp_path / "gift.duckdb") as connection:
+        tables = connection.execute("SHOW TABLES").fetchall()
+    assert tables == [("people",)]
+    assert files_in(tmp_path) == ["gift.duckdb", "private"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SET enable_external_access = true",
+        "SET temp_directory = '/tmp'",
+        "LOAD json_extra",
+        "INSTALL httpfs",
+        "ATTACH 'other.duckdb'",
+        "COPY (SELECT 1) TO 'written.csv'",
+    ],
+)
+def test_nothing_opens_a_duckdb_file_up_again(
+    statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    duckdb.connect("gift.duckdb").close()
+    opened = open_database("gift.duckdb", None)
+    opened.begin()
+
+    with pytest.raises(opened.errors):
+        opened.run(statement)
+
+    opened.close()
+    assert files_in(tmp_path) == ["gift.duckdb"]
+
+
+def test_what_duckdb_puts_on_disk_for_itself_is_for_the_user_alone(
+    tmp_path: Path,
+) -> None:
+    duckdb.connect(tmp_path / "db.duckdb").close()
+    opened = open_database(tmp_path / "db.duckdb", None)
+    opened.begin()
+
+    found = opened.fetch("SELECT current_setting('temp_directory')")
+
+    spill = Path(found[0][0].as_py())
+    assert stat.S_IMODE(spill.stat().st_mode) == 0o700
+    assert spill.resolve().parent == tmp_path
+    drafts.tidy(tmp_path)  # as other runs in this folder do
+    assert spill.exists()
+    opened.close()
+    assert files_in(tmp_path) == ["db.duckdb"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param("load_extension('./gift')", id="an extension"),
+        pytest.param("(SELECT file FROM pragma_database_list)", id="where it lies"),
+        pytest.param("readfile('/etc/passwd')", id="another file"),
+        pytest.param("(SELECT count(*) FROM dbstat)", id="unsafe tables"),
+    ],
+)
+def test_a_view_in_an_sqlite_file_calls_nothing_unsafe(
+    cell: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "gift.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE ages (age INTEGER)")
+        rows = [(20 + i % 3,) for i in range(12)]
+        connection.executemany("INSERT INTO ages VALUES (?)", rows)
+        connection.execute(
+            f"CREATE VIEW people AS SELECT age, {cell} AS note FROM ages"
+        )
+    connection.close()
+    spec = Spec(("age",), (KAnonymity(2),))
+
+    with pytest.raises(DataError):
+        anonymize_sql(path, "people", "released", spec)
+
+    release = anonymize_sql(path, "ages", "released", spec)
+    assert release.data == "released"
