@@ -1,8 +1,8 @@
 """Orders of rows that a reader of a release can compute, and try out.
 
 Who knows by which order rows of one tuple were allocated to classes knows more than the
-classes show. The hash is the one that allocated rows up to version 0.1.0, kept here as it
-was: whatever allocates them today, a reader may still try it.
+classes show. The hash is the one that allocated rows up to version 0.1.0, kept as it
+was: whatever allocates rows today, a reader may still try it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
