@@ -4,10 +4,12 @@ An attacker does not have it: it is what guesses are judged by.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from core_mondrian.attacks.candidates import Candidates
 from core_mondrian.attacks.columns import join_columns
@@ -45,16 +47,15 @@ def _match_cells(
     released: nw.DataFrame[Any], original: nw.DataFrame[Any], names: Sequence[str]
 ) -> Codes:
     n = len(released)
-    if not names or not n:
-        return np.full(n, -1, dtype=np.int64)
-    both = [
-        code_column(
-            join_columns(
-                *(plain_column(arrow_column(one, name)) for one in (released, original))
-            )
+    both = []
+    for name in names:
+        columns = (
+            plain_column(arrow_column(one, name)) for one in (released, original)
         )
-        for name in names
-    ]
+        with suppress(pa.ArrowException):  # such as a list and a text
+            both.append(code_column(join_columns(*columns)))
+    if not both:
+        return np.full(n, -1, dtype=np.int64)
     keys = compress(combine(both))
     old = Coded(keys.codes[n:], keys.n_codes)
     rows = np.bincount(old.codes, minlength=keys.n_codes)

@@ -41,7 +41,8 @@ class _Order:
 
     @property
     def follows(self) -> bool:
-        return self.excess > FOLLOWS_ABOVE and self.stored > 4 / np.sqrt(self.n - 1)
+        by_chance = 4 / float(np.sqrt(self.n - 1))
+        return self.excess > FOLLOWS_ABOVE and self.stored > by_chance
 
 
 def follow_storage(
