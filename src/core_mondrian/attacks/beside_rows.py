@@ -16,7 +16,6 @@ from core_mondrian.attacks.leftovers import find_leftovers
 from core_mondrian.attacks.owners import find_owners
 from core_mondrian.attacks.persons import count_persons
 from core_mondrian.attacks.physical_order import follow_storage
-from core_mondrian.attacks.published import Tables, confirm_guesses
 from core_mondrian.attacks.split_tuples import Released, name_lone_rows
 from core_mondrian.attacks.stored import stored_in_file, stored_in_frame
 from core_mondrian.errors import DataError
@@ -126,6 +125,9 @@ def _look_at_storage(given: Given, file: Path | None) -> Iterator[Finding | None
 def _confirm_guesses(
     given: Given, owner: Codes, manifest: Mapping[str, Any]
 ) -> Finding:
+    # It makes releases, and loads the compiler: the other attacks get by without.
+    from core_mondrian.attacks.published import Tables, confirm_guesses
+
     after, before, spec = given.after, given.before, given.spec
     left_out = np.zeros(0, dtype=np.int64)
     if (owner[given.public.class_of >= 0] >= 0).all():

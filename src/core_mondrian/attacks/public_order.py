@@ -7,6 +7,7 @@ was: whatever allocates rows today, a reader may still try it.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -52,16 +53,16 @@ def public_orders(columns: Mapping[str, Array], n_rows: int) -> Iterator[RowOrde
         keys = hash_rows(reading, n_rows)
         name = "hash of cells" if not number else "hash of cells read as numbers"
         yield _hashed(name, keys)
-    ranks = [
-        code_column(column, ordered=True).codes.astype(np.uint64)
-        for column in typed[:_MOST_COLUMNS]
-        if not pa.types.is_nested(column.type)
-    ]
     yield _fixed("place in the release", np.arange(n_rows, dtype=np.uint64))
-    for rank in ranks:
-        yield _fixed("sorted cells", rank)
+    ranks = {
+        name: code_column(column, ordered=True).codes.astype(np.uint64)
+        for name, column in zip(columns, typed, strict=True)
+        if not pa.types.is_nested(column.type)
+    }
+    for name, rank in islice(ranks.items(), _MOST_COLUMNS):
+        yield _fixed(f"order of {name!r}", rank)
     if ranks:
-        yield _database(ranks)
+        yield _database(list(ranks.values()))
 
 
 def _hashed(name: str, keys: Keys) -> RowOrder:
