@@ -6,6 +6,7 @@ One JSON line per engine and kind of table. `lone`: 250 people of one department
 of another, k = 5. `random`: two to four columns, in which tuples are split. The attack
 takes every order of rows that a reader can compute (`attacks.public_order`); for each
 it names the row of the mixed class without which the others are lent most plausibly.
+It also names the first and the last row of that class, as the release has them.
 ``holds`` says whether none of them is right more often than chance and 3 standard
 deviations. PostgreSQL and Spark are started here, and skipped where they cannot be.
 """
@@ -262,6 +263,8 @@ def _attack_one(released: pa.Table, table: pa.Table, spec: Any, tally: Tally) ->
         tally.n += 1
         tally.by_chance += chance
         tally.variance += chance * (1 - chance)
+        tally.add("first of the class", bool(is_stranger[rows[0]]))
+        tally.add("last of the class", bool(is_stranger[rows[-1]]))
         for order in orders:
             row = _least_likely_lent(rows, own, order)
             tally.add(order.name, bool(is_stranger[row]))

@@ -4,6 +4,7 @@ The old releases are in tests/fixtures/vulnerable, as version 0.1.0 made them.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import Command, in_process
+from databases import Place
 
 from core_mondrian import KAnonymity, Spec, Suppression, anonymize, attack
 from core_mondrian.datasets import census
 from core_mondrian.policies import BestPolicy
+from core_mondrian.sql.anonymize import anonymize_sql
 
 OLD = Path(__file__).parents[1] / "fixtures" / "vulnerable"
 HIDDEN_BY_ALLOCATION = pytest.mark.xfail(
@@ -71,6 +74,43 @@ def test_public_hash_names_the_lone_person_of_an_old_release(command: Command) -
     numbers = found["numbers"]
     assert (numbers["singled_out"], numbers["right"]) == (1, 1)
     assert numbers["by_chance"] == pytest.approx(0.2)
+
+
+def test_place_of_rows_names_the_lone_person_of_an_old_database_release(
+    command: Command,
+) -> None:
+    found = attack_old(command, "split_tuples_database", ".csv", "split tuples")
+
+    assert found["succeeded"]
+    assert (found["numbers"]["singled_out"], found["numbers"]["right"]) == (1, 1)
+    assert "place in the release" in found["sentence"]
+
+
+@HIDDEN_BY_ALLOCATION
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_lone_person_of_a_new_database_release_is_not_named(
+    kind: str, tmp_path: Path
+) -> None:
+    """By no order of rows that cells or places give; `shuffle` is not for databases."""
+    place = Place(kind, str(tmp_path / f"people.{kind}"))
+    place.run("SELECT 1")
+    spec = replace(ALONE, shuffle=None)
+    firsts = []
+    for seed in range(12):
+        table = departments(seed)
+        place.run("DROP TABLE IF EXISTS people")
+        place.load("people", table)
+        anonymize_sql(place.url, "people", "released", spec, overwrite=True)
+        rows = zip(*place.fetch("SELECT * FROM released"), strict=True)
+        released = pa.table(dict(zip(table.column_names, map(list, rows), strict=True)))
+
+        (found,) = attack(released, table, spec).named("split tuples")
+
+        assert not found.succeeded
+        lone = table.to_pandas().set_index("department").loc["Board", "remark"]
+        mixed = released.to_pandas().query("department == '*'")["remark"].tolist()
+        firsts.append(mixed.index(lone))
+    assert len(set(firsts)) > 1
 
 
 def departments(seed: int, n: int = 251) -> pa.Table:
@@ -265,7 +305,7 @@ def test_classes_of_a_release_with_a_unit_hold_enough_persons(command: Command) 
 
 
 @pytest.mark.parametrize(
-    "folder", ["split_tuples", "manifest", "physical_order", "leftovers", "persons"]
+    "folder", [path.name for path in sorted(OLD.iterdir()) if path.is_dir()]
 )
 def test_no_cell_is_printed(command: Command, folder: str) -> None:
     (release,) = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -98,60 +98,120 @@ def name_lone_rows(
     split = Split.of(candidates, k)
     if not split.pair_tuple.size:
         return None
-    guesses = [
-        guess
-        for order in public_orders(released.carried, candidates.class_of.size)
-        for guess in (
-            _eliminate(candidates, split, released, order),
-            _suppose(candidates, split, released, order),
-        )
-    ]
-    best = max(guesses, key=lambda one: (one.score, one.rows.size))
-    return _finding(candidates, split, released, best, k)
+    guesses = [_by_place(candidates, split, side) for side in ("first", "last")]
+    for order in public_orders(released.carried, candidates.class_of.size):
+        guesses.append(_eliminate(candidates, split, released, order))
+        guesses.append(_suppose(candidates, split, released, order))
+    judged = [_judge(candidates, split, released, one) for one in guesses]
+    best = max(judged, key=lambda one: (one.succeeded, one.excess, one.guess.score))
+    return _finding(candidates, split, best, k)
 
 
-def _finding(
-    candidates: Candidates, split: Split, released: Released, best: _Guess, k: int
-) -> Finding:
+@dataclass(frozen=True)
+class _Judged:
+    """A guess, next to the truth."""
+
+    guess: _Guess
+    n: int
+    """Rows whose owner is known."""
+    right: int
+    by_chance: float
+    spread: float
+    """The standard deviation of as many guesses by chance."""
+
+    @property
+    def excess(self) -> float:
+        return self.right - self.by_chance
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether its order is confirmed, or too many are right for chance."""
+        # Few guesses that come out right by luck are not enough.
+        is_clear = self.right >= 5 and self.excess > 5 * max(self.spread, 0.5)
+        is_confirmed = self.guess.score >= CONFIRMED_FROM and self.excess > 0
+        return is_confirmed or is_clear
+
+
+def _judge(
+    candidates: Candidates, split: Split, released: Released, guess: _Guess
+) -> _Judged:
     owner = np.append(candidates.person, -1)[released.owner]
     is_stranger = (split.home[owner] < 0) & (released.owner >= 0)
-    known = released.owner[best.rows] >= 0
-    right = int(np.count_nonzero(is_stranger[best.rows]))
     inside = candidates.class_of >= 0
     in_class = np.bincount(
         candidates.class_of[inside], is_stranger[inside], candidates.rows.size
     )
-    chances = in_class / np.maximum(candidates.rows, 1)
-    expected = float(chances[best.classes[known]].sum())
-    n_judged = int(np.count_nonzero(known))
-    confirmed = best.score >= CONFIRMED_FROM
-    spread = float(np.sqrt((chances * (1 - chances))[best.classes[known]].sum()))
-    # Few guesses that come out right by luck are not enough: five of them at least.
-    beats_chance = right >= 5 and right > expected + 5 * max(spread, 0.5)
-    n = best.rows.size
+    known = released.owner[guess.rows] >= 0
+    chances = (in_class / np.maximum(candidates.rows, 1))[guess.classes[known]]
+    return _Judged(
+        guess,
+        int(np.count_nonzero(known)),
+        int(np.count_nonzero(is_stranger[guess.rows])),
+        float(chances.sum()),
+        float(np.sqrt((chances * (1 - chances)).sum())),
+    )
+
+
+def _finding(candidates: Candidates, split: Split, best: _Judged, k: int) -> Finding:
     n_mixed = int(np.unique(split.pair_class).size)
+    n = best.guess.rows.size
     return Finding(
         name="split tuples",
-        succeeded=n > 0 and (confirmed or beats_chance),
+        succeeded=best.succeeded,
         numbers={
             "classes": n_mixed,
             "singled_out": n,
-            "judged": n_judged,
-            "right": right,
-            "by_chance": expected,
-            "score": best.score,
+            "judged": best.n,
+            "right": best.right,
+            "by_chance": best.by_chance,
+            "score": best.guess.score,
             "share": share_of(n, int(candidates.rows.sum())),
         },
         sentence=(
             f"{counted(n_mixed, 'class holds', 'classes hold')} lent rows next to "
-            f"fewer than {k} people of their own. By the {best.order}, "
+            f"fewer than {k} people of their own. By the {best.guess.order}, "
             f"{counted(n, 'row', 'rows')} can only be theirs: "
-            f"{right} of {n_judged} guesses are right, and {expected:.1f} would be by "
-            f"chance."
+            f"{best.right} of {counted(best.n, 'guess is', 'guesses are')} right, and "
+            f"{best.by_chance:.1f} would be by chance."
         ),
         remedy="make it again: a secret key now decides which rows are lent; or "
         "disjoint = true, which splits nothing",
     )
+
+
+def _by_place(
+    candidates: Candidates, split: Split, side: Literal["first", "last"]
+) -> _Guess:
+    """Take the first rows of a class for the strangers', if the others are in one run.
+
+    Databases used to append lent rows tuple by tuple to all others.
+    """
+    n = candidates.class_of.size
+    by_class = np.argsort(candidates.class_of, kind="stable")
+    classes, n_lent = np.unique(split.pair_class, return_counts=True)
+    starts = np.searchsorted(candidates.class_of[by_class], classes)
+    found: list[int] = []
+    chance, n_found = 1.0, 0
+    for number, start, runs in zip(
+        classes.tolist(), starts.tolist(), n_lent.tolist(), strict=True
+    ):
+        n_strangers = int(split.strangers[number])
+        rows = by_class[start : start + int(candidates.rows[number])]
+        ordered = rows if side == "first" else rows[::-1]
+        strangers, lent = ordered[:n_strangers], ordered[n_strangers:]
+        n_steps = int(np.count_nonzero(np.abs(np.diff(lent)) == 1))
+        n_asked = lent.size - runs
+        if n_asked >= 1 and n_steps >= n_asked:
+            # As many neighbours, of rows in a random order.
+            luck = comb(max(lent.size - 1, 0), n_steps) * (lent.size / n) ** n_steps
+            chance *= min(1.0, luck)
+            n_found += 1
+            found += strangers.tolist()
+    chance = min(1.0, chance * comb(classes.size, n_found))
+    chosen = np.array(found, dtype=np.int64)
+    score = float(np.sqrt(1 / max(chance, 1e-300) - 1)) if n_found else 0.0
+    name = f"place in the release, {side} of their class"
+    return _Guess(name, chosen, candidates.class_of[chosen], score)
 
 
 @dataclass(frozen=True)
