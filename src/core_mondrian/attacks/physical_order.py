@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 from core_mondrian.attacks.findings import Finding, counted
 from core_mondrian.attacks.leftovers import pick, texts_of
 from core_mondrian.attacks.stored import Stored
+from core_mondrian.files.kinds import is_text
 from core_mondrian.frames import arrow_column
 from core_mondrian.measure.counting import Array, Codes
 
 FOLLOWS_ABOVE: Final = 0.5
 """Correlation of stored order with the original's, above that of released rows."""
 _FEWEST: Final = 20
+_PROBES: Final = 4
 _MOST_SEARCHED: Final = 256
-_MOST_BYTES: Final = 1 << 31
+_MOST_BYTES: Final = 1 << 29
 _SHORTEST: Final = 4
 
 
@@ -59,7 +61,12 @@ def follow_storage(
     orders = []
     for name in carried:
         before, after = (_distinct(frame, name) for frame in (original, released))
-        for values in _sequences(stored, name, before):
+        if len(before) < _FEWEST:
+            continue
+        values_of = _stored_values(stored, name)
+        if is_text(arrow_column(original, name).type):
+            values_of += _searched_values(stored, before)
+        for values in values_of:
             order = _compare(name, values, before, after)
             orders += [] if order is None else [order]
     if not orders:
@@ -92,15 +99,23 @@ def _distinct(frame: nw.DataFrame[Any], name: str) -> Array:
     return texts_of(arrow_column(frame, name)).unique().drop_null()
 
 
-def _sequences(stored: Stored, name: str, before: Array) -> list[Array]:
-    """Return the values of a column in every order they are stored in."""
-    found = [texts_of(one.values) for one in stored.dictionaries if one.column == name]
+def _stored_values(stored: Stored, name: str) -> list[Array]:
+    """Return the dictionaries of a column."""
+    return [texts_of(one.values) for one in stored.dictionaries if one.column == name]
+
+
+def _searched_values(stored: Stored, before: Array) -> list[Array]:
+    """Return some values of a column in every order that bytes have them in."""
+    found = []
     long = before.filter(pc.greater_equal(pc.utf8_length(before), _SHORTEST))
     most = pick(stored, _MOST_SEARCHED, _MOST_BYTES)
     step = max(1, len(long) // most)
     some = long.take(pa.array(np.arange(0, len(long), step)[:most]))
     wanted = [one.encode() for one in some.to_pylist()]
+    probes = wanted[:: max(1, len(wanted) // _PROBES)]
     for text in stored.texts:
+        if not any(one in text for one in probes):
+            continue
         places = np.array([text.find(one) for one in wanted], dtype=np.int64)
         at = np.flatnonzero(places >= 0)
         at = at[np.argsort(places[at], kind="stable")]

@@ -21,6 +21,7 @@ Keys: TypeAlias = NDArray[np.uint64]
 _WHOLE: Final = 2.0**53
 _PRIME: Final = 2147483647
 _FACTORS: Final = (48271, 1327217885)
+_TRIED_FIRST: Final = 100
 _MOST_COLUMNS: Final = 8
 """Columns that are tried one by one."""
 
@@ -231,6 +232,7 @@ def _as_numbers(column: Array) -> Array:
         return column
     for kind in (pa.int64(), pa.float64()):
         try:
+            pc.cast(column.slice(0, _TRIED_FIRST), kind)
             return pc.cast(column, kind)
         except pa.ArrowException:
             continue
