@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core_mondrian import KAnonymity, Spec, attack
+from core_mondrian import KAnonymity, Spec, anonymize, attack
 from core_mondrian.api import take_in
 from core_mondrian.attacks.candidates import find_candidates
 from core_mondrian.attacks.guessing import guess_tables
 from core_mondrian.attacks.input_digest import digest_input
 from core_mondrian.attacks.parquet_pages import read_pages
 from core_mondrian.attacks.public_order import hash_rows
+from core_mondrian.attacks.split_tuples import _outside
+from core_mondrian.datasets import census
 from core_mondrian.frames import open_frame
 from core_mondrian.measure.counting import Coded
 from core_mondrian.models import DistinctLDiversity
@@ -178,3 +180,68 @@ def test_possible_tables_are_those_of_a_loop_over_all_assignments() -> None:
     assert wrong is not None
     assert (found.possible, found.left) == (len(tables), 1)
     assert (wrong.possible, wrong.left) == (len(tables), 0)
+
+
+# Split tuples
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (2, 3), (3, 2), (4, 3), (5, 2)])
+def test_chances_of_lent_rows_are_those_of_all_orders(n: int, m: int) -> None:
+    counts = np.zeros(m + 1)
+    for lent in combinations(range(n + m), m):
+        home = sorted(set(range(n + m)) - set(lent))
+        counts[sum(one < home[0] or one > home[-1] for one in lent)] += 1
+
+    assert _outside(n, m) == pytest.approx(counts / counts.sum())
+
+
+def reallocated(
+    released: pd.DataFrame, original: pd.DataFrame, spec: Spec, seed: int
+) -> pd.DataFrame:
+    """Return a release in which chance lends rows, and puts all of them in order.
+
+    People of one tuple are interchangeable: what passes through changes places.
+    """
+    draws = np.random.default_rng(seed)
+    named = [*spec.quasi_identifiers, *spec.sensitive]
+    whose = original.set_index("remark").loc[released["remark"], named].astype(str)
+    tuples = whose.agg("|".join, axis=1).to_numpy()
+    carried = spec.carried(released.columns)
+    places = np.arange(len(released))
+    for one in np.unique(tuples):
+        own = np.flatnonzero(tuples == one)
+        places[own] = draws.permutation(own)
+    mixed = released.copy()
+    mixed[carried] = released[carried].to_numpy()[places]
+    return mixed.iloc[draws.permutation(len(mixed))].reset_index(drop=True)
+
+
+def census_with_remarks(seed: int) -> pd.DataFrame:
+    people = census(1500, seed=seed).select(["age", "sex", "race", "income"])
+    remarks = [f"remark {i}" for i in np.random.default_rng(seed).permutation(1500)]
+    return people.to_pandas().assign(remark=remarks)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(Spec(("age", "sex"), (KAnonymity(5),)), id="k"),
+        pytest.param(
+            Spec(("sex", "race"), (KAnonymity(5), DistinctLDiversity(2, "income"))),
+            id="l",
+        ),
+        pytest.param(Spec(("age", "sex", "race"), (KAnonymity(9),)), id="three"),
+    ],
+)
+def test_chance_that_lends_rows_is_taken_for_no_public_order(spec: Spec) -> None:
+    right = expected = 0.0
+    for seed in range(6):
+        original = census_with_remarks(seed)
+        released = anonymize(original, spec).data
+        mixed = reallocated(released, original, spec, seed)
+
+        for found in attack(mixed, original, spec).named("split tuples"):
+            assert not found.succeeded
+            right += found.numbers["right"]
+            expected += found.numbers["by_chance"]
+    assert right <= expected + 4 * np.sqrt(max(expected, 1))

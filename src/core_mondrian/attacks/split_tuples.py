@@ -11,18 +11,20 @@ from math import comb
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core_mondrian.attacks.candidates import Candidates
 from core_mondrian.attacks.findings import Finding, counted, share_of
 from core_mondrian.attacks.public_order import Keys, RowOrder, public_orders
 from core_mondrian.measure.counting import Array, Coded, Codes, Flags
 
-CONFIRMED_FROM: Final = 10.0
-"""Standard deviations above chance: less likely than 1 in 100, however distributed."""
+CONFIRMED_BELOW: Final = 0.001
+"""How likely a random order fits as well, at most."""
 _MOST_PAIRS: Final = 1 << 24
 _MOST_GUESSES: Final = 2000
 _MOST_CLASSES: Final = 50
 _MOST_ROWS: Final = 5000
+_MOST_ENDS: Final = 20_000
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,9 @@ class _Guess:
     rows: Codes
     """Those that only strangers can be."""
     classes: Codes
-    score: float
-    """Standard deviations above chance by which rows stand where the order has them."""
+    luck: float
+    """How likely rows stand where the order has them if another one decided, at most.
+    """
 
 
 def name_lone_rows(
@@ -103,7 +106,7 @@ def name_lone_rows(
         guesses.append(_eliminate(candidates, split, released, order))
         guesses.append(_suppose(candidates, split, released, order))
     judged = [_judge(candidates, split, released, one) for one in guesses]
-    best = max(judged, key=lambda one: (one.succeeded, one.excess, one.guess.score))
+    best = max(judged, key=lambda one: (one.succeeded, one.excess, -one.guess.luck))
     return _finding(candidates, split, best, k)
 
 
@@ -128,7 +131,7 @@ class _Judged:
         """Whether its order is confirmed, or too many are right for chance."""
         # Few guesses that come out right by luck are not enough.
         is_clear = self.right >= 5 and self.excess > 5 * max(self.spread, 0.5)
-        is_confirmed = self.guess.score >= CONFIRMED_FROM and self.excess > 0
+        is_confirmed = self.guess.luck < CONFIRMED_BELOW and self.excess > 0
         return is_confirmed or is_clear
 
 
@@ -164,7 +167,7 @@ def _finding(candidates: Candidates, split: Split, best: _Judged, k: int) -> Fin
             "judged": best.n,
             "right": best.right,
             "by_chance": best.by_chance,
-            "score": best.guess.score,
+            "luck": best.guess.luck,
             "share": share_of(n, int(candidates.rows.sum())),
         },
         sentence=(
@@ -209,9 +212,8 @@ def _by_place(
             found += strangers.tolist()
     chance = min(1.0, chance * comb(classes.size, n_found))
     chosen = np.array(found, dtype=np.int64)
-    score = float(np.sqrt(1 / max(chance, 1e-300) - 1)) if n_found else 0.0
     name = f"place in the release, {side} of their class"
-    return _Guess(name, chosen, candidates.class_of[chosen], score)
+    return _Guess(name, chosen, candidates.class_of[chosen], chance)
 
 
 @dataclass(frozen=True)
@@ -262,7 +264,7 @@ def _eliminate(
     asked = np.flatnonzero((place >= 0) & order.decides[rows])
     values, at = order.values[rows[asked]], place[asked]
     is_gone = (values > homes.low[at]) & (values < homes.high[at])
-    score = _score(is_gone, at, own[rows[asked]], homes.n)
+    luck = _luck(is_gone, at, homes.n)
     n_left = np.bincount(rows, minlength=candidates.class_of.size)
     n_left -= np.bincount(rows[asked[is_gone]], minlength=candidates.class_of.size)
     is_mixed = np.zeros(candidates.rows.size + 1, dtype=np.bool_)
@@ -272,7 +274,7 @@ def _eliminate(
     # More rows than there are strangers: the order was another one.
     n_alone = np.bincount(classes, minlength=candidates.rows.size)
     is_sound = (n_alone <= split.strangers)[classes]
-    return _Guess(order.name, alone[is_sound], classes[is_sound], score)
+    return _Guess(order.name, alone[is_sound], classes[is_sound], luck)
 
 
 def _expand(candidates: Candidates, split: Split) -> tuple[Codes, Codes]:
@@ -291,26 +293,47 @@ def _expand(candidates: Candidates, split: Split) -> tuple[Codes, Codes]:
     return rows, np.repeat(split.pair_tuple[order], sizes)
 
 
-def _score(is_gone: Flags, at: Codes, own: Codes, n_home: Codes) -> float:
-    """Compare how many rows may be lent with as many in a random order.
+def _luck(is_gone: Flags, at: Codes, n_home: Codes) -> float:
+    """Return how likely as many rows may be lent, or more, in a random order.
 
-    Of n + 1 rows in a random order each is an end one with a chance of 2 / (n + 1), and
-    of n + 2 rows two are, given the n others, with one of 6 / ((n + 1) (n + 2)).
+    Of n rows at home and m others in a random order, r of the others stand outside in
+    (r + 1) C(m - r + n - 2, n - 2) of C(m + n, m) ways. Rows at home in different
+    groups are independent of each other.
     """
-    if not at.size:
-        return 0.0
-    # One group for each class, and each tuple that may be lent to it.
-    _, first, m = np.unique(
-        np.stack([at, own], axis=1), axis=0, return_index=True, return_counts=True
-    )
-    n = n_home[at[first]].astype(np.float64)
+    groups, m = np.unique(at, return_counts=True)
+    ends = np.ones(1)
+    n_sure = 0
+    for n, others in zip(n_home[groups].tolist(), m.tolist(), strict=True):
+        if n < 2:
+            n_sure += others
+        elif ends.size + others <= _MOST_ENDS:
+            ends = np.convolve(ends, _outside(n, others))
+        else:
+            return _bound_luck(is_gone, n_home[groups], m)
+    n_outside = int(np.count_nonzero(~is_gone)) - n_sure
+    return min(1.0, float(ends[max(n_outside, 0) :].sum()))
+
+
+def _outside(n: int, m: int) -> NDArray[np.float64]:
+    """Return the chances that 0, 1, … m rows stand before or after n others."""
+    ways = [(r + 1) * comb(m - r + n - 2, n - 2) for r in range(m + 1)]
+    whole = comb(m + n, m)
+    return np.array([one / whole for one in ways])
+
+
+def _bound_luck(is_gone: Flags, n_home: Codes, m: Codes) -> float:
+    """Bound the same by its mean and variance, for a large number of rows (Cantelli).
+
+    Each row stands outside with a chance of 2 / (n + 1), and two of them both do with
+    one of 6 / ((n + 1) (n + 2)).
+    """
+    n = n_home.astype(np.float64)
     one = np.minimum(2 / (n + 1), 1.0)
     two = np.minimum(6 / ((n + 1) * (n + 2)), 1.0)
     mean = float((m * one).sum())
     variance = float((m * one * (1 - one) + m * (m - 1) * (two - one * one)).sum())
-    if variance <= 0:
-        return 0.0
-    return float((np.count_nonzero(~is_gone) - mean) / np.sqrt(variance))
+    excess = float(np.count_nonzero(~is_gone)) - mean
+    return variance / (variance + excess**2) if excess > 0 else 1.0
 
 
 def _suppose(
@@ -333,15 +356,13 @@ def _suppose(
             if _is_in_order(own, np.setdiff1d(lent, outside), released, order)
         ]
         if not found:
-            return _Guess(order.name, lent[:0], lent[:0], 0.0)
+            return _Guess(order.name, lent[:0], lent[:0], 1.0)
         n_lent = lent.size - n_strangers
         luck = min(1.0, 2 / comb(own.size + n_lent, n_lent))
         chance *= min(1.0, luck * comb(lent.size, n_strangers))
         rows += found[0] if len(found) == 1 else ()
     chosen = np.array(rows, dtype=np.int64)
-    # As unlikely as that many standard deviations at most (Cantelli).
-    score = float(np.sqrt(1 / max(chance, 1e-300) - 1))
-    return _Guess(order.name, chosen, candidates.class_of[chosen], score)
+    return _Guess(order.name, chosen, candidates.class_of[chosen], chance)
 
 
 def _simple_classes(
