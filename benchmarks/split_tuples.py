@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -156,15 +157,15 @@ def _in_files(folder: Path, engine: str) -> Make:
 
 def _in_database(folder: Path, engine: str, opened: ExitStack) -> Make | None:
     import duckdb
-    from databases import Place, postgres_server, reason_without_postgres
 
+    tests = import_module("databases")
     if engine == "postgresql":
-        if reason := reason_without_postgres():
+        if reason := tests.reason_without_postgres():
             say(reason)
             return None
-        place = Place(engine, opened.enter_context(postgres_server()))
+        place = tests.Place(engine, opened.enter_context(tests.postgres_server()))
     else:
-        place = Place(engine, str(folder / f"people.{engine}"))
+        place = tests.Place(engine, str(folder / f"people.{engine}"))
         if engine == "duckdb":
             duckdb.connect(place.url).close()
         else:
