@@ -124,7 +124,7 @@ def _look_at_storage(given: Given, file: Path | None) -> Iterator[Finding | None
 
 def _confirm_guesses(
     given: Given, owner: Codes, manifest: Mapping[str, Any]
-) -> Finding:
+) -> Finding | None:
     # It makes releases, and loads the compiler: the other attacks get by without.
     from core_mondrian.attacks.published import Tables, confirm_guesses
 
@@ -132,6 +132,8 @@ def _confirm_guesses(
     left_out = np.zeros(0, dtype=np.int64)
     if (owner[given.public.class_of >= 0] >= 0).all():
         left_out = np.setdiff1d(np.arange(len(before)), owner)
+    if not set(spec.sensitive) <= {*before.columns}:
+        return None
     values = {name: code_both(after, before, name) for name in spec.sensitive}
     tables = Tables(before, spec, given.public, values, left_out)
     return confirm_guesses(tables, manifest)

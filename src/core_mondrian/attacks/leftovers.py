@@ -18,6 +18,15 @@ _SHORTEST: Final = 4
 _MOST_SEARCHED: Final = 64
 _MOST_BYTES: Final = 1 << 31
 """Texts of a column that are searched for, and bytes that are looked at for them."""
+_FORMAT_WORDS: Final = (
+    "index_columns column_indexes columns name field_name pandas_type numpy_type "
+    "metadata encoding pandas_version creator library pyarrow version partition "
+    "pandas object string unicode categorical num_categories ordered range start stop "
+    "step kind attributes schema parquet-cpp-arrow ARROW:schema large_string bool "
+    "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 date "
+    "datetime datetimetz decimal bytes list item element null None UTF-8"
+)
+"""What files say of themselves: found in them, it is nobody's value."""
 
 
 def find_leftovers(
@@ -136,7 +145,7 @@ def _searchable(
 
 def _shown_text(released: nw.DataFrame[Any], names: Sequence[str]) -> bytes:
     """Return all that the rows show, and the names of columns."""
-    shown = [*names, *released.columns]
+    shown = [*names, *released.columns, _FORMAT_WORDS]
     for name in released.columns:
         texts = texts_of(arrow_column(released, name)).unique().drop_null()
         shown += texts.to_pylist()

@@ -85,8 +85,7 @@ def _follow(candidates: Candidates, order: Codes) -> int:
         if candidates.class_of[row] < 0:  # a blank row has somebody's place
             person, matched = person + 1, matched + 1
             continue
-        while person < n_people and not candidates.fits_row(person, row):
-            person += 1
+        person = candidates.first_fit(person, row)
         if person >= n_people:
             break
         person, matched = person + 1, matched + 1

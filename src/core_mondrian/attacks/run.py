@@ -168,7 +168,8 @@ _UNTRIED: Final = {
     "reconstruction": "no number is released as a range: reconstruction was not tried",
     "split tuples": "no class holds lent rows and few others: split tuples were not "
     "tried",
-    "manifest": "no manifest is given: guesses against its fields were not tried",
+    "manifest": "no manifest is given, or the original has not all columns of the "
+    "spec: guesses against its fields were not tried",
 }
 """By attack: why it was not tried."""
 
