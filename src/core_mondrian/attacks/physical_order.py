@@ -16,6 +16,7 @@ from core_mondrian.attacks.stored import Stored
 from core_mondrian.files.kinds import is_text
 from core_mondrian.frames import arrow_column
 from core_mondrian.measure.counting import Array, Codes
+from core_mondrian.measure.matches import plain_column
 
 FOLLOWS_ABOVE: Final = 0.5
 """Correlation of stored order with the original's, above that of released rows."""
@@ -64,7 +65,7 @@ def follow_storage(
         if len(before) < _FEWEST:
             continue
         values_of = _stored_values(stored, name)
-        if is_text(arrow_column(original, name).type):
+        if is_text(plain_column(arrow_column(released, name)).type):
             values_of += _searched_values(stored, before)
         for values in values_of:
             order = _compare(name, values, before, after)
