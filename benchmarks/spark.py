@@ -55,7 +55,7 @@ def _arguments() -> argparse.Namespace:
 def _run(sizes: list[int]) -> Iterator[Line]:
     source_digest()  # before the package is loaded
     lines: list[Line] = []
-    with _cluster() as (session, root), tempfile.TemporaryDirectory() as folder:
+    with start_cluster() as (session, root), tempfile.TemporaryDirectory() as folder:
         for n_rows in (WARM_UP, *sizes):
             say(f"{n_rows} rows")
             line = _measure(session, root, Path(folder), n_rows)
@@ -67,7 +67,7 @@ def _run(sizes: list[int]) -> Iterator[Line]:
 
 
 @contextmanager
-def _cluster() -> Iterator[tuple[Any, int]]:
+def start_cluster() -> Iterator[tuple[Any, int]]:
     """Start a cluster; yield a session, and the process all others descend from."""
     from pyspark.sql import SparkSession
 

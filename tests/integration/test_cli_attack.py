@@ -58,7 +58,8 @@ def test_json_has_all_of_it(attack: Command) -> None:
     assert (done.code, found["people"], found["k"]) == (0, 500, 5)
     names = {one["name"] for one in found["attacks"]}
     assert names == {
-        *("linkage", "membership", "reconstruction", "downcoding", "row order")
+        *("linkage", "membership", "reconstruction", "downcoding", "row order"),
+        *("physical order", "leftovers", "manifest"),
     }
     assert sum(one["name"] == "linkage" for one in found["attacks"]) == 7
     assert CANARY not in done.out

@@ -82,6 +82,26 @@ class Candidates:
                 return False
         return bool(shown >= 0)
 
+    def first_fit(self, person: int, row: int) -> int:
+        """Return the first person from ``person`` on who may be a released row.
+
+        There are as many persons as rows of the original if nobody may be it.
+        """
+        if person < self.person.size and self.fits_row(person, row):
+            return person
+        n, block = self.person.size, 64
+        shown = self.class_of[row]
+        while person < n:
+            stop = min(person + block, n)
+            fits = np.ones(stop - person, dtype=np.bool_)
+            for one in self.columns:
+                values, cell = one.values[person:stop], one.cells[shown]
+                fits &= values == cell if one.fits is None else one.fits[cell][values]
+            if fits.any():
+                return person + int(fits.argmax())
+            person, block = stop, min(4 * block, _MOST_CELLS)
+        return n
+
     def _parts(self, n: int, width: int = 1) -> Iterator[tuple[int, int]]:
         step = max(1, _MOST_CELLS // max(self.rows.size, width, 1))
         for start in range(0, n, step):

@@ -80,6 +80,14 @@ class Column:
         chosen: Flags = self.fits[:, distinct][cells]
         return np.ascontiguousarray(chosen.T)[place]
 
+    def fit_each(self, persons: Codes, classes: Codes) -> Flags:
+        """Tell which people fit the classes next to them."""
+        values, cells = self.values[persons], self.cells[classes]
+        if self.fits is None:
+            return np.asarray(values == cells)
+        fits: Flags = self.fits[cells, values]
+        return fits
+
     def regroup(self, classes: Codes) -> "Column":
         """Return the column with what these classes show."""
         return replace(self, cells=self.cells[classes])

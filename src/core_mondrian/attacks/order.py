@@ -68,9 +68,12 @@ def _sentence(
 
 def is_row_by_row(candidates: Candidates) -> bool:
     """Tell whether the first row may be the first person, and so on to the last."""
-    n = candidates.class_of.size
-    return n == candidates.person.size and all(
-        candidates.class_of[i] < 0 or candidates.fits_row(i, i) for i in range(n)
+    if candidates.class_of.size != candidates.person.size:
+        return False
+    kept = np.flatnonzero(candidates.class_of >= 0)
+    return all(
+        bool(one.fit_each(kept, candidates.class_of[kept]).all())
+        for one in candidates.columns
     )
 
 
@@ -82,8 +85,7 @@ def _follow(candidates: Candidates, order: Codes) -> int:
         if candidates.class_of[row] < 0:  # a blank row has somebody's place
             person, matched = person + 1, matched + 1
             continue
-        while person < n_people and not candidates.fits_row(person, row):
-            person += 1
+        person = candidates.first_fit(person, row)
         if person >= n_people:
             break
         person, matched = person + 1, matched + 1

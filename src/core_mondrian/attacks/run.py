@@ -1,14 +1,16 @@
 """attack(): every attack on a release, with the people who are in it."""
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import narwhals as nw
 from narwhals.typing import IntoDataFrame
 
+from core_mondrian.attacks.beside_rows import Given, attack_beside_rows, code_both
 from core_mondrian.attacks.bounds import reconstruct
 from core_mondrian.attacks.candidates import Candidates, find_candidates
-from core_mondrian.attacks.columns import is_matched, join_columns
+from core_mondrian.attacks.columns import is_matched
 from core_mondrian.attacks.downcoding import downcode
 from core_mondrian.attacks.findings import Attacks, Finding
 from core_mondrian.attacks.intersection import intersect
@@ -17,15 +19,14 @@ from core_mondrian.attacks.membership import tell_members
 from core_mondrian.attacks.order import compare_order
 from core_mondrian.attacks.sensitive import attack_values
 from core_mondrian.errors import SpecError, list_names
-from core_mondrian.frames import arrow_column, check_columns, open_frame
-from core_mondrian.measure.counting import Coded, code_column, code_series, combine
-from core_mondrian.measure.matches import plain_column
+from core_mondrian.frames import check_columns, open_frame
+from core_mondrian.measure.counting import Coded, code_series, combine
 from core_mondrian.spec import Spec
 
 Frame = nw.DataFrame[Any]
 
 
-def attack(
+def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may have
     release: IntoDataFrame,
     original: IntoDataFrame,
     spec: Spec,
@@ -33,6 +34,9 @@ def attack(
     known: Sequence[str] | None = None,
     sensitive: Sequence[str] = (),
     also: "IntoDataFrame | tuple[IntoDataFrame, Spec] | None" = None,
+    unit: str | None = None,
+    file: Path | None = None,
+    manifest: Mapping[str, Any] | None = None,
 ) -> Attacks:
     """Attack a release with the table that it was made of.
 
@@ -47,6 +51,10 @@ def attack(
             are matched where they are released as they are.
         sensitive: Columns that the attacker is after, next to those of the models.
         also: Another release of the same people, and its spec if it has another.
+        unit: Column of the original that says whose row it is; None: that of the spec,
+            or an identifier that repeats.
+        file: Where the release is stored; None: it is looked at as it is in memory.
+        manifest: What was published with it, as plain values.
 
     Raises:
         SpecError: a column is not in the tables.
@@ -73,9 +81,11 @@ def attack(
         found.append(_intersect(public, (after, before), also, spec, aims))
     found += [reconstruct(public), downcode(public)]
     found.append(compare_order(_ways(everything, (after, before), spec, aims)))
+    given = Given(after, before, spec, public, k)
+    found += attack_beside_rows(given, unit, file, manifest)
     findings += [one for one in found if one is not None]
     tried = {one.name for one in findings}
-    notes = tuple(_notes(before, spec, aims, tried))
+    notes = tuple(_notes(before, spec, tried))
     return Attacks(k, len(before), len(after), tuple(findings), notes)
 
 
@@ -145,33 +155,27 @@ def _shared_values(
     """Return the sensitive values of both releases, numbered alike."""
     if not names:
         return None
-    coded = [
-        code_column(
-            join_columns(
-                *(plain_column(arrow_column(f, name)) for f in (first, second))
-            )
-        )
-        for name in names
-    ]
-    both = combine(coded)
+    both = combine([code_both(first, second, name) for name in names])
     n = len(first)
     return both.select(slice(None, n)), both.select(slice(n, None))
 
 
-def _notes(
-    before: Frame, spec: Spec, aims: Sequence[str], tried: Collection[str]
-) -> Iterator[str]:
-    if not aims:
-        yield (
-            "no sensitive column is named: homogeneity, background knowledge and "
-            "skewness were not tried"
-        )
-    if "intersection" not in tried:
-        yield "one release is given: intersection was not tried"
-    if "membership" not in tried:
-        yield "everybody is like somebody in the table: membership was not tried"
-    if "reconstruction" not in tried:
-        yield "no number is released as a range: reconstruction was not tried"
+_UNTRIED: Final = {
+    "homogeneity": "no sensitive column is named: homogeneity, background knowledge "
+    "and skewness were not tried",
+    "intersection": "one release is given: intersection was not tried",
+    "membership": "everybody is like somebody in the table: membership was not tried",
+    "reconstruction": "no number is released as a range: reconstruction was not tried",
+    "split tuples": "no class holds lent rows and few others: split tuples were not "
+    "tried",
+    "manifest": "no manifest is given, or the original has not all columns of the "
+    "spec: guesses against its fields were not tried",
+}
+"""By attack: why it was not tried."""
+
+
+def _notes(before: Frame, spec: Spec, tried: Collection[str]) -> Iterator[str]:
+    yield from (note for name, note in _UNTRIED.items() if name not in tried)
     vague = [
         name for name in spec.quasi_identifiers if not is_matched(before, name, spec)
     ]
@@ -181,4 +185,7 @@ def _notes(
             "was matched"
         )
     if spec.unit is not None:
-        yield "the release does not say whose rows are whose: rows were counted"
+        yield (
+            "the release does not say whose rows are whose: all attacks but 'persons' "
+            "count rows"
+        )

@@ -51,6 +51,15 @@ def attack_file(
             help="Another release of the same people, by its manifest or this spec.",
         ),
     ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit",
+            metavar="COLUMN",
+            help="Whose row it is. Default: as the spec says, or an identifier that "
+            "repeats.",
+        ),
+    ] = None,
     spec_file: SpecFile = None,
     fail_above: Annotated[
         float | None,
@@ -69,7 +78,8 @@ def attack_file(
     if fail_above is not None and not 0 <= fail_above <= 1:
         raise SpecError("--fail-above lies between 0 and 1", hint="such as 0.01")
     spec = _spec_of(release, spec_file)
-    found = _attack(release, original, spec, known, sensitive or [], also)
+    asked = {"known": known, "sensitive": sensitive or [], "unit": unit}
+    found = _attack(release, original, spec, also, asked)
     if as_json:
         typer.echo(json_line(found.to_json()))
     else:
@@ -92,14 +102,14 @@ def _attack(
     release: Path,
     original: Path,
     spec: "Spec",
-    known: str | None,
-    sensitive: list[str],
     also: Path | None,
+    asked: dict[str, Any],
 ) -> "Attacks":
     from core_mondrian.attacks import attack
     from core_mondrian.files.read import read_table
 
-    names = None if known is None else [name for name in known.split(",") if name]
+    if asked["known"] is not None:
+        asked["known"] = [name for name in asked["known"].split(",") if name]
     before = read_table(
         original, typed=spec.quasi_identifiers, null_values=spec.null_values
     )
@@ -110,10 +120,19 @@ def _attack(
         second = _read(also, others_spec), others_spec
     return attack(
         *(_read(release, spec), before, spec),
-        known=names,
-        sensitive=sensitive,
         also=second,
+        file=release,
+        manifest=_published(release),
+        **asked,
     )
+
+
+def _published(release: Path) -> Any:  # noqa: ANN401  # plain values
+    """Return the manifest beside a release, if there is one."""
+    from core_mondrian.manifests import parse_bytes
+
+    file = manifest_of(release)
+    return parse_bytes(file.read_bytes(), file)[1] if file.is_file() else None
 
 
 def _read(file: Path, spec: "Spec") -> Any:  # noqa: ANN401  # an Arrow table
