@@ -4,7 +4,7 @@ all tables ─► their releases ─► tables with the same release ─► beli
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
@@ -14,14 +14,15 @@ import numpy as np
 from core_mondrian.analysis.small_domains import (
     Domain,
     Outcome,
+    Procedure,
     Quasi,
+    Report,
     Shown,
     fits,
     release_all,
 )
 from core_mondrian.errors import InfeasibleError
 from core_mondrian.models.base import ClassCounts
-from core_mondrian.progress import Progress
 from core_mondrian.spec import Spec
 
 Knowledge = Literal["everyone", "target"]
@@ -37,9 +38,9 @@ class ValueInference:
     """What a reader learns about sensitive values, as shares of all people."""
 
     certain: float
-    """Whose value is certain."""
+    """Whose value is certain, although the rows that they fit have several."""
     broken: float
-    """Of whom the belief, taken as a class, fails the spec's models."""
+    """Of whom the belief, taken as a class, fails a model, although no class does."""
     above: float
     """Of whom some value is likelier than in every class that they fit."""
     guessed: float
@@ -91,6 +92,7 @@ class Minimality:
 
     domain: Domain
     spec: Spec
+    procedure: Procedure
     n_released: int
     """Tables that can be released."""
     n_releases: int
@@ -106,7 +108,8 @@ class Minimality:
         return {
             "domain": asdict(self.domain),
             "models": [model.name for model in self.spec.models],
-            "policy": asdict(self.spec.policy) | {"name": self.spec.policy.name},
+            "policy": {"name": self.spec.policy.name, **asdict(self.spec.policy)},
+            "procedure": self.procedure,
             "tables": self.domain.n_tables,
             "released": self.n_released,
             "releases": self.n_releases,
@@ -118,7 +121,11 @@ class Minimality:
 
 
 def measure_minimality(
-    domain: Domain, spec: Spec, *, progress: Progress | None = None
+    domain: Domain,
+    spec: Spec,
+    *,
+    procedure: Procedure = "models",
+    report: Report = lambda _: None,
 ) -> Minimality:
     """Release every table of a domain, and infer from each release what can be.
 
@@ -126,24 +133,19 @@ def measure_minimality(
     table for equally likely. Without a model of sensitive values the domain has none.
 
     Raises:
-        SpecError: the spec is not about this domain, or suppresses rows.
+        SpecError: the spec does not fit the domain, the procedure or this measurement.
         InfeasibleError: no table of the domain can be released.
     """
     domain = domain if spec.sensitive else replace(domain, values=1)
     spec = replace(spec, numbers="bounds")
-    name = f"{spec.policy.name}, {spec.models[-1].name}"
-    report: Callable[[float], None] = lambda _: None
-    if progress is not None:
-        report = lambda done: progress(name, done)  # noqa: E731
-    outcomes = release_all(domain, spec, report)
+    outcomes = release_all(domain, spec, procedure, report)
     if not outcomes:
         raise InfeasibleError(
             f"none of {domain.n_tables} tables passes the models",
             hint="add rows, or lower k, l or whatever is asked for",
         )
     return Minimality(
-        domain,
-        spec,
+        *(domain, spec, procedure),
         n_released=len(outcomes),
         n_releases=len({one.release for one in outcomes}),
         loss=mean_loss(outcomes, domain),
@@ -166,7 +168,7 @@ def infer(outcomes: Iterable[Outcome], spec: Spec, knows: Knowledge) -> Reader:
     if not spec.sensitive:
         return Reader(None, linkage)
     values = ValueInference(
-        certain=_share((one.weight for one in persons if len(one.values) == 1), n),
+        certain=_share((one.weight for one in persons if one.is_certain), n),
         broken=_share((one.weight for one in persons if one.breaks(spec)), n),
         above=_share((one.weight for one in persons if one.is_above_face_value), n),
         guessed=_share((max(one.values.values()) for one in persons), n),
@@ -216,6 +218,15 @@ class _Person:
         return classes
 
     @property
+    def is_certain(self) -> bool:
+        """Tell whether only one value is left of those of the fitting rows."""
+        return len(self.values) == 1 and len(self.all_fitting()) > 1
+
+    def all_fitting(self) -> Counter[int]:
+        """Return the sensitive values of all rows that the person fits."""
+        return sum(self.fitting().values(), Counter[int]())
+
+    @property
     def is_above_face_value(self) -> bool:
         """Tell whether a value is likelier than in every class that the person fits."""
         classes = self.fitting().values()
@@ -228,7 +239,7 @@ class _Person:
     @property
     def hits_at_face_value(self) -> Fraction:
         """How often the most frequent value of all fitting rows is the right guess."""
-        shares = sum(self.fitting().values(), Counter[int]())
+        shares = self.all_fitting()
         best = [value for value, n in shares.items() if n == max(shares.values())]
         return Fraction(sum(self.values[value] for value in best), len(best))
 
@@ -267,7 +278,7 @@ def _views(outcomes: Iterable[Outcome], knows: Knowledge) -> Iterable[_View]:
     """Group tables by what the reader sees, and add their beliefs up."""
     views: dict[Hashable, _View] = {}
     for one in outcomes:
-        seen = (one.release, one.quasi if knows == "everyone" else None)
+        seen = (one.release, one.profiles if knows == "everyone" else None)
         if seen not in views:
             views[seen] = _View(
                 dict(one.release), defaultdict(Counter), defaultdict(Counter)
