@@ -188,11 +188,11 @@ def _chosen(names: list[str]) -> "dict[str, tuple[Policy, Procedure]]":
 
 def _show(domain: "Domain", found: "list[tuple[str, Minimality]]") -> None:
     """Print the table, and say on stderr how to read it."""
-    columns = " by ".join(str(size) for size in domain.sizes)
+    columns = " and ".join(str(size) for size in domain.sizes)
     missing = " or missing" if domain.missing else ""
     typer.echo(
-        f"{domain.rows} people, {columns} quasi-identifiers{missing}, "
-        f"{domain.values} sensitive values: {domain.n_tables:,} tables"
+        f"{domain.n_tables:,} tables: {domain.rows} people, quasi-identifiers of "
+        f"{columns}{missing}, {domain.values} sensitive values"
     )
     groups = ["", "", "(all)", *[""] * 5, "(one)", *[""] * 4, "(none)"]
     typer.echo(_line("", groups))
