@@ -251,6 +251,22 @@ def test_cuts_by_size_alone_tell_nothing_beyond_face_value(
             assert guessed == at_face_value
 
 
+@pytest.mark.parametrize("policy", [DISJOINT, PaperPolicy(), OriginalPolicy()], ids=str)
+def test_the_names_of_sensitive_values_decide_nothing_without_overlap(
+    policy: Policy,
+) -> None:
+    domain = Domain(rows=5, sizes=(3,))
+    outcomes = release_all(domain, spec_of(domain, DISTINCT, policy=policy))
+
+    plain = {frozenset(one.flow.items()) for one in outcomes}
+    exchanged = {
+        frozenset((((q, 1 - v), shown), n) for ((q, v), shown), n in one)
+        for one in plain
+    }
+
+    assert plain == exchanged
+
+
 def test_k_is_raised_until_every_releasable_table_is_released() -> None:
     spec = spec_of(SMALL, DISTINCT, policy=DISJOINT)
 
