@@ -61,3 +61,18 @@ def test_what_cannot_be_measured_is_refused(
 
     assert done.code == 2
     assert says in done.err
+
+
+def test_a_model_that_no_table_passes_leaves_the_others_their_lines(
+    minimality: Command,
+) -> None:
+    strict = ("--model", "distinct-l-diversity l=3", "--policy", "original")
+    weak = ("--model", "distinct-l-diversity l=2")
+
+    done = minimality(*TINY, *strict, *weak)
+    alone = minimality(*TINY, *strict)
+
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-2] == "2-anonymity, distinct 2-diversity of value"
+    assert "none        original, distinct 3-diversity of value" in done.err
+    assert alone.code == 4

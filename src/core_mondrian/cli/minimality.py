@@ -7,7 +7,7 @@ import typer
 
 from core_mondrian.cli.options import AsJson, model_tables
 from core_mondrian.cli.summary import json_line, say, tell_compiling
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import InfeasibleError, SpecError
 from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
@@ -143,10 +143,16 @@ def _measure(
         for i, (name, policy, procedure, spec) in enumerate(runs):
             report = _reporter(progress, i, len(runs))
             asked = replace(spec, policy=policy)
-            yield (
-                name,
-                measure_minimality(domain, asked, procedure=procedure, report=report),
-            )
+            try:
+                found = measure_minimality(
+                    domain, asked, procedure=procedure, report=report
+                )
+            except InfeasibleError as error:
+                if len(runs) == 1:
+                    raise
+                say(f"none        {name}, {spec.models[-1].name}: {error.message}")
+            else:
+                yield name, found
 
 
 def _reporter(
