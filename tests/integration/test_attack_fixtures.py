@@ -22,12 +22,6 @@ from core_mondrian.policies import BestPolicy
 from core_mondrian.sql.anonymize import anonymize_sql
 
 OLD = Path(__file__).parents[1] / "fixtures" / "vulnerable"
-HIDDEN_BY_ALLOCATION = pytest.mark.xfail(
-    strict=True, reason="needs keyed allocation of split tuples"
-)
-HIDDEN_BY_RECORD = pytest.mark.xfail(
-    strict=True, reason="needs a public manifest without oracles"
-)
 HIDDEN_BY_CLEANING = pytest.mark.xfail(
     strict=True, reason="needs the cleaning of all that leaves"
 )
@@ -86,7 +80,7 @@ def test_place_of_rows_names_the_lone_person_of_an_old_database_release(
     assert "place in the release" in found["sentence"]
 
 
-@HIDDEN_BY_ALLOCATION
+@pytest.mark.usefixtures("random_keys")
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_lone_person_of_a_new_database_release_is_not_named(
     kind: str, tmp_path: Path
@@ -129,7 +123,7 @@ def departments(seed: int, n: int = 251) -> pa.Table:
 ALONE = Spec(("department",), (KAnonymity(5),), shuffle=7)
 
 
-@HIDDEN_BY_ALLOCATION
+@pytest.mark.usefixtures("random_keys")
 def test_lone_person_of_a_new_release_is_not_named() -> None:
     tables = [departments(seed) for seed in range(20)]
 
@@ -199,7 +193,7 @@ def test_digest_of_the_input_picks_the_true_table_of_an_old_release(
     assert (found["numbers"]["possible"], found["numbers"]["left"]) == (21, 1)
 
 
-@HIDDEN_BY_RECORD
+@pytest.mark.usefixtures("random_keys")
 def test_nothing_in_a_new_manifest_confirms_a_guess(command: Command) -> None:
     found = attack_new(command, "manifest", ".csv", "manifest", *INCOMES)
 
@@ -207,7 +201,7 @@ def test_nothing_in_a_new_manifest_confirms_a_guess(command: Command) -> None:
     assert (found["succeeded"], found["columns"]) == (False, [])
 
 
-@HIDDEN_BY_RECORD
+@pytest.mark.usefixtures("random_keys")
 def test_nothing_in_a_new_manifest_confirms_a_suppressed_row() -> None:
     table = census(200)
     spec = Spec(

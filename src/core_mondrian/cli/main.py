@@ -25,6 +25,7 @@ from core_mondrian.cli.explain import explain_file
 from core_mondrian.cli.hierarchy import hierarchy_file
 from core_mondrian.cli.init import init_file, show_schema
 from core_mondrian.cli.inspect import inspect_file
+from core_mondrian.cli.minimality import show_minimality
 from core_mondrian.cli.p_sensitize import p_sensitize_file
 from core_mondrian.cli.sign import make_key_files, sign_file
 from core_mondrian.cli.studio import open_studio
@@ -147,6 +148,7 @@ def main(
 app.command("anonymize")(_guarded(anonymize_file))
 app.command("verify")(_guarded(verify_file))
 app.command("attack")(_guarded(attack_file))
+app.command("minimality")(_guarded(show_minimality))
 app.command("sign")(_guarded(sign_file))
 app.command("keygen")(_guarded(make_key_files))
 app.command("explain")(_guarded(explain_file))

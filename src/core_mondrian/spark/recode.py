@@ -115,7 +115,29 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
     if spec.unit is not None and spec.unit in spec.removed:
         columns.append(F.col(source.place(spec.unit)))
     named = [column.alias(f"r{i}") for i, column in enumerate(columns)]
-    return _pseudonymize(joined.select(named), places, plan)
+    return _mixed(_pseudonymize(joined.select(named), places, plan), plan)
+
+
+def _mixed(frame: "DataFrame", plan: Plan) -> "DataFrame":
+    """Return the rows in an order made from what they show, if a tuple is split.
+
+    Those of split tuples would come after all others, and a reader would see which
+    rows of a class are of which kind.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import types as T  # noqa: N812
+
+    if not plan.shares.n_rows:
+        return frame
+    flat = [
+        F.col(field.name)
+        for field in frame.schema.fields
+        if not isinstance(field.dataType, T.MapType | T.VariantType)
+    ]
+    seed = int.from_bytes(plan.key.derive("row order")[:8], "little", signed=True)
+    place = F.xxhash64(F.lit(seed), *flat)
+    # Rows that show the same, but for what cannot be hashed, are mixed by chance.
+    return frame.repartition(place).sortWithinPartitions(place, F.rand(seed))
 
 
 def _labels(placed: PlacedRows) -> "DataFrame":

@@ -158,11 +158,11 @@ class _Work:
         columns = [item.column for item in outputs]
         if self.is_view:
             joins = f"{joins} WHERE {places.unchanged}"
-            query = places.select(_cells(outputs), joins)
+            query = places.select_mixed(_cells(outputs), joins)
             self.database.run(f"CREATE VIEW {self.target.sql} AS {query}")
             checked = places.select(_cells([*outputs, *unit]), joins)
             return open_relation(self.database, f"({checked}) AS q")
-        query = places.select(_cells([*outputs, *unit]), joins)
+        query = places.select_mixed(_cells([*outputs, *unit]), joins)
         if not unit:
             self.database.create(self.target, columns, query)
             return open_relation(self.database, self.target.sql)

@@ -145,6 +145,17 @@ class Places:
             f"AND s.nth > p.low AND s.nth <= p.high {more}"
         )
 
+    def select_mixed(self, cells: Sequence[str], more: str = "") -> str:
+        """Return the same rows in a random order, if a tuple is split.
+
+        A database would return the rows of split tuples after all others, and a
+        reader would see which rows of a class are of which kind.
+        """
+        query = self.select(cells, more)
+        if self.split is None:
+            return query
+        return f"SELECT * FROM ({query}) AS rows ORDER BY random()"
+
     @property
     def with_shown(self) -> str:
         """Joins what the class of a row shows, as ``w``."""

@@ -1,0 +1,242 @@
+"""core-mondrian minimality: what a reader who knows the algorithm infers."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from core_mondrian.cli.options import AsJson, model_tables
+from core_mondrian.cli.summary import json_line, say, tell_compiling
+from core_mondrian.errors import InfeasibleError, SpecError
+from core_mondrian.progress import show_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from core_mondrian.analysis.minimality import Minimality, Reader
+    from core_mondrian.analysis.small_domains import Domain, Prior, Procedure
+    from core_mondrian.policies import Policy
+    from core_mondrian.spec import Spec
+
+_MODELS: Final = (
+    "distinct-l-diversity l=2",
+    "entropy-l-diversity l=1.8",
+    "recursive-cl-diversity c=4 l=2",
+    "t-closeness t=0.25",
+)
+_POLICIES: Final = (
+    *("best", "best-strong", "best-disjoint", "paper", "original"),
+    *("verify-after", "raise-k"),
+)
+_TITLES: Final = (
+    *("tables", "loss"),
+    *("certain", "broken", "above", "most", "guessed", "linked"),
+    *("certain", "broken", "above", "most", "guessed"),
+    "undone",
+)
+_WIDTHS: Final = (8, 6, 9, 7, 6, 6, 11, 7, 9, 7, 6, 6, 11, 8)
+_NAME: Final = max(map(len, _POLICIES))
+_LEGEND: Final = """\
+in percent; who knows the quasi-identifiers of (all) people, of (one), or of nobody
+tables      tables that can be released
+loss        mean width of the released ranges
+certain     people whose value is certain, although the rows that they fit have several
+broken      people of whom the reader believes what no class may show
+above       people with a value that is likelier than in every class that they fit
+most        the largest probability of anybody's value
+guessed     people whose value is guessed right, at face value > with the algorithm
+linked      people with a row that is theirs with a probability above 1/k
+undone      generalized rows whose original is certain"""
+
+
+def show_minimality(
+    *,
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", help="People in a table.")
+    ] = 6,
+    sizes: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--size",
+            metavar="N",
+            help="Values of a quasi-identifier. Repeat for more. [default: 4]",
+        ),
+    ] = None,
+    values: Annotated[
+        int, typer.Option("--values", metavar="N", help="Sensitive values.")
+    ] = 2,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Quasi-identifiers may be missing.")
+    ] = False,
+    prior: Annotated[
+        str,
+        typer.Option(
+            "--prior",
+            metavar="people|profiles",
+            help="Equally likely: tables of people, or sets of quasi-identifiers.",
+        ),
+    ] = "people",
+    k: Annotated[
+        int, typer.Option("--k", metavar="K", help="Rows every class has.")
+    ] = 2,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="'NAME KEY=VALUE …'",
+            help="A model next to K. Repeat. [default: five, K alone the first]",
+        ),
+    ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="NAME",
+            help=f"One of {', '.join(_POLICIES)}. Repeat. [default: all]",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what a reader who knows the algorithm infers from where it cut.
+
+    Every table of a small domain is released; tables with the same release are what
+    the reader cannot tell apart. The figures are exact.
+    """
+    from core_mondrian.analysis.small_domains import Domain
+    from core_mondrian.spec import check_choice
+
+    check_choice("prior", prior, ("people", "profiles"))
+    for name in policies or []:
+        check_choice("policy", name, _POLICIES)
+    domain = Domain(rows, tuple(sizes or [4]), values, missing, _prior(prior))
+    found = list(_measure(domain, k, models, policies or list(_POLICIES)))
+    if as_json:
+        lines = [{"name": name, **one.to_json()} for name, one in found]
+        typer.echo(json_line({"format": 1, "lines": lines}))
+    else:
+        _show(domain, found)
+
+
+def _prior(name: str) -> "Prior":
+    return "people" if name == "people" else "profiles"
+
+
+def _measure(
+    domain: "Domain", k: int, models: list[str] | None, names: list[str]
+) -> "Iterator[tuple[str, Minimality]]":
+    """Yield a line per model and policy."""
+    from core_mondrian.analysis.minimality import measure_minimality
+
+    specs = list(_specs(domain, k, models))
+    runs = [
+        (name, policy, procedure, spec)
+        for spec in specs
+        for name, (policy, procedure) in _chosen(names).items()
+        if spec.sensitive or procedure == "models"
+    ]
+    if not runs:
+        raise SpecError(
+            "there is nothing to verify after K alone", hint="name a model as well"
+        )
+    tell_compiling()
+    with show_progress() as progress:
+        for i, (name, policy, procedure, spec) in enumerate(runs):
+            report = _reporter(progress, i, len(runs))
+            asked = replace(spec, policy=policy)
+            try:
+                found = measure_minimality(
+                    domain, asked, procedure=procedure, report=report
+                )
+            except InfeasibleError as error:
+                if len(runs) == 1:
+                    raise
+                say(f"none        {name}, {spec.models[-1].name}: {error.message}")
+            else:
+                yield name, found
+
+
+def _reporter(
+    progress: "Callable[[str, float], None] | None", i: int, n: int
+) -> "Callable[[float], None]":
+    if progress is None:
+        return lambda _: None
+    return lambda done: progress("releasing all tables", (i + done) / n)
+
+
+def _specs(domain: "Domain", k: int, texts: list[str] | None) -> "Iterator[Spec]":
+    """Yield K alone, unless models are asked for, and K with each model."""
+    from core_mondrian.analysis.small_domains import SENSITIVE
+    from core_mondrian.spec_file import spec_from_mapping
+
+    columns = list(domain.quasi_identifiers)
+    if texts is None:
+        yield spec_from_mapping({"quasi_identifiers": columns, "k": k})
+    for model in model_tables(list(texts or _MODELS), SENSITIVE) or []:
+        yield spec_from_mapping(
+            {"quasi_identifiers": columns, "k": k, "models": [model]}
+        )
+
+
+def _chosen(names: list[str]) -> "dict[str, tuple[Policy, Procedure]]":
+    from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
+
+    known: dict[str, tuple[Policy, Procedure]] = {
+        "best": (BestPolicy(), "models"),
+        "best-strong": (BestPolicy("strong"), "models"),
+        "best-disjoint": (BestPolicy(disjoint=True), "models"),
+        "paper": (PaperPolicy(), "models"),
+        "original": (OriginalPolicy(), "models"),
+        "verify-after": (BestPolicy(disjoint=True), "verify after"),
+        "raise-k": (BestPolicy(disjoint=True), "raise k"),
+    }
+    return {name: known[name] for name in names}
+
+
+def _show(domain: "Domain", found: "list[tuple[str, Minimality]]") -> None:
+    """Print the table, and say on stderr how to read it."""
+    columns = " and ".join(str(size) for size in domain.sizes)
+    missing = " or missing" if domain.missing else ""
+    typer.echo(
+        f"{domain.n_tables:,} tables: {domain.rows} people, quasi-identifiers of "
+        f"{columns}{missing}, {domain.values} sensitive values"
+    )
+    groups = ["", "", "(all)", *[""] * 5, "(one)", *[""] * 4, "(none)"]
+    typer.echo(_line("", groups))
+    typer.echo(_line("", _TITLES))
+    last = None
+    for name, one in found:
+        models = ", ".join(model.name for model in one.spec.models)
+        if models != last:
+            typer.echo(models)
+        last = models
+        typer.echo(_line(name, _cells(one)))
+    say(_LEGEND)
+
+
+def _line(name: str, cells: "Sequence[str]") -> str:
+    texts = [f"{cell:>{n}}" for cell, n in zip(cells, _WIDTHS, strict=True)]
+    return f"  {name:{_NAME}}{''.join(texts)}".rstrip()
+
+
+def _cells(one: "Minimality") -> list[str]:
+    tables = _percent(one.n_released / one.domain.n_tables)
+    linked = _percent(one.everyone.linkage.above)
+    undone = _percent(one.downcoding.certain)
+    return [
+        *(tables, _percent(one.loss)),
+        *(*_inferred(one.everyone), linked),
+        *(*_inferred(one.target), undone),
+    ]
+
+
+def _inferred(reader: "Reader") -> list[str]:
+    found = reader.values
+    if found is None:
+        return ["-"] * 5
+    shares = (found.certain, found.broken, found.above, found.highest)
+    guessed = found.guessed_at_face_value, found.guessed
+    return [*map(_percent, shares), ">".join(map(_percent, guessed))]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
