@@ -23,7 +23,8 @@ T = TypeVar("T")
 Counts = Mapping[str, Mapping[str, int]]
 """Counts by column or kind, then by stage."""
 
-_FORMAT: Final = 2
+_FORMATS: Final = (1, 2)
+"""Format 1, of version 0.1.0, also held what depends on hidden cells."""
 _HINT: Final = "it may have been changed: take the one written beside the release"
 _BY_CLASS: Final = {kind.__name__: kind for kind in MODELS.values()}
 
@@ -109,9 +110,9 @@ def parse_manifest(plain: object) -> Manifest:
         DataError: something is missing, or of the wrong kind.
     """
     record = _object(plain, "it")
-    if get(record, "format", int) != _FORMAT:
+    if get(record, "format", int) not in _FORMATS:
         raise DataError(
-            f"a manifest of format {_FORMAT} was expected, found another",
+            f"a manifest of format {_FORMATS[-1]} was expected, found another",
             hint="a newer version may have written it",
         )
     try:
@@ -132,10 +133,16 @@ def _of_release(record: Mapping[str, Any]) -> Manifest:
         reached=tuple(_reached(item) for item in get(record, "models", list)),
         n_classes=count_of(record, "classes"),
         policy=get(get(asked, "policy", dict), "name", str),
-        n_rows=count_of(rows, "released"),
+        n_rows=_table_rows(rows, get(asked, "suppressed", str)),
         budget=count_of(rows, "budget") if "budget" in rows else None,
         digest=get(get(record, "digests", dict), "release", str),
     )
+
+
+def _table_rows(rows: Mapping[str, Any], suppressed: str) -> int:
+    """Return the rows of the released table; format 1 counted blank ones apart."""
+    blank = "suppressed" in rows and suppressed == "blank"
+    return count_of(rows, "released") + (count_of(rows, "suppressed") if blank else 0)
 
 
 def _of_changes(record: Mapping[str, Any]) -> Manifest:
