@@ -47,7 +47,7 @@ from core_mondrian.pseudonyms import check_key, pseudonymize
 from core_mondrian.recode import spread
 from core_mondrian.release import Release
 from core_mondrian.shuffle import shuffle_rows
-from core_mondrian.spec import Spec
+from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.stages import Stages
 
 FrameT = TypeVar("FrameT")
@@ -155,6 +155,7 @@ def take_in(
     """Return the caller's frame, and the columns the spec names as counted tuples."""
     frame = open_frame(data)
     check_columns(frame, spec.columns)
+    check_look_alikes(spec, frame.columns)
     coded = encode(frame, spec, stages.report("encode"), threads)
     stages.end("encode")
     stages.report("collapse")

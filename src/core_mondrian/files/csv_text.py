@@ -22,6 +22,7 @@ from core_mondrian.files.kinds import (
     is_text,
     remember,
 )
+from core_mondrian.readings import CODE
 
 BOM: Final = b"\xef\xbb\xbf"
 CODED_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
@@ -32,8 +33,6 @@ _WRITTEN_ROWS: Final = 1 << 16
 _SMALL_FILE: Final = 1 << 20
 """Bytes of a file that is read on this thread. Arrow's threads may still hold Python's
 objects when a command that had little to do ends, and then the process is aborted."""
-_CODE_LIKE: Final = r"^[+-]?(0[0-9]+|0[xX].*|[0-9]{19,})$"
-"""Digits that are a code, not a quantity: 01234, 0x1F, more than 64 bits hold."""
 
 
 def read_csv(
@@ -233,7 +232,7 @@ def type_texts(
 
 def infer_type(texts: Array) -> Array:
     """Let Arrow infer a type from distinct texts; codes such as 01234 stay text."""
-    if pc.any(pc.match_substring_regex(texts, _CODE_LIKE)).as_py():
+    if pc.any(pc.match_substring_regex(texts, CODE)).as_py():
         return texts
     buffer = io.BytesIO(b"".join(csv_blocks(pa.table({"value": texts}))))
     size = buffer.getbuffer().nbytes
