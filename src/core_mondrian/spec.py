@@ -116,7 +116,8 @@ class Spec:
     """Quasi-identifiers left out of the minima that thresholds are compared with."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     null_values: tuple[str, ...] = ("",)
-    """What a missing value looks like in a CSV file."""
+    """Texts that stand for a missing value, next to the empty one, in every column of
+    text that the spec names: in CSV files, in other tables, and in the release."""
     class_id: str | None = None
     """The column that gets the number of each row's class; None: there is none."""
     shuffle: int | None = None

@@ -1,6 +1,7 @@
 """attack(): every attack on a release, with the people who are in it."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -17,6 +18,7 @@ from core_mondrian.attacks.membership import tell_members
 from core_mondrian.attacks.order import compare_order
 from core_mondrian.attacks.sensitive import attack_values
 from core_mondrian.errors import SpecError, list_names
+from core_mondrian.files.cells import spelled
 from core_mondrian.frames import arrow_column, check_columns, open_frame
 from core_mondrian.measure.counting import Coded, code_column, code_series, combine
 from core_mondrian.measure.matches import plain_column
@@ -65,7 +67,7 @@ def attack(
     findings = [link(everything, columns, k) for columns in _knowledge(names, spec)]
     for name in aims:
         columns = [one.name for one in everything.columns if one.name != name]
-        values = code_series(after[name])
+        values = code_series(after[name], read=_reading(spec))
         findings += attack_values(everything.knowing(columns), name, values)
     public = everything.knowing(spec.quasi_identifiers)
     found = [tell_members(public)]
@@ -136,11 +138,20 @@ def _intersect(
     check_columns(before, others_spec.quasi_identifiers)
     second = find_candidates(frame, before, others_spec, ())
     k = min(_fewest(spec), _fewest(others_spec))
-    return intersect(first, second, _shared_values(after, frame, aims), k)
+    shared = _shared_values(after, frame, aims, _reading(spec))
+    return intersect(first, second, shared, k)
+
+
+def _reading(spec: Spec) -> Callable[[Any], Any]:
+    """Return what tells the values of sensitive columns, as the models count them."""
+    return partial(spelled, null_values=spec.null_values)
 
 
 def _shared_values(
-    first: Frame, second: Frame, names: Sequence[str]
+    first: Frame,
+    second: Frame,
+    names: Sequence[str],
+    read: Callable[[Any], Any],
 ) -> tuple[Coded, Coded] | None:
     """Return the sensitive values of both releases, numbered alike."""
     if not names:
@@ -148,7 +159,7 @@ def _shared_values(
     coded = [
         code_column(
             join_columns(
-                *(plain_column(arrow_column(f, name)) for f in (first, second))
+                *(plain_column(read(arrow_column(f, name))) for f in (first, second))
             )
         )
         for name in names

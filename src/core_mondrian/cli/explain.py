@@ -11,12 +11,7 @@ from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import AsJson
 from core_mondrian.cli.summary import json_line, spelled
-from core_mondrian.cli.verify import (
-    OF_EVIDENCE,
-    read_release,
-    released_spec,
-    verify_file,
-)
+from core_mondrian.cli.verify import OF_EVIDENCE, released_spec, verify_file
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -64,6 +59,7 @@ def explain_file(
     fails, or table and manifest do not belong together, the exit code is 5.
     """
     from core_mondrian.explain import explain
+    from core_mondrian.measure.read_back import read_release
 
     manifest = _find_manifest(release, manifest_file)
     is_given = any(value not in (None, [], False) for value in options.values())
@@ -74,8 +70,7 @@ def explain_file(
             "there is no manifest beside the release",
             hint="name it by --manifest, or say what to recount: --qid and --k, --spec",
         )
-    # Whatever was missing in the original is an empty cell in its release.
-    data = read_release(release, asked, ("", *asked.null_values))
+    data = read_release(release, asked)
     found = explain(data, spec, manifest, depth=depth, width=width)
     if as_json:
         typer.echo(json_line(found.to_json()))

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian import readings
+from core_mondrian.files.csv_text import missing_texts
 from core_mondrian.files.kinds import Array, is_text
 
 
@@ -62,7 +63,7 @@ def _coded(column: Array) -> Array:
 
 
 def _blanked(texts: Array, null_values: Sequence[str]) -> Array:
-    is_null = pc.is_in(texts, value_set=pa.array(null_values, pa.string()))
+    is_null = missing_texts(texts, null_values)
     if not pc.any(is_null).as_py():
         return texts
     return pc.if_else(is_null, None, texts)

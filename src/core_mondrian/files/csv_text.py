@@ -42,6 +42,7 @@ def read_csv(
     *,
     infer: bool,
     guarded: bool = False,
+    columns: Collection[str] | None = None,
 ) -> pa.Table:
     """Read a CSV file; see `read_table` for what becomes of its columns."""
     header = _read_header(path)
@@ -51,14 +52,17 @@ def read_csv(
     types = {
         as_found: CODED_TEXT if name in wanted else pa.string()
         for as_found, name in zip(found, names, strict=True)
+        if columns is None or name in columns
     }
     if header.has_rows:
         # Arrow takes an empty line for the name of a single column.
-        table = _parse_csv(path, types, header.n_blank if len(names) == 1 else 0)
+        n_blank = header.n_blank if len(names) == 1 else 0
+        table = _parse_csv(path, len(names), types, n_blank)
     else:
         table = pa.schema(types.items()).empty_table()
     _check_quotes(path, len(names))
-    table = table.rename_columns(names)
+    known = dict(zip(found, names, strict=True))
+    table = table.rename_columns([known[name] for name in table.column_names])
     if guarded:
         table = unguarded(table)
     columns = {
@@ -150,7 +154,9 @@ def parse_options(
     )
 
 
-def _parse_csv(path: Path, types: dict[str, Type], n_blank: int) -> pa.Table:
+def _parse_csv(
+    path: Path, n_columns: int, types: dict[str, Type], n_blank: int
+) -> pa.Table:
     ragged: list[pa_csv.InvalidRow] = []
 
     def refuse(row: pa_csv.InvalidRow) -> Literal["error"]:
@@ -163,8 +169,12 @@ def _parse_csv(path: Path, types: dict[str, Type], n_blank: int) -> pa.Table:
             pa_csv.ReadOptions(
                 use_threads=use_threads, block_size=BLOCK, skip_rows=n_blank
             ),
-            parse_options(len(types), refuse),
-            pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+            parse_options(n_columns, refuse),
+            pa_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                strings_can_be_null=False,
+            ),
         )
 
     try:
@@ -213,6 +223,14 @@ def _to_typed(column: Array, null_values: Sequence[str], *, infer: bool) -> Arra
     return pa.chunked_array([values.take(moved)])
 
 
+def missing_texts(texts: Array, null_values: Sequence[str]) -> Array:
+    """Tell which texts are missing values; an empty one always is.
+
+    That is how CSV writes a missing value, so that nothing else can be told from it.
+    """
+    return pc.is_in(texts, value_set=pa.array(["", *null_values], pa.string()))
+
+
 def type_texts(
     texts: Array, null_values: Sequence[str], *, infer: bool
 ) -> tuple[Array, Array]:
@@ -220,7 +238,7 @@ def type_texts(
 
     The first array has the place of each text among the values; null: it is missing.
     """
-    is_null = pc.is_in(texts, value_set=pa.array(null_values, pa.string()))
+    is_null = missing_texts(texts, null_values)
     present = texts.filter(pc.invert(is_null))
     values = infer_type(present) if infer and len(present) else present
     places = np.cumsum(~is_null.to_numpy(zero_copy_only=False)) - 1

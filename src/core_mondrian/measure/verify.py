@@ -238,6 +238,14 @@ def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> N
         _check_pseudonyms(frame, spec)
 
 
+def looked_at(data: IntoDataFrame, spec: Spec) -> list[str]:
+    """Return the columns of a release that its verification looks at."""
+    frame, shown = open_release(data, spec)
+    names = [name for names in shown.values() for name in names]
+    names += [*beside(spec, frame.columns), *spec.sensitive, *spec.pseudonyms]
+    return [name for name in dict.fromkeys(names) if name in frame.columns]
+
+
 def beside(spec: Spec, columns: Iterable[str]) -> list[str]:
     """Return the columns that divide classes further, next to quasi-identifiers.
 

@@ -163,14 +163,13 @@ def recursive_diversity(model: Model, classes: Classes) -> Judgement:
 def alpha_k_anonymity(model: Model, classes: Classes) -> Judgement:
     """Every class has k persons, and no sensitive value a larger share than alpha."""
     counted = _counted(model, classes)
-    fewest, is_limited = max(model.k, _fewest(model.alpha)), True
-    share = counted.share()
+    fewest, share = max(model.k, _fewest(model.alpha)), counted.share()
     if model.values:
         named = {None if one is None else spell(str(one)) for one in model.values}
         shown = [*(spell(str(label)) for label in counted.labels), None]
         is_sensitive = np.array([one in named for one in shown], dtype=np.bool_)
-        fewest, is_limited = model.k, is_sensitive[counted.value]
-    passes, reached = _at_most(counted.largest(share * is_limited), model.alpha)
+        fewest, share = model.k, share * is_sensitive[counted.value]
+    passes, reached = _at_most(counted.largest(share), model.alpha)
     return Judgement(passes & (classes.sizes >= fewest), reached)
 
 
