@@ -155,7 +155,6 @@ def take_in(
     """Return the caller's frame, and the columns the spec names as counted tuples."""
     frame = open_frame(data)
     check_columns(frame, spec.columns)
-    check_look_alikes(spec, frame.columns)
     coded = encode(frame, spec, stages.report("encode"), threads)
     stages.end("encode")
     stages.report("collapse")
@@ -232,6 +231,7 @@ def _check_names(
             f"the release would have several columns of one name: {list_names(twice)}",
             hint="rename them, or choose another format or class_id",
         )
+    check_look_alikes(spec, frame.columns)
 
 
 def _release_rows(
