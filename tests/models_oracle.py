@@ -10,6 +10,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -243,6 +244,13 @@ def counted(groups: Sequence[Values], never: Values = ()) -> ClassCounts:
     )
 
 
+def ranked(model: PrivacyModel, classes: ClassCounts) -> ClassCounts:
+    """Return classes as a model sees them: the order of letters is their rank."""
+    if getattr(model, "distance", "") != "ordered":
+        return classes
+    return replace(classes, labels=tuple(range(len(classes.labels))))
+
+
 # --- the models themselves, on classes given as lists --------------------------------
 
 
@@ -335,7 +343,9 @@ def sized_models(draw: Any, most: int) -> PrivacyModel:
 
 
 @st.composite
-def sensitive_models(draw: Any, column: str, *, has_tree: bool) -> PrivacyModel:
+def sensitive_models(
+    draw: Any, column: str, *, has_tree: bool, has_order: bool = True
+) -> PrivacyModel:
     """Every model of a sensitive column, rather weak so that many tables meet it."""
     missing = draw(st.sampled_from(["value", "ignored"]))
     small = st.integers(2, 3)
@@ -358,7 +368,10 @@ def sensitive_models(draw: Any, column: str, *, has_tree: bool) -> PrivacyModel:
         (BetaLikeness, (st.sampled_from([0.1, 0.5, 1.0, 3.0]),), ("basic",)),
         (BetaLikeness, (st.sampled_from([0.1, 0.5, 1.0, 3.0]),), ("enhanced",)),
     ]
-    possible = [one for one in kinds if has_tree or TREE not in one[2]]
+    # Letters have a tree and no order, numbers may have an order and have no tree.
+    others = {"ordered"} if has_tree or not has_order else set()
+    others |= set() if has_tree else {"hierarchical"}
+    possible = [one for one in kinds if not others.intersection(one[2][:1])]
     kind, before, after = draw(st.sampled_from(possible))
     drawn = [draw(x) if isinstance(x, st.SearchStrategy) else x for x in before]
     model: PrivacyModel = kind(*drawn, column, *after, missing=missing)

@@ -63,11 +63,18 @@ def find_faults(case: Case, release: Release[Any]) -> list[str]:
     return list(judge.faults(release))
 
 
+def _read(cell: Any) -> Any:
+    """Return a cell of a named column as it counts: empty text is missing."""
+    return None if cell == "" else cell
+
+
 class _Judge:
     def __init__(self, case: Case, shown: Cells) -> None:
         self.case, self.spec = case, case.spec
         self.exactly = {n: [plain(x) for x in c] for n, c in case.columns.items()}
         self.came = dict(self.exactly)
+        for name in self.spec.quasi_identifiers:
+            self.came[name] = [_read(x) for x in self.came[name]]
         for name, ways in case.ways.items():
             if self.spec.uncovered_of(name) == "suppress":
                 # What a hierarchy lacks is as good as missing.
@@ -253,7 +260,7 @@ class _Judge:
 
     def seen(self, name: str) -> list[Any]:
         """Return the values of a sensitive column, without those that are blanked."""
-        values = list(self.came[name])
+        values = [_read(x) for x in self.came[name]]
         if self.shown:
             cells = zip(self.shown["id"], self.shown[name], strict=True)
             for i in [i for i, cell in cells if cell is None]:
@@ -264,7 +271,7 @@ class _Judge:
         """Return the persons of a class; rows of nobody are one person's."""
         if self.spec.unit is None:
             return len(rows)
-        persons = self.came[self.spec.unit]
+        persons = [_read(x) for x in self.came[self.spec.unit]]
         return len({persons[i] for i in rows})
 
     def failing_population(self, classes: dict[Key, list[int]]) -> list[str]:

@@ -47,7 +47,7 @@ from core_mondrian.pseudonyms import pseudonymize
 from core_mondrian.recode import spread
 from core_mondrian.release import Release
 from core_mondrian.shuffle import shuffle_rows
-from core_mondrian.spec import Spec
+from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.stages import Stages
 from core_mondrian.tables.keys import Key, key_for
 
@@ -235,6 +235,7 @@ def _check_names(
             f"the release would have several columns of one name: {list_names(twice)}",
             hint="rename them, or choose another format or class_id",
         )
+    check_look_alikes(spec, frame.columns)
 
 
 def _release_rows(

@@ -46,7 +46,7 @@ TOLD: Final = {
     "weights": "How much a loss in a column matters, next to 1 for the others.",
     "inline_below": "Partitions with fewer rows are solved in place.",
     "exclude": "Quasi-identifiers left out of the minima of thresholds.",
-    "null_values": "What a missing value looks like in a CSV file.",
+    "null_values": "Texts that stand for a missing value, next to the empty one.",
     "hierarchies": "Column to a file, relative to the spec, or how to make a tree.",
     "uncovered": "Values that a hierarchy lacks: error, own branch, or suppress.",
     "thresholds": "The quality a release should reach.",

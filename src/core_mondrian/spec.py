@@ -117,7 +117,8 @@ class Spec:
     """Quasi-identifiers left out of the minima that thresholds are compared with."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     null_values: tuple[str, ...] = ("",)
-    """What a missing value looks like in a CSV file."""
+    """Texts that stand for a missing value, next to the empty one, in every column of
+    text that the spec names: in CSV files, in other tables, and in the release."""
     class_id: str | None = None
     """The column that gets the number of each row's class; None: there is none."""
     shuffle: int | None = None
@@ -211,9 +212,7 @@ class Spec:
 
     def bounds_of(self, column: str) -> tuple[str, ...]:
         """Return the names a number is released under if not its own."""
-        if self.format_of(column) != "bounds":
-            return ()
-        return f"{column}_min", f"{column}_max"
+        return bound_names(column) if self.format_of(column) == "bounds" else ()
 
     @property
     def leaves_out(self) -> bool:
@@ -268,6 +267,41 @@ class Spec:
         if suppress is not None and suppress.multiplier != 1:
             result["suppress_multiplier"] = float(suppress.multiplier)
         return result
+
+
+def bound_names(column: str) -> tuple[str, str]:
+    """Return what the bounds of a number are called where they are columns."""
+    return f"{column}_min", f"{column}_max"
+
+
+def look_alikes(spec: Spec, columns: Iterable[str]) -> list[str]:
+    """Return the columns that are called like bounds of a number shown beside them.
+
+    Columns that the spec names are judged by their own role, or accepted as they are.
+    """
+    names = set(columns)
+    others = names.difference(spec.columns)
+    return [
+        bound
+        for name in spec.quasi_identifiers
+        for bound in bound_names(name)
+        if name in names and bound in others
+    ]
+
+
+def check_look_alikes(spec: Spec, columns: Iterable[str]) -> None:
+    """Refuse to carry columns that look like bounds of a quasi-identifier.
+
+    Raises:
+        SpecError: there are some; the verifier would take them for what is released.
+    """
+    if found := look_alikes(spec, columns):
+        raise SpecError(
+            f"columns {found} are called like bounds of a quasi-identifier, and would "
+            "be released as they are",
+            hint="make them quasi-identifiers or identifiers, rename them, or accept "
+            "them (accept) if they say nothing about persons",
+        )
 
 
 def _describe(model: PrivacyModel) -> dict[str, Any]:

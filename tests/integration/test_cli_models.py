@@ -319,7 +319,7 @@ def test_models_of_the_command_line_replace_those_of_the_spec(
         (
             "t-closeness t=0.2 sensitive=disease distance=hierarchical"
             " hierarchy=poor.csv",
-            "the hierarchy of 'disease' does not cover 2 of 3 values in the data",
+            "the hierarchy of 'disease' does not cover 2 of 3 values in the ",
         ),
         ("distinct-l-diversity l=1 sensitive=income", "needs l >= 2, got l=1"),
         ("distinct-l-diversity l=2.0 sensitive=income", "l must be a whole number"),

@@ -19,10 +19,10 @@ from test_formats_hold import released, shapes, with_ids
 
 from core_mondrian import Release, Spec
 from core_mondrian.branches import Branch
-from core_mondrian.cli.verify import read_release
 from core_mondrian.explain import Explanation, explain
 from core_mondrian.files.write import write_table
 from core_mondrian.manifests import parse_manifest
+from core_mondrian.measure.read_back import read_release
 
 
 def through_json(release: Release[Any]) -> Any:
@@ -150,7 +150,7 @@ def test_every_kind_of_file_is_found_to_be_the_release_of_its_manifest(
         path = Path(folder) / f"out{data.draw(st.sampled_from(suffixes))}"
         write_table(release.data, path)
         manifest = through_json(release)
-        table = read_release(path, manifest.spec, ("",))
+        table = read_release(path, manifest.spec)
         found = explain(table, None, manifest)
 
     assert found.problems == ()

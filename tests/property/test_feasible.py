@@ -85,7 +85,6 @@ def test_the_message_names_the_model_by_how_much_and_what_instead(
     "model",
     [
         TCloseness(0, "s"),
-        TCloseness(0, "s", "ordered"),
         DeltaDisclosure(0.01, "s"),
         BetaLikeness(0.01, "s"),
         BetaLikeness(0.01, "s", "enhanced"),

@@ -134,7 +134,7 @@ def test_a_class_that_mixes_missing_and_present_is_blank(numbers: Any) -> None:
 def test_texts_ignore_the_format_of_numbers() -> None:
     table = pa.table({"a": ["x", "x"], "a_min": [1, 2]})
 
-    release = anonymize(table, k_spec(numbers="bounds"))
+    release = anonymize(table, k_spec(numbers="bounds", accept=("a_min",)))
 
     assert release.data["a"].to_pylist() == ["x", "x"]
 

@@ -1,6 +1,6 @@
 """What comes with the rows: our code, storage, the manifest, and whose they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +139,13 @@ def _confirm_guesses(
     return confirm_guesses(tables, manifest)
 
 
-def code_both(first: Frame, second: Frame, name: str) -> Coded:
+def code_both(
+    first: Frame,
+    second: Frame,
+    name: str,
+    read: Callable[[Any], Any] = lambda column: column,
+) -> Coded:
     """Return the values of a column in two tables, one after the other."""
-    columns = (plain_column(arrow_column(frame, name)) for frame in (first, second))
+    frames = (first, second)
+    columns = (plain_column(read(arrow_column(frame, name))) for frame in frames)
     return code_column(join_columns(*columns))

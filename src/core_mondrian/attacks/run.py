@@ -1,13 +1,14 @@
 """attack(): every attack on a release, with the people who are in it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import narwhals as nw
 from narwhals.typing import IntoDataFrame
 
-from core_mondrian.attacks.beside_rows import Given, attack_beside_rows, code_both
+from core_mondrian.attacks.beside_rows import Given, attack_beside_rows
 from core_mondrian.attacks.bounds import reconstruct
 from core_mondrian.attacks.candidates import Candidates, find_candidates
 from core_mondrian.attacks.columns import is_matched
@@ -19,6 +20,7 @@ from core_mondrian.attacks.membership import tell_members
 from core_mondrian.attacks.order import compare_order
 from core_mondrian.attacks.sensitive import attack_values
 from core_mondrian.errors import SpecError, list_names
+from core_mondrian.files.cells import spelled
 from core_mondrian.frames import check_columns, open_frame
 from core_mondrian.measure.counting import Coded, code_series, combine
 from core_mondrian.spec import Spec
@@ -73,7 +75,7 @@ def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may ha
     findings = [link(everything, columns, k) for columns in _knowledge(names, spec)]
     for name in aims:
         columns = [one.name for one in everything.columns if one.name != name]
-        values = code_series(after[name])
+        values = code_series(after[name], read=_reading(spec))
         findings += attack_values(everything.knowing(columns), name, values)
     public = everything.knowing(spec.quasi_identifiers)
     found = [tell_members(public)]
@@ -146,16 +148,25 @@ def _intersect(
     check_columns(before, others_spec.quasi_identifiers)
     second = find_candidates(frame, before, others_spec, ())
     k = min(_fewest(spec), _fewest(others_spec))
-    return intersect(first, second, _shared_values(after, frame, aims), k)
+    shared = _shared_values(after, frame, aims, _reading(spec))
+    return intersect(first, second, shared, k)
+
+
+def _reading(spec: Spec) -> Callable[[Any], Any]:
+    """Return what tells the values of sensitive columns, as the models count them."""
+    return partial(spelled, null_values=spec.null_values)
 
 
 def _shared_values(
-    first: Frame, second: Frame, names: Sequence[str]
+    first: Frame,
+    second: Frame,
+    names: Sequence[str],
+    read: Callable[[Any], Any],
 ) -> tuple[Coded, Coded] | None:
     """Return the sensitive values of both releases, numbered alike."""
     if not names:
         return None
-    both = combine([code_both(first, second, name) for name in names])
+    both = combine([code_both(first, second, name, read) for name in names])
     n = len(first)
     return both.select(slice(None, n)), both.select(slice(n, None))
 

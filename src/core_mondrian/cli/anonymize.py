@@ -447,14 +447,17 @@ def _write(
     from core_mondrian.files.place import Content, record_of, write_files
     from core_mondrian.files.write import table_writer
     from core_mondrian.owner_record import record_text
+    from core_mondrian.publication import release_writer
     from core_mondrian.report.plain import manifest_text
     from core_mondrian.signatures import sealed
 
     guard = release.spec.guard_formulas
-    tables = zip(files, (release.data, release.suppressed), strict=False)
     contents: dict[Path, Content] = {
-        file: table_writer(table, file, source=schema, guard=guard)
-        for file, table in tables
+        files[0]: release_writer(release, files[0], schema),
+        **{
+            file: table_writer(release.suppressed, file, source=schema, guard=guard)
+            for file in files[1:]
+        },
     }
     contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
     contents[record_of(files[0])] = record_text(release.record())

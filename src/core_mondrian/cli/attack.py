@@ -10,7 +10,6 @@ from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.compare import manifest_spec
 from core_mondrian.cli.options import AsJson, SpecFile, build_spec
 from core_mondrian.cli.summary import json_line, spelled
-from core_mondrian.cli.verify import read_release
 from core_mondrian.errors import PrivacyViolation, SpecError
 
 if TYPE_CHECKING:
@@ -107,6 +106,7 @@ def _attack(
 ) -> "Attacks":
     from core_mondrian.attacks import attack
     from core_mondrian.files.read import read_table
+    from core_mondrian.measure.read_back import read_release
 
     if asked["known"] is not None:
         asked["known"] = [name for name in asked["known"].split(",") if name]
@@ -117,9 +117,9 @@ def _attack(
     if also is not None:
         has_own = manifest_of(also).is_file()
         others_spec = manifest_spec(also) if has_own else spec
-        second = _read(also, others_spec), others_spec
+        second = read_release(also, others_spec), others_spec
     return attack(
-        *(_read(release, spec), before, spec),
+        *(read_release(release, spec), before, spec),
         also=second,
         file=release,
         manifest=_published(release),
@@ -133,12 +133,6 @@ def _published(release: Path) -> Any:  # noqa: ANN401  # plain values
 
     file = manifest_of(release)
     return parse_bytes(file.read_bytes(), file)[1] if file.is_file() else None
-
-
-def _read(file: Path, spec: "Spec") -> Any:  # noqa: ANN401  # an Arrow table
-    # A blank row is one of empty cells, whatever was missing in the original.
-    blank = ("",) if spec.suppressed == "blank" else ()
-    return read_release(file, spec, (*blank, *spec.null_values))
 
 
 def _show(found: "Attacks") -> None:

@@ -11,12 +11,7 @@ from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import AsJson, RecordFile
 from core_mondrian.cli.summary import json_line, spelled
-from core_mondrian.cli.verify import (
-    OF_EVIDENCE,
-    read_release,
-    released_spec,
-    verify_file,
-)
+from core_mondrian.cli.verify import OF_EVIDENCE, released_spec, verify_file
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -65,6 +60,7 @@ def explain_file(
     fails, or table and manifest do not belong together, the exit code is 5.
     """
     from core_mondrian.explain import explain
+    from core_mondrian.measure.read_back import read_release
     from core_mondrian.owner_record import find_record
 
     manifest = _find_manifest(release, manifest_file)
@@ -76,8 +72,7 @@ def explain_file(
             "there is no manifest beside the release",
             hint="name it by --manifest, or say what to recount: --qid and --k, --spec",
         )
-    # Whatever was missing in the original is an empty cell in its release.
-    data = read_release(release, asked, ("", *asked.null_values))
+    data = read_release(release, asked)
     record = None if manifest is None else find_record(release, record_file)
     found = explain(*(data, spec, manifest), record=record, depth=depth, width=width)
     if as_json:

@@ -1,6 +1,6 @@
 """core-mondrian verify: recount a table anyone sends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -88,18 +88,17 @@ def verify_file(
 ) -> None:
     """Check that every class of TABLE passes the models; exit code 5 if one does not.
 
-    TABLE is recounted as it stands: a missing value is a value, and texts that differ
-    by a letter differ. With --manifest, exit code 5 also if manifest, signature or
+    TABLE is recounted as it stands: a missing value is a value. Cells are read as
+    anonymize reads them. With --manifest, exit code 5 also if manifest, signature or
     SOURCE do not belong to it.
     """
+    from core_mondrian.measure.read_back import read_release
     from core_mondrian.measure.verify import verify
 
     if checked_evidence(locals()):
         return
     spec = released_spec(locals())
-    # A blank row is one of empty cells, whatever was missing in the original.
-    blank = ("",) if spec.suppressed == "blank" else ()
-    data = read_release(table, spec, (*blank, *spec.null_values))
+    data = read_release(table, spec)
     try:
         found = verify(data, spec)
     except PrivacyViolation as error:
@@ -137,13 +136,13 @@ def checked_evidence(options: Mapping[str, Any]) -> bool:
 def _find_evidence(file: Path, options: Mapping[str, Any]) -> "Evidence":
     from core_mondrian.evidence import check_manifest, check_source
     from core_mondrian.manifests import read_manifest
+    from core_mondrian.measure.read_back import read_release
 
     asked = ("spec_file", "quasi_identifiers", "k", "models")
     is_given = any(options[name] not in (None, []) for name in asked)
     spec = released_spec(options) if is_given else None
     by = read_manifest(file).spec if spec is None else spec
-    # Whatever was missing in the original is an empty cell in its release.
-    data = read_release(options["table"], by, ("", *by.null_values))
+    data = read_release(options["table"], by)
     found = check_manifest(
         *(data, file),
         file=options["table"],
@@ -178,15 +177,15 @@ def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # no
     from core_mondrian.files.kinds import source_schema
     from core_mondrian.files.write import table_writer
     from core_mondrian.frames import same_rows
+    from core_mondrian.measure.read_back import read_release
 
     parts = sorted(file.iterdir()) if file.is_dir() else [file]
-    nulls = ("", *spec.null_values)
     with TemporaryDirectory() as folder:
         draft = Path(folder) / f"again{parts[0].suffix.lower()}"
         guard = spec.guard_formulas
         table_writer(again, draft, source=source_schema(source), guard=guard)(draft)
-        redone = read_release(draft, spec, nulls)
-    return same_rows(redone, read_release(file, spec, nulls))
+        redone = read_release(draft, spec)
+    return same_rows(redone, read_release(file, spec))
 
 
 def _read_source(
@@ -219,26 +218,3 @@ def released_spec(options: Mapping[str, Any]) -> "Spec":
     if spec.population is not None:
         spec = build_spec(file, flags, [])  # whom of it do they cover?
     return spec
-
-
-def read_release(file: Path, spec: "Spec", null_values: Sequence[str]) -> Any:  # noqa: ANN401  # an Arrow table
-    """Read a release, or all its parts; cells of CSV stay the texts they are."""
-    from core_mondrian.files.read import read_table
-
-    parts = sorted(file.iterdir()) if file.is_dir() else []
-    if parts:
-        import pyarrow as pa
-
-        tables = [read_release(part, spec, null_values) for part in parts]
-        return pa.concat_tables(tables, promote_options="permissive")
-    return read_table(
-        file,
-        typed=[  # the others are as they came
-            shown
-            for name in spec.quasi_identifiers
-            for shown in (name, *spec.bounds_of(name))
-        ],
-        null_values=null_values,
-        infer=False,
-        guarded=spec.guard_formulas,
-    )

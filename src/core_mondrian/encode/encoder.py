@@ -26,6 +26,7 @@ from core_mondrian.encode.table import (
 )
 from core_mondrian.encode.trees import build_tree
 from core_mondrian.errors import DataError
+from core_mondrian.files.cells import spelled, without_nulls
 from core_mondrian.frames import arrow_column
 from core_mondrian.population import open_population
 from core_mondrian.spec import Spec
@@ -90,10 +91,14 @@ def encode(
         )
 
     def rank(name: str) -> Ranked:
-        array = arrow_column(frame, name)
+        array = without_nulls(arrow_column(frame, name), spec.null_values)
         if others is not None:
-            array = join_columns(name, array, arrow_column(others, name))
+            known = without_nulls(arrow_column(others, name), spec.null_values)
+            array = join_columns(name, array, known)
         return rank_column(array, name)
+
+    def spell(name: str) -> pa.ChunkedArray:
+        return spelled(arrow_column(frame, name), spec.null_values)
 
     names = spec.quasi_identifiers
     ranks = map_columns(rank, names, n_rows, threads, report)
@@ -106,14 +111,14 @@ def encode(
         for name, ranked in columns.items()
     ]
     blanked = [x.is_blanked[:n_rows] for x in coded if x.is_blanked is not None]
-    counted = [encode_sensitive(arrow_column(frame, n), n) for n in spec.counted]
+    counted = [encode_sensitive(spell(name), name) for name in spec.counted]
     codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in counted]
     population = None
     if others is not None:
         population = np.stack([item.codes[n_rows:] for item in coded], axis=1)
     n_units = None
     if spec.unit is not None:
-        units = rank_column(arrow_column(frame, spec.unit), spec.unit)
+        units = rank_column(spell(spec.unit), spec.unit)
         codes.append(units.codes)
         n_units = len(units.values) + 1  # rows of nobody count as one person's
     return Coded(

@@ -22,6 +22,7 @@ from core_mondrian.files.kinds import (
     is_text,
     remember,
 )
+from core_mondrian.readings import CODE
 
 BOM: Final = b"\xef\xbb\xbf"
 CODED_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
@@ -32,8 +33,6 @@ _WRITTEN_ROWS: Final = 1 << 16
 _SMALL_FILE: Final = 1 << 20
 """Bytes of a file that is read on this thread. Arrow's threads may still hold Python's
 objects when a command that had little to do ends, and then the process is aborted."""
-_CODE_LIKE: Final = r"^[+-]?(0[0-9]+|0[xX].*|[0-9]{19,})$"
-"""Digits that are a code, not a quantity: 01234, 0x1F, more than 64 bits hold."""
 
 
 def read_csv(
@@ -43,6 +42,7 @@ def read_csv(
     *,
     infer: bool,
     guarded: bool = False,
+    columns: Collection[str] | None = None,
 ) -> pa.Table:
     """Read a CSV file; see `read_table` for what becomes of its columns."""
     header = _read_header(path)
@@ -52,14 +52,17 @@ def read_csv(
     types = {
         as_found: CODED_TEXT if name in wanted else pa.string()
         for as_found, name in zip(found, names, strict=True)
+        if columns is None or name in columns
     }
     if header.has_rows:
         # Arrow takes an empty line for the name of a single column.
-        table = _parse_csv(path, types, header.n_blank if len(names) == 1 else 0)
+        n_blank = header.n_blank if len(names) == 1 else 0
+        table = _parse_csv(path, len(names), types, n_blank)
     else:
         table = pa.schema(types.items()).empty_table()
     _check_quotes(path, len(names))
-    table = table.rename_columns(names)
+    known = dict(zip(found, names, strict=True))
+    table = table.rename_columns([known[name] for name in table.column_names])
     if guarded:
         table = unguarded(table)
     columns = {
@@ -151,7 +154,9 @@ def parse_options(
     )
 
 
-def _parse_csv(path: Path, types: dict[str, Type], n_blank: int) -> pa.Table:
+def _parse_csv(
+    path: Path, n_columns: int, types: dict[str, Type], n_blank: int
+) -> pa.Table:
     ragged: list[pa_csv.InvalidRow] = []
 
     def refuse(row: pa_csv.InvalidRow) -> Literal["error"]:
@@ -164,8 +169,12 @@ def _parse_csv(path: Path, types: dict[str, Type], n_blank: int) -> pa.Table:
             pa_csv.ReadOptions(
                 use_threads=use_threads, block_size=BLOCK, skip_rows=n_blank
             ),
-            parse_options(len(types), refuse),
-            pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+            parse_options(n_columns, refuse),
+            pa_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                strings_can_be_null=False,
+            ),
         )
 
     try:
@@ -214,6 +223,14 @@ def _to_typed(column: Array, null_values: Sequence[str], *, infer: bool) -> Arra
     return pa.chunked_array([values.take(moved)])
 
 
+def missing_texts(texts: Array, null_values: Sequence[str]) -> Array:
+    """Tell which texts are missing values; an empty one always is.
+
+    That is how CSV writes a missing value, so that nothing else can be told from it.
+    """
+    return pc.is_in(texts, value_set=pa.array(["", *null_values], pa.string()))
+
+
 def type_texts(
     texts: Array, null_values: Sequence[str], *, infer: bool
 ) -> tuple[Array, Array]:
@@ -221,7 +238,7 @@ def type_texts(
 
     The first array has the place of each text among the values; null: it is missing.
     """
-    is_null = pc.is_in(texts, value_set=pa.array(null_values, pa.string()))
+    is_null = missing_texts(texts, null_values)
     present = texts.filter(pc.invert(is_null))
     values = infer_type(present) if infer and len(present) else present
     places = np.cumsum(~is_null.to_numpy(zero_copy_only=False)) - 1
@@ -233,7 +250,7 @@ def type_texts(
 
 def infer_type(texts: Array) -> Array:
     """Let Arrow infer a type from distinct texts; codes such as 01234 stay text."""
-    if pc.any(pc.match_substring_regex(texts, _CODE_LIKE)).as_py():
+    if pc.any(pc.match_substring_regex(texts, CODE)).as_py():
         return texts
     buffer = io.BytesIO(b"".join(csv_blocks(pa.table({"value": texts}))))
     size = buffer.getbuffer().nbytes

@@ -1,6 +1,6 @@
 """Count rows and classes of a table as it stands, by means of Arrow and NumPy alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -95,16 +95,24 @@ def class_sizes(keys: Coded, counts: Codes | None = None) -> Codes:
     return ranked
 
 
-def code_series(series: nw.Series[Any], *, ordered: bool = False) -> Coded:
-    """Number the distinct values of a frame's column; see `code_column`."""
+def code_series(
+    series: nw.Series[Any],
+    *,
+    ordered: bool = False,
+    read: Callable[[Array], Array] = lambda column: column,
+) -> Coded:
+    """Number the distinct values of a frame's column; see `code_column`.
+
+    ``read`` says what its cells stand for.
+    """
     native = series.to_native()
     if isinstance(native, pa.ChunkedArray):
-        return code_column(native, ordered=ordered)
+        return code_column(read(native), ordered=ordered)
     try:
         column = series.to_arrow()
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return _code_objects(series.to_list())  # mixed kinds in a pandas column
-    return code_column(pa.chunked_array([column]), ordered=ordered)
+    return code_column(read(pa.chunked_array([column])), ordered=ordered)
 
 
 def code_column(column: Array, *, ordered: bool = False) -> Coded:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import SpecError
+from core_mondrian.files.cells import spelled
 from core_mondrian.measure.cells import (
     cells_of,
     divide,
@@ -80,7 +82,8 @@ def count_groups(
     Raises:
         SpecError: more than `MOST_GROUPS` values are left.
     """
-    coded = code_series(frame[column], ordered=True)
+    read = partial(spelled, null_values=spec.null_values)
+    coded = code_series(frame[column], ordered=True, read=read)
     rows = np.bincount(coded.codes, counts, coded.n_codes).astype(np.int64)
     large = _count_people(frame, coded, spec, rows) >= max(spec.min_rows, _FEWEST)
     if np.count_nonzero(large) > MOST_GROUPS:
@@ -106,7 +109,8 @@ def _count_people(
     """Return how many people have each value: rows, or units where there are any."""
     if spec.unit is None:
         return rows
-    units = code_series(frame[spec.unit])
+    read = partial(spelled, null_values=spec.null_values)
+    units = code_series(frame[spec.unit], read=read)
     pairs = np.unique(coded.codes * units.n_codes + units.codes)
     return np.bincount(pairs // units.n_codes, minlength=coded.n_codes)
 

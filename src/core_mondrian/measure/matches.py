@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.errors import SpecError
+from core_mondrian.files.cells import without_nulls
 from core_mondrian.frames import arrow_column
 from core_mondrian.hierarchies.load import tree_over
 from core_mondrian.hierarchy import Hierarchy
@@ -43,10 +44,10 @@ def read_cells(
     return [None if None in pair else f"[{pair[0]}, {pair[1]}]" for pair in pairs]
 
 
-def count_presence(
+def count_outside(
     shown: Mapping[str, Sequence[str | None]], rows: Codes, spec: Spec
 ) -> Codes:
-    """Count the population that fits each class: the others, the table's own, and 0.
+    """Count the population that fits each class and is not in the table.
 
     ``shown`` has the cells of each class by column, ``rows`` how many rows it has.
     """
@@ -57,7 +58,8 @@ def count_presence(
         distinct = [*sorted({text for text in texts if text is not None}), None]
         number = {text: i for i, text in enumerate(distinct)}
         cells.append(np.array([number[text] for text in texts], dtype=np.int64))
-        column = plain_column(arrow_column(others, name))
+        known_texts = without_nulls(arrow_column(others, name), spec.null_values)
+        column = plain_column(known_texts)
         coded = code_column(column, ordered=True)
         known = pa.array(coded.labels, column.type)
         tree = column_tree(name, known, spec)
@@ -69,7 +71,7 @@ def count_presence(
     counts = class_sizes(keys)
     distinct_people = np.stack([coded.codes[one] for coded in people], axis=1)
     found = count_fitting(cells, fits, distinct_people, counts)
-    return np.stack([found - rows, rows, np.zeros_like(rows)], axis=1)
+    return found - rows
 
 
 def column_tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:

@@ -1,9 +1,10 @@
 """Recount a released table, by means that share nothing with the engine."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -19,6 +20,7 @@ from core_mondrian.errors import (
     SpecError,
     list_names,
 )
+from core_mondrian.files.cells import spelled, without_nulls
 from core_mondrian.measure.counting import (
     Coded,
     Codes,
@@ -29,13 +31,17 @@ from core_mondrian.measure.counting import (
     compress,
     first_rows,
 )
-from core_mondrian.measure.matches import count_presence, read_cells
+from core_mondrian.measure.matches import count_outside, read_cells
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.pseudonyms import LENGTH, PATTERN
-from core_mondrian.spec import Spec
+from core_mondrian.spec import Spec, look_alikes
 from core_mondrian.threads import map_columns
+from core_mondrian.verification.counts import Classes
+from core_mondrian.verification.definitions import Judgement, definition_of
 
 _KEEP = "do not give this table away"
+SHOWS_PSEUDONYM = "core_mondrian:shows_pseudonym"
+"""A column of counted rows: anything there says that a row shows a pseudonym."""
 # Counts of classes by value that are laid out at a time: 128 MiB.
 _MOST_CELLS = 1 << 24
 
@@ -89,11 +95,14 @@ def verify(
     """Check that every class of ``data`` passes every model of ``spec``.
 
     Rows with the same quasi-identifiers are a class; a missing value is a value. A
-    number released as bounds is looked for under its two names as well. Where
-    the spec names a unit, the table has to have it, and persons are counted. If the
-    spec blanks suppressed rows, all-blank rows are no class as long as there are
-    at most ``budget`` of them (None: what the spec allows for a table of this size);
-    or they are one, if the table passes only then.
+    number released as bounds is looked for under its two names as well, and columns of
+    these names divide classes even where the number is shown under its own. Cells of
+    text are read as in the run: the spec's null values are missing, and texts of one
+    number, date or truth are one value. Where the spec names a unit, the table has to
+    have it, and persons are counted. If the spec blanks suppressed rows, rows that show
+    neither quasi-identifiers nor sensitive values nor pseudonyms are no class as long
+    as there are at most ``budget`` of them (None: what the spec allows for a table of
+    this size); or they are one, if the table passes only then.
 
     Raises:
         PrivacyViolation: a class fails, or an identifier was not removed or replaced.
@@ -115,9 +124,10 @@ def verify_counts(
     """Check a release of which the distinct rows were counted; see `verify`.
 
     ``values`` has what the models look at: the quasi-identifiers as they are shown,
-    the sensitive columns, the unit. ``rows`` says how often each of its rows occurs,
-    ``names`` which columns the release has. Whoever counts it has to look at the
-    pseudonyms (`are_pseudonyms`).
+    what is `beside` them, the sensitive columns, the unit. ``rows`` says how often each
+    of its rows occurs, ``names`` which columns the release has. Whoever counts it has
+    to look at the pseudonyms (`are_pseudonyms`), and say which rows show any in a
+    column `SHOWS_PSEUDONYM` if the spec blanks suppressed rows.
     """
     if left := sorted(set(spec.identifiers).intersection(names)):
         raise PrivacyViolation(
@@ -152,6 +162,68 @@ def _recount(
     counts: Codes | None,
 ) -> Verification:
     frame, shown = open_release(data, spec)
+    _check_roles(frame, spec, is_counted=counts is not None)
+    n_rows = len(frame) if counts is None else int(counts.sum())
+    names = [name for names in shown.values() for name in names]
+    names += beside(spec, frame.columns)
+    reader = _Reader(frame, spec.null_values)
+    columns = map_columns(reader.shown, names, len(frame), threads)
+    values = {name: reader.counted(name, ordered=True) for name in spec.sensitive}
+    kept: Flags | slice = slice(None)
+    if spec.suppressed == "blank":
+        hidden = spec.pseudonyms if counts is None else (SHOWS_PSEUDONYM,)
+        more = [reader.shown(name) for name in hidden if name in frame.columns]
+        allowed = spec.budget(n_rows) if budget is None else budget
+        kept = _released([*columns, *values.values(), *more], allowed, counts)
+    keys = compress(combine(columns).select(kept))
+    each = None if counts is None else counts[kept]
+    rows = class_sizes(keys, each)
+    sizes = rows
+    if spec.unit is not None:
+        sizes = _count_persons(reader.counted(spec.unit).select(kept), keys)
+    classes = Classes(rows, sizes)
+    if spec.population is not None:
+        chosen = np.arange(len(frame))[kept][first_rows(keys)]
+        outside = count_outside(
+            {name: read_cells(frame, names, chosen) for name, names in shown.items()},
+            rows,
+            spec,
+        )
+        classes = replace(classes, outside=outside)
+    seen: dict[str | None, Classes] = {
+        name: _count_values(coded.select(kept), keys, each, classes)
+        for name, coded in values.items()
+    }
+    seen[None] = classes
+    return Verification(
+        n_rows=n_rows,
+        n_classes=int(rows.size),
+        n_suppressed_blank=n_rows - int(rows.sum()),
+        smallest_class=int(rows.min()) if rows.size else 0,
+        models=tuple(_check(model, seen[model.column], spec) for model in spec.models),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the cells of a release as the run reads those of its source."""
+
+    frame: nw.DataFrame[Any]
+    null_values: Sequence[str]
+
+    def shown(self, name: str) -> Coded:
+        """Number the cells of a column that is shown in the place of another."""
+        read = partial(without_nulls, null_values=self.null_values)
+        return code_series(self.frame[name], read=read)
+
+    def counted(self, name: str, *, ordered: bool = False) -> Coded:
+        """Number the values that the cells of a column stand for."""
+        read = partial(spelled, null_values=self.null_values)
+        return code_series(self.frame[name], ordered=ordered, read=read)
+
+
+def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> None:
+    """Refuse a table whose columns are not what the spec says of them."""
     if spec.unit is not None and spec.unit not in frame.columns:
         raise SpecError(
             f"without {spec.unit!r} the persons of a class cannot be counted",
@@ -162,46 +234,28 @@ def _recount(
         raise PrivacyViolation(
             f"identifiers are still in the table: {left}", hint=_KEEP
         )
-    if counts is None:  # else the unit may be there as it was
+    if not is_counted:  # else the unit may be there as it was
         _check_pseudonyms(frame, spec)
-    n_entries = len(frame)
-    n_rows = n_entries if counts is None else int(counts.sum())
-    series = [frame[name] for names in shown.values() for name in names]
-    columns = map_columns(code_series, series, n_entries, threads)
-    allowed = spec.budget(n_rows) if budget is None else budget
-    everything: Flags | slice = slice(None)
-    kept = everything
-    if spec.suppressed == "blank":
-        kept = _released(columns, allowed, counts)
-    keys = combine(columns).select(kept)
-    each = None if counts is None else counts[kept]
-    rows = class_sizes(keys, each)
-    persons = None
-    if spec.unit is not None:
-        persons = _count_persons(code_series(frame[spec.unit]).select(kept), keys)
-    unread = ClassCounts(rows, np.zeros((rows.size, 0), dtype=np.int64), (), persons)
-    seen = {
-        name: _spread(code_series(frame[name], ordered=True).select(kept), keys, each)
-        for name in spec.sensitive
-    }
-    presence = None
-    if spec.population is not None:
-        chosen = np.arange(n_entries)[kept][first_rows(keys)]
-        cells = {
-            name: read_cells(frame, names, chosen) for name, names in shown.items()
-        }
-        presence = replace(unread, by_value=count_presence(cells, rows, spec))
-    results = tuple(
-        _check(model, _looked_at(model, unread, seen, presence))
-        for model in spec.models
-    )
-    return Verification(
-        n_rows=n_rows,
-        n_classes=int(rows.size),
-        n_suppressed_blank=n_rows - int(rows.sum()),
-        smallest_class=int(rows.min()) if rows.size else 0,
-        models=results,
-    )
+
+
+def looked_at(data: IntoDataFrame, spec: Spec) -> list[str]:
+    """Return the columns of a release that its verification looks at."""
+    frame, shown = open_release(data, spec)
+    names = [name for names in shown.values() for name in names]
+    names += [*beside(spec, frame.columns), *spec.sensitive, *spec.pseudonyms]
+    return [name for name in dict.fromkeys(names) if name in frame.columns]
+
+
+def beside(spec: Spec, columns: Iterable[str]) -> list[str]:
+    """Return the columns that divide classes further, next to quasi-identifiers.
+
+    A reader sees them together: the number of a class, and bounds of a number that is
+    shown under its own name as well.
+    """
+    names = set(columns)
+    found = [] if spec.class_id is None else [spec.class_id]
+    found += look_alikes(spec, names)
+    return [name for name in found if name in names]
 
 
 def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
@@ -224,21 +278,6 @@ def are_pseudonyms(series: nw.Series[Any]) -> bool:
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return False  # neither text nor numbers
     return bool(pc.all(pc.match_substring_regex(texts, PATTERN), min_count=0).as_py())
-
-
-def _looked_at(
-    model: PrivacyModel,
-    unread: ClassCounts,
-    seen: Mapping[str, "_Spread"],
-    presence: ClassCounts | None,
-) -> Iterator[ClassCounts]:
-    """Return what a model looks at, some classes at a time."""
-    if model.column is not None:
-        yield from seen[model.column].parts(unread)
-    elif presence is not None and getattr(model, "population", None) is not None:
-        yield presence
-    else:
-        yield unread
 
 
 def open_release(
@@ -272,97 +311,96 @@ def open_release(
 def _released(
     columns: Sequence[Coded], allowed: int, counts: Codes | None
 ) -> Flags | slice:
-    """Return the rows that are not blank all over, if few enough are."""
+    """Return the rows that show anything, if few enough do not.
+
+    A row that still shows a sensitive value or a pseudonym is not suppressed.
+    """
     blank = np.logical_and.reduce([column.missing for column in columns])
     found = np.count_nonzero(blank) if counts is None else counts[blank].sum()
     return ~blank if found <= allowed else slice(None)
 
 
-def _check(model: PrivacyModel, parts: Iterable[ClassCounts]) -> ModelResult:
+def _check(model: PrivacyModel, classes: Classes, spec: Spec) -> ModelResult:
     """Raise PrivacyViolation unless all classes pass; return what they reach."""
-    n_classes = n_rows = 0
-    failing: list[Codes] = []
-    sizes: list[Codes] = []
-    unit = ""
+    define = definition_of(model)
+    if define is None:
+        found = _measure(model, classes, has_persons=spec.unit is not None)
+    else:
+        found = define(model, classes)
+    fails = ~found.passes
+    if fails.any():
+        unit = "" if spec.unit is None else " persons"
+        raise PrivacyViolation(
+            f"{model.title} fails for {np.count_nonzero(fails)} of {fails.size} "
+            f"classes with {int(classes.rows[fails].sum())} of "
+            f"{int(classes.rows.sum())} rows; "
+            f"the smallest of them has {int(classes.sizes[fails].min())}{unit}",
+            hint=_KEEP,
+        )
+    if not found.holds:
+        raise PrivacyViolation(
+            f"{model.title} fails: the table reaches {found.reached:.6g}",
+            hint=_KEEP,
+        )
+    return ModelResult(model.title, found.reached)
+
+
+def _measure(model: PrivacyModel, classes: Classes, *, has_persons: bool) -> Judgement:
+    """Judge classes by the measure of a user's own model, its only definition."""
+    passes: list[Flags] = []
     reached: list[float] = []
     holds = True
-    for classes in parts:
-        n_classes += classes.rows.size
-        n_rows += int(classes.rows.sum())
-        fails = ~model.passes(classes)
-        failing.append(classes.rows[fails])
-        sizes.append(classes.sizes[fails])
-        unit = "" if classes.persons is None else " persons"
-        reached.append(float(model.reached(classes)))
-        holds = holds and model.holds(classes)
-    few = np.concatenate(failing)
-    if few.size:
-        raise PrivacyViolation(
-            f"{model.title} fails for {few.size} of {n_classes} classes with "
-            f"{int(few.sum())} of {n_rows} rows; "
-            f"the smallest of them has {int(np.concatenate(sizes).min())}{unit}",
-            hint=_KEEP,
-        )
+    for part in _parts(classes, has_persons=has_persons):
+        passes.append(model.passes(part))
+        reached.append(float(model.reached(part)))
+        holds = holds and model.holds(part)
     worst = min if model.limits().at_least > -math.inf else max
-    if not holds:
-        raise PrivacyViolation(
-            f"{model.title} fails: the table reaches {worst(reached):.6g}",
-            hint=_KEEP,
+    passed = np.concatenate(passes)
+    return Judgement(passed, worst(reached), holds or not passed.all())
+
+
+def _parts(classes: Classes, *, has_persons: bool) -> Iterator[ClassCounts]:
+    """Lay out the counts by value of as many classes at a time as fit."""
+    n_classes, n_values = classes.rows.size, classes.table.size
+    step = max(1, _MOST_CELLS // max(1, n_values))
+    for start in range(0, max(n_classes, 1), step):
+        stop = min(start + step, n_classes)
+        first, last = np.searchsorted(classes.owner, [start, stop])
+        chosen = slice(int(first), int(last))
+        by_value = np.zeros((stop - start, n_values), dtype=np.int64)
+        place = classes.owner[chosen] - start, classes.value[chosen]
+        by_value[place] = classes.count[chosen]
+        yield ClassCounts(
+            classes.rows[start:stop],
+            by_value,
+            classes.labels,
+            classes.sizes[start:stop] if has_persons else None,
+            classes.table if n_values else None,
         )
-    return ModelResult(model.title, worst(reached))
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """How many rows of each class have each value, where there are any."""
-
-    owner: Codes
-    """Classes, rising; and of each the values it has, with their rows."""
-    value: Codes
-    counts: Codes
-    table: Codes
-    """Rows of the whole table by value; the last one is missing."""
-    labels: Sequence[object]
-
-    def parts(self, unread: ClassCounts) -> Iterator[ClassCounts]:
-        """Fill in the counts by value of as many classes at a time as fit."""
-        n_classes, n_values = unread.rows.size, self.table.size
-        step = max(1, _MOST_CELLS // n_values)
-        for start in range(0, max(n_classes, 1), step):
-            stop = min(start + step, n_classes)
-            first, last = np.searchsorted(self.owner, [start, stop])
-            chosen = slice(int(first), int(last))
-            by_value = np.zeros((stop - start, n_values), dtype=np.int64)
-            place = self.owner[chosen] - start, self.value[chosen]
-            by_value[place] = self.counts[chosen]
-            persons = unread.persons
-            yield ClassCounts(
-                unread.rows[start:stop],
-                by_value,
-                self.labels,
-                None if persons is None else persons[start:stop],
-                self.table,
-            )
-
-
-def _spread(values: Coded, keys: Coded, counts: Codes | None) -> _Spread:
+def _count_values(
+    values: Coded, keys: Coded, counts: Codes | None, classes: Classes
+) -> Classes:
     """Count each class by sensitive value; values that no row has are left out."""
     present = np.bincount(values.codes, minlength=values.n_codes) > 0
     number = np.cumsum(present) - 1
-    pairs = combine([compress(keys), Coded(values.codes, values.n_codes)])
+    pairs = combine([keys, Coded(values.codes, values.n_codes)])
     one = first_rows(pairs)
     labels = [values.labels[i] for i in np.flatnonzero(present[:-1]).tolist()]
-    return _Spread(
-        compress(keys).codes[one],
-        number[values.codes[one]],
-        class_sizes(pairs, counts),
-        np.bincount(number[values.codes], counts, len(labels) + 1).astype(np.int64),
-        labels,
+    place = np.append(number[:-1], len(labels))  # missing, whether a row is or not
+    table = np.bincount(place[values.codes], counts, len(labels) + 1)
+    return replace(
+        classes,
+        owner=keys.codes[one],
+        value=place[values.codes[one]],
+        count=class_sizes(pairs, counts),
+        table=table.astype(np.int64),
+        labels=labels,
     )
 
 
 def _count_persons(units: Coded, keys: Coded) -> Codes:
     """Count the different persons of each class; rows of nobody are one person's."""
-    classes = compress(keys)
-    pairs = combine([classes, units])
-    return np.bincount(classes.codes[first_rows(pairs)]).astype(np.int64)
+    pairs = combine([keys, units])
+    return np.bincount(keys.codes[first_rows(pairs)]).astype(np.int64)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from core_mondrian.errors import SpecError
 from core_mondrian.models.base import MissingValues
+from core_mondrian.readings import spell
 
 # Rows are counted in whole numbers of 64 bits, their shares in those of 53.
 _LARGEST = 1e15
@@ -115,9 +116,5 @@ def fewest_rows(largest_share: float) -> int:
 
 
 def as_text(label: object) -> str:
-    """Write a value as the hierarchies of quasi-identifiers have it."""
-    if isinstance(label, bool):
-        return str(label).lower()
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
+    """Return the one spelling of a value, whether it is a text or of another type."""
+    return spell(str(label))

@@ -20,6 +20,7 @@ from core_mondrian.models.checks import (
     number,
     sensitive_column,
 )
+from core_mondrian.readings import ascending
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 
@@ -47,8 +48,9 @@ class TCloseness(PrivacyModel):
       surplus of N adds up q - p of those children that have more of the class than of
       the table, and the lack p - q of the others.
 
-    Values rank as they are, texts that are all numbers as numbers; a missing value
-    ranks after all others, and hangs under the root of the hierarchy.
+    Values rank as they are, texts by the numbers, dates or times that they stand for;
+    other texts have no order. A missing value ranks after all others, and hangs under
+    the root of the hierarchy.
     """
 
     t: float
@@ -150,11 +152,12 @@ class TCloseness(PrivacyModel):
         each of these children the values it covers, and an end; then -height / H.
 
         Raises:
-            SpecError: the hierarchy lacks a value of the column.
+            SpecError: the hierarchy lacks a value of the column, or an ordered column
+                holds text that has no order.
         """
         if self.distance == "ordered":
             last = [] if self.skips_missing else [len(labels)]
-            return (_ORDERED, *_ascending(labels), *last)
+            return (_ORDERED, *self._ascending(labels), *last)
         if self.hierarchy is None:
             return (_EQUAL,)
         values = self._values_by_leaf(labels, self.hierarchy)
@@ -169,11 +172,29 @@ class TCloseness(PrivacyModel):
                 flat.append(-heights[node] / heights[0])
         return flat
 
+    def _ascending(self, labels: Sequence[object]) -> Sequence[int]:
+        """Return the order of the values; those of other types than text have one."""
+        texts = [label for label in labels if isinstance(label, str)]
+        order = ascending(texts) if texts else range(len(labels))
+        if order is None or len(order) < len(labels):
+            raise SpecError(
+                f"column {self.sensitive!r} holds text without an order, and the "
+                "distance is 'ordered'",
+                hint="name what stands for a missing value (--null n/a), write numbers "
+                "plainly (1000, not 1,000), or take distance 'equal' or 'hierarchical'",
+            )
+        return order
+
     def _values_by_leaf(
         self, labels: Sequence[object], hierarchy: Hierarchy
     ) -> Mapping[int, list[int]]:
         """Return which values stand at each leaf that has any."""
-        leaf_of = {label: leaf for leaf, label in enumerate(hierarchy.leaves)}
+        leaf_of = {as_text(label): leaf for leaf, label in enumerate(hierarchy.leaves)}
+        if len(leaf_of) < hierarchy.n_leaves:
+            raise SpecError(
+                f"the hierarchy of {self.sensitive!r} has leaves that are one value",
+                hint="50000 and 5e4 are the same number: keep one line of them",
+            )
         leaves = [leaf_of.get(as_text(label)) for label in labels]
         if n_unknown := leaves.count(None):
             raise SpecError(
@@ -186,21 +207,6 @@ class TCloseness(PrivacyModel):
             if leaf is not None:
                 values.setdefault(leaf, []).append(value)
         return values
-
-
-def _ascending(labels: Sequence[object]) -> list[int]:
-    """Return the order of the values; texts that are all numbers rank as numbers.
-
-    A CSV file has no types, and a column that is not generalized stays as it is.
-    """
-    places = list(range(len(labels)))
-    try:
-        numbers = [float(label) for label in labels if isinstance(label, str)]
-    except ValueError:
-        return places
-    if len(numbers) < len(labels):
-        return places
-    return sorted(places, key=lambda place: numbers[place])
 
 
 def _children_with_values(

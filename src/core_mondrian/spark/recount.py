@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from core_mondrian.errors import PrivacyViolation, SpecError, list_names
 from core_mondrian.measure.concerns import Concern, Repeats
-from core_mondrian.measure.verify import Verification, verify_counts
+from core_mondrian.measure.verify import (
+    SHOWS_PSEUDONYM,
+    Verification,
+    beside,
+    verify_counts,
+)
 from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.spark.arrow import in_utc
 from core_mondrian.spark.plans import LEAF, ROWS, SEEN, TUPLE, PlannedTuples
@@ -40,6 +45,11 @@ def count_released(
     wanted = _looked_at(names, spec)
     plain, keys = _keyed(frame, names, wanted)
     hidden = [f"r{names.index(name)}" for name in spec.pseudonyms if name in names]
+    if hidden and spec.suppressed == "blank":
+        is_shown = F.coalesce(*(F.col(name).cast("string") for name in hidden))
+        mark = F.when(is_shown.isNotNull(), F.lit(True))  # noqa: FBT003
+        keys.append(mark.alias(f"k{len(wanted)}"))
+        wanted.append(SHOWS_PSEUDONYM)
     is_wrong = [~F.col(name).cast("string").rlike(PATTERN) for name in hidden]
     wrong = [F.count_if(one).alias(f"w{i}") for i, one in enumerate(is_wrong)]
     counted = plain.groupBy(*keys).agg(F.count(F.lit(1)).alias(ROWS), *wrong)
@@ -84,6 +94,7 @@ def _looked_at(names: Sequence[str], spec: Spec) -> list[str]:
     for name in spec.quasi_identifiers:
         found += [name] if name in names else spec.bounds_of(name) or [name]
     unit = [] if spec.unit is None else [spec.unit]
+    found += beside(spec, names)
     wanted = list(dict.fromkeys([*found, *spec.sensitive, *unit]))
     if absent := sorted(set(wanted).difference(names)):
         raise SpecError(

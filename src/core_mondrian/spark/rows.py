@@ -9,7 +9,7 @@ import pyarrow as pa
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.spark.troubles import working
-from core_mondrian.spec import Spec
+from core_mondrian.spec import Spec, check_look_alikes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -66,6 +66,7 @@ def open_rows(frame: "DataFrame", spec: Spec, read: Reading | None = None) -> Ro
         raise SpecError(
             f"not in the data: {missing}", hint=f"it has {list_names(names)}"
         )
+    check_look_alikes(spec, names)
     counted = counted_columns(spec)
     plain = frame.toDF(*numbered("c", names))
     places = [names.index(name) for name in counted]

@@ -17,7 +17,7 @@ from core_mondrian.plan import SUPPRESSED
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import LENGTH
 from core_mondrian.release import Release
-from core_mondrian.spec import Spec
+from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.sql.base import Database, telling
 from core_mondrian.sql.concerns import find_concerns
 from core_mondrian.sql.maps import (
@@ -107,6 +107,7 @@ def _count(
     stages.report("count")
     empty = pa.table({name: pa.nulls(0) for name in source.names})
     check_columns(open_frame(empty), spec.columns)
+    check_look_alikes(spec, source.names)
     counted = count_tuples(database, source, counted_columns(spec), COUNTED)
     stages.end("count")
     return TupleCounts(*counted)
@@ -201,18 +202,32 @@ class _Work:
         shown = [
             place.name
             for place in plan.places(self.source.names)
-            if place.how == "shown" and place.source is not None
+            if place.how == "shown"
         ]
         unit = () if spec.unit is None else (spec.unit,)
         names = list(dict.fromkeys((*shown, *spec.sensitive, *unit)))
         for name in spec.pseudonyms:
             self._check_pseudonyms(made, name)
+        self._check_blank(made, [*shown, *spec.sensitive])
         values, rows = count_tuples(self.database, made, names, "checked")
         released = [item.column.name for item in outputs]
         found = self.planned.verify(values, rows, released)
         if count_rows(self.database, self.target.sql) != found.n_rows:
             raise InternalError("the target has other rows than were checked")
         return found
+
+    def _check_blank(self, made: Relation, shown: Sequence[str]) -> None:
+        """Refuse suppressed rows that still show a pseudonym."""
+        plan, spec = self.planned.plan, self.planned.spec
+        if spec.leaves_out or not spec.pseudonyms:
+            return
+        names = (*shown, *spec.pseudonyms)
+        empty = " AND ".join(f"{made.cell(name)} IS NULL" for name in names)
+        found = self.database.fetch(
+            f"SELECT count(*) AS n FROM {made.rows} WHERE {empty}"
+        )
+        if int(found[0][0].as_py()) < plan.n_suppressed:
+            raise PrivacyViolation("suppressed rows still show a pseudonym")
 
     def _check_pseudonyms(self, made: Relation, name: str) -> None:
         cell = made.cell(name)

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.files.cells import spelled
 from core_mondrian.files.place import Content, write_files
 from core_mondrian.measure.concerns import Concern, LookedAt
+from core_mondrian.measure.counting import code_column
 from core_mondrian.measure.sights import join_sights
 from core_mondrian.measure.verify import Verification
 from core_mondrian.owner_record import record_text
@@ -168,6 +171,7 @@ class Run:
             recoder = Recoder(
                 *(self.source, self.spec, plan, leaf, self.columns),
                 *(TupleIndex(tally), values.typed, deal, looked_at),
+                persons=self._persons(tally),
             )
             second = SecondPass(
                 *(self.source, recoder, self.sizes, self.limit, n_released(planned))
@@ -179,6 +183,16 @@ class Run:
         self.stages.end("write")
         give_back()
         return written
+
+    def _persons(self, tally: Tally) -> NDArray[np.int32] | None:
+        """Number the persons: texts of one number are one person, as `encode` reads."""
+        if self.spec.unit is None:
+            return None
+        texts = tally.values[self.columns.index(self.spec.unit)]
+        read = spelled(pa.chunked_array([texts]), self.spec.null_values)
+        found = code_column(read)
+        numbers = np.where(found.missing, 0, found.codes + 1)
+        return np.append(0, numbers).astype(np.int32)
 
     def verify(self, planned: CountedPlan, drafts: Drafts) -> Verification:
         """Check what was written, as a reader would."""

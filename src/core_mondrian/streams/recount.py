@@ -1,6 +1,6 @@
 """Count the files that were written, by the verifier's own means."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.counted import CountedPlan
 from core_mondrian.errors import InternalError, PrivacyViolation
+from core_mondrian.files.cells import without_nulls
 from core_mondrian.frames import take_arrow
 from core_mondrian.measure.counting import (
     Codes,
@@ -21,7 +22,12 @@ from core_mondrian.measure.counting import (
     compress,
     first_rows,
 )
-from core_mondrian.measure.verify import Verification, are_pseudonyms
+from core_mondrian.measure.verify import (
+    SHOWS_PSEUDONYM,
+    Verification,
+    are_pseudonyms,
+    beside,
+)
 from core_mondrian.spec import Spec
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
 from core_mondrian.streams.first_pass import share_done
@@ -68,7 +74,8 @@ class Recount:
             for one in ((name,) if name in names else spec.bounds_of(name) or (name,))
         ]
         unit = [] if spec.unit is None or self.units is not None else [spec.unit]
-        wanted = list(dict.fromkeys((*shown, *spec.sensitive, *unit)))
+        divided = beside(spec, names)
+        wanted = list(dict.fromkeys((*shown, *divided, *spec.sensitive, *unit)))
         if absent := sorted(set(wanted).difference(names)):
             raise InternalError(f"columns are not in what was written: {absent}")
         return wanted
@@ -80,13 +87,17 @@ class Recount:
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         wanted = tuple(dict.fromkeys((*columns, *hidden)))
         units = None if self.units is None else _read_units(self.units)
+        marked = bool(hidden) and self.spec.suppressed == "blank"
 
         def count(item: tuple[Batch, int]) -> tuple[Batch, tuple[pa.Table, Codes]]:
             batch, start = item
             table = batch.load()
             for name in hidden:
                 _check_pseudonyms(name, table.column(name))
+            marks = [_marks([table.column(name) for name in hidden])] if marked else []
             table = table.select(columns)
+            for mark in marks:
+                table = table.append_column(SHOWS_PSEUDONYM, mark)
             if units is not None and self.spec.unit is not None:
                 persons = pa.array(np.asarray(units[start : start + batch.n_rows]))
                 table = table.append_column(self.spec.unit, persons)
@@ -95,7 +106,8 @@ class Recount:
 
         asked = Wanted(wanted, coded=wanted, tells_empty=True)
         batches = _numbered(read_batches(source, asked, self.sizes))
-        whole = self._nothing(source, columns), np.zeros(0, dtype=np.int64)
+        nothing = self._nothing(source, columns, is_marked=marked)
+        whole = nothing, np.zeros(0, dtype=np.int64)
         rest: list[tuple[pa.Table, Codes]] = []
         pace = Pace(report)
         for batch, counted in in_order(count, batches, self.sizes):
@@ -106,8 +118,12 @@ class Recount:
             pace.step(batch.n_rows, share_done(source, batch))
         return _added([whole, *rest])
 
-    def _nothing(self, source: Source, columns: list[str]) -> pa.Table:
+    def _nothing(
+        self, source: Source, columns: list[str], *, is_marked: bool
+    ) -> pa.Table:
         empty = self._typed(source.no_rows().select(columns))
+        if is_marked:
+            empty = empty.append_column(SHOWS_PSEUDONYM, pa.array([], pa.bool_()))
         if self.units is None or self.spec.unit is None:
             return empty
         return empty.append_column(self.spec.unit, pa.array([], pa.int32()))
@@ -120,6 +136,14 @@ class Recount:
             for name, column in zip(table.column_names, table.columns, strict=True)
         ]
         return pa.table(columns, names=table.column_names)
+
+
+def _marks(hidden: Sequence[Any]) -> pa.Array:
+    """Return a mark for each row that shows a pseudonym; the others have none."""
+    is_shown = np.logical_or.reduce(
+        [without_nulls(column, ()).is_valid().to_numpy() for column in hidden]
+    )
+    return pa.array(is_shown, mask=~is_shown)
 
 
 def _numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:

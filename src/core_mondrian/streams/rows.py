@@ -57,6 +57,8 @@ class Recoder:
     deal: Deal
     looked_at: NDArray[np.bool_] | None
     """By tuple: whether its rows are looked at; None: all are."""
+    persons: NDArray[np.int32] | None = None
+    """The person that each code of the unit stands for; 0: nobody."""
 
     def keys(self, table: pa.Table) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
         """Return tuple and content of the rows of divided tuples."""
@@ -85,6 +87,7 @@ class Recoder:
         units = None
         if self.spec.unit is not None and self.spec.unit in self.spec.removed:
             units = codes[self.columns.index(self.spec.unit)][keep]
+            units = units if self.persons is None else self.persons[units]
         return Released(
             len(table),
             self._table(table, leaf, np.flatnonzero(keep)),

@@ -16,7 +16,7 @@ from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.files.csv_text import infer_type, unguarded_names
 from core_mondrian.files.kinds import FORMATS, check_names, is_text
 from core_mondrian.files.read import check_counts, check_file, is_repetitive, reading
-from core_mondrian.spec import Spec
+from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.streams.csv_blocks import read_names
 
 Kind = Literal["csv", "parquet"]
@@ -248,6 +248,7 @@ def check_streamable(source: Source, spec: Spec) -> None:
             f"not in the data: {missing}",
             hint=f"it has {list_names(source.schema.names)}",
         )
+    check_look_alikes(spec, source.schema.names)
     if spec.shuffle is not None:
         raise SpecError(
             "shuffle needs all rows at once, and streams never have them",

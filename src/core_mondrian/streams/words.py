@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
-from core_mondrian.files.csv_text import infer_type
+from core_mondrian.files.csv_text import infer_type, missing_texts
 from core_mondrian.files.kinds import is_text
 from core_mondrian.spec import Spec
 from core_mondrian.streams.batches import NO_LIMIT
@@ -79,7 +79,7 @@ def _words(name: str, texts: pa.Array, null_values: Sequence[str]) -> Words | No
 
     All of it may be text, without any number but codes; then there are no words.
     """
-    is_null = pc.is_in(texts, value_set=pa.array(null_values, pa.string()))
+    is_null = missing_texts(texts, null_values)
     present = texts.filter(pc.invert(is_null))
     if not len(present) or not is_text(infer_type(present).type):
         return None

@@ -13,13 +13,14 @@ from core_mondrian.errors import DataError, InternalError, SpecError
 from core_mondrian.files.kinds import FORMATS, SUFFIXES, source_schema
 from core_mondrian.files.place import write_files
 from core_mondrian.files.read import read_table
-from core_mondrian.files.write import table_writer, write_table
+from core_mondrian.files.write import write_table
 from core_mondrian.guess import Guess, guess_roles
 from core_mondrian.inspect import Inspection, inspect_table
 from core_mondrian.measure.counting import Coded, code_column
 from core_mondrian.measure.groups import GroupMeasures
 from core_mondrian.measure.risk import Risk as ReleasedRisk
 from core_mondrian.owner_record import record_text
+from core_mondrian.publication import release_writer
 from core_mondrian.release import Release
 from core_mondrian.report.facts import released_risk
 from core_mondrian.report.pictures import draw_shares, draw_sizes
@@ -134,7 +135,7 @@ class Run:
             return record_text(release.record())
         if name == "report.html":
             return release.report_html().encode()
-        return table_writer(release.data, path, source=self.source, guard=guard)
+        return release_writer(release, path, self.source)
 
 
 def open_table(path: Path, title: str, progress: Progress) -> Opened:

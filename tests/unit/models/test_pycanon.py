@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models_oracle import counted
+from models_oracle import counted, ranked
 
 from core_mondrian.models import (
     AlphaKAnonymity,
@@ -84,7 +84,8 @@ def test_equal_and_ordered_distance(groups: Groups) -> None:
     # pycanon takes the distance from the column's type: equal for text.
     as_numbers = frame.assign(s=frame["s"].map({"a": 1, "b": 2, "c": 3, "d": 4}))
     by_text = TCloseness(0.2, "s").reached(classes)
-    by_rank = TCloseness(0.2, "s", "ordered").reached(classes)
+    ordered = TCloseness(0.2, "s", "ordered")
+    by_rank = ordered.reached(ranked(ordered, classes))
 
     assert by_text == pytest.approx(ask("t_closeness", frame.astype({"s": str})))
     if frame["s"].nunique() > 1:  # else it divides by 0
