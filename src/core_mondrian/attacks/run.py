@@ -8,7 +8,7 @@ from typing import Any, Final
 import narwhals as nw
 from narwhals.typing import IntoDataFrame
 
-from core_mondrian.attacks.beside_rows import Given, attack_beside_rows
+from core_mondrian.attacks.beside_rows import Given, attack_beside_rows, code_both
 from core_mondrian.attacks.bounds import reconstruct
 from core_mondrian.attacks.candidates import Candidates, find_candidates
 from core_mondrian.attacks.columns import is_matched
