@@ -49,6 +49,7 @@ from core_mondrian.release import Release
 from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
+from core_mondrian.tables.cleaning import clean_frame
 
 FrameT = TypeVar("FrameT")
 
@@ -260,7 +261,8 @@ def _release_rows(
         **{name: {name: array} for name, array in hidden.items()},
     }
     released = replace_columns(frame, columns, spec.identifiers, keep)
-    if spec.shuffle is None:
-        return released
-    is_hidden = spec.unit is not None and spec.unit in spec.removed
-    return shuffle_rows(released, spec.shuffle, hidden=spec.unit if is_hidden else None)
+    if spec.shuffle is not None:
+        is_hidden = spec.unit is not None and spec.unit in spec.removed
+        hidden_unit = spec.unit if is_hidden else None
+        released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
+    return clean_frame(released)

@@ -167,9 +167,7 @@ class Run:
                 *(self.source, self.spec, plan, leaf, self.columns),
                 *(TupleIndex(tally), values.typed, deal, looked_at, self.key),
             )
-            second = SecondPass(
-                *(self.source, recoder, self.sizes, self.limit, n_released(planned))
-            )
+            second = SecondPass(self.source, recoder, self.sizes, self.limit)
             if deal.is_needed:
                 second.deal(self.stages.report("deal"))
                 self.stages.end("deal")

@@ -66,7 +66,6 @@ class SecondPass:
     recoder: Recoder
     sizes: Sizes
     limit: Limit
-    n_released: int
 
     def _batches(self) -> Iterator[tuple[int, Batch]]:
         wanted = Wanted(tuple(self.source.schema.names), coded=self.recoder.columns)
@@ -150,17 +149,11 @@ class _Sink:
             drafts.release.mkdir()
         else:
             self._file = stack.enter_context(
-                TableFile(
-                    *(drafts.release, template.table, schema, work.n_released),
-                    guard=guard,
-                )
+                TableFile(drafts.release, template.table, schema, guard=guard)
             )
         if drafts.apart is not None and template.suppressed is not None:
-            n_rows = work.recoder.plan.n_suppressed
             self._apart = stack.enter_context(
-                TableFile(
-                    drafts.apart, template.suppressed, schema, n_rows, guard=guard
-                )
+                TableFile(drafts.apart, template.suppressed, schema, guard=guard)
             )
         if drafts.units is not None:
             self._units = stack.enter_context(drafts.units.open("wb"))
@@ -176,9 +169,7 @@ class _Sink:
     def _write_part(self, number: int, table: pa.Table) -> None:
         path = self._drafts.release / f"part-{number:05d}{self._drafts.suffix}"
         schema = self._work.source.schema
-        with TableFile(
-            path, self._template, schema, table.num_rows, guard=self._guard
-        ) as file:
+        with TableFile(path, self._template, schema, guard=self._guard) as file:
             file.write(file.prepare(table))
 
     def write(self, piece: Any, found: Released) -> None:  # noqa: ANN401

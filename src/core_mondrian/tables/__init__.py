@@ -1,0 +1,5 @@
+"""Tables as they leave.
+
+arrow_cells   cells of an Arrow array by place, and no other bytes
+cleaning      the one place that cleans whatever leaves, of every kind of frame
+"""
