@@ -16,6 +16,7 @@ from core_mondrian.errors import (
     InternalError,
     PrivacyViolation,
     SpecError,
+    drops_context,
     list_names,
 )
 from core_mondrian.frames import (
@@ -54,6 +55,7 @@ from core_mondrian.tables.cleaning import clean_frame
 FrameT = TypeVar("FrameT")
 
 
+@drops_context
 @watched
 def anonymize(
     data: FrameT,

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from core_mondrian.encode.columns import Ranked, is_text, rank_column
 from core_mondrian.encode.drawable import Drawable, read_drawable
-from core_mondrian.errors import InfeasibleError, InternalError, SpecError
+from core_mondrian.errors import (
+    InfeasibleError,
+    InternalError,
+    SpecError,
+    drops_context,
+)
 from core_mondrian.frames import (
     arrow_column,
     check_columns,
@@ -36,6 +41,7 @@ from core_mondrian.perturb import (
     plan,
     survey,
 )
+from core_mondrian.tables.cleaning import clean_frame
 
 FrameT = TypeVar("FrameT")
 MissingRule = Literal["value", "ignored"]
@@ -140,6 +146,7 @@ class Sensitized(Generic[FrameT]):
         return sensitized_html(self)
 
 
+@drops_context
 def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     data: FrameT,
     quasi_identifiers: Iterable[str],
@@ -378,7 +385,7 @@ def _change(
 ) -> Any:  # noqa: ANN401
     places: NDArray[np.int64] = np.arange(len(frame))
     places[changes.rows] = values.places[changes.values]
-    return take_cells(frame, asked.sensitive, values.new, places)
+    return clean_frame(take_cells(frame, asked.sensitive, values.new, places))
 
 
 def _recount(

@@ -16,7 +16,7 @@ from core_mondrian.attacks.linkage import link, partial_knowledge
 from core_mondrian.attacks.membership import tell_members
 from core_mondrian.attacks.order import compare_order
 from core_mondrian.attacks.sensitive import attack_values
-from core_mondrian.errors import SpecError, list_names
+from core_mondrian.errors import SpecError, drops_context, list_names
 from core_mondrian.frames import arrow_column, check_columns, open_frame
 from core_mondrian.measure.counting import Coded, code_column, code_series, combine
 from core_mondrian.measure.matches import plain_column
@@ -25,6 +25,7 @@ from core_mondrian.spec import Spec
 Frame = nw.DataFrame[Any]
 
 
+@drops_context
 def attack(
     release: IntoDataFrame,
     original: IntoDataFrame,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core_mondrian.errors import OutputError
+from core_mondrian.errors import OutputError, drops_context
 from core_mondrian.files.csv_text import csv_blocks, csv_column
 from core_mondrian.files.kinds import (
     FORMATS,
@@ -23,19 +23,20 @@ from core_mondrian.files.place import Writer, check_target, write_files
 from core_mondrian.tables.cleaning import clean_table
 
 Compression: TypeAlias = Literal["lz4"] | None
-_PANDAS_TYPES: Final = frozenset(
-    (
-        *(f"{sign}nt{bits}" for sign in ("I", "UI") for bits in (8, 16, 32, 64)),
-        *("Float32", "Float64", "boolean", "string"),
-    )
-)
-"""Those of pandas' own types that Arrow's do not say."""
+_PANDAS_TYPES: Final = {
+    **{f"Int{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "Float32": "float32", "Float64": "float64",
+    "boolean": "bool", "string": "unicode",
+}
+"""Types of pandas that Arrow's do not say, and what they are made of."""
 _COMPRESSES_VIEWS = 25
 """Arrow before this version crashes when it compresses views of text."""
 _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of text can hold; sets of values may be long."""
 
 
+@drops_context
 def write_table(
     table: pa.Table,
     path: str | Path,
@@ -190,7 +191,10 @@ def _pandas_notes(notes: bytes, wanted: pa.Schema, source: pa.Schema) -> bytes |
 
 
 def _pandas_column(name: str, dtype: str) -> dict[str, str | None]:
-    return {"name": name, "field_name": name, "numpy_type": dtype, "metadata": None}
+    return {
+        "name": name, "field_name": name, "metadata": None,
+        "pandas_type": _PANDAS_TYPES[dtype], "numpy_type": dtype,
+    }
 
 
 def _type_in(schema: pa.Schema, name: str) -> Type | None:

@@ -17,6 +17,7 @@ from core_mondrian.errors import (
     DataError,
     PrivacyViolation,
     SpecError,
+    drops_context,
     list_names,
 )
 from core_mondrian.measure.counting import (
@@ -79,6 +80,7 @@ class Verification:
         }
 
 
+@drops_context
 def verify(
     data: IntoDataFrame,
     spec: Spec,

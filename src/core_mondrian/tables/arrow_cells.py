@@ -167,10 +167,21 @@ def _gather_list(array: Array, places: Places) -> Array:
     starts = _at(ends[:-1], places)
     lengths = np.where(shown, _at(np.diff(ends), places), 0)
     new_ends = np.append(0, np.cumsum(lengths))
-    values = gather(array.values, _runs(starts, lengths))
+    inside = _runs(starts, lengths)
+    if pa.types.is_map(array.type):
+        values = _gather_entries(array, inside)
+    else:
+        values = gather(array.values, inside)
     is_large = pa.types.is_large_list(array.type)
     buffers = [_bits(shown), _numbers(new_ends, "i8" if is_large else "i4")]
     return _build(array.type, places.size, buffers, [values])
+
+
+def _gather_entries(array: Array, places: Places) -> Array:
+    """Gather entries of maps: structs that are never missing."""
+    kind = clean_type(array.type).field(0).type
+    fields = [gather(array.values.field(i), places) for i in range(2)]
+    return pa.Array.from_buffers(kind, places.size, [None], children=fields)
 
 
 def _gather_list_view(array: Array, places: Places) -> Array:
@@ -296,11 +307,14 @@ def _is_any_list(kind: Type) -> bool:
 
 
 def _is_any_list_view(kind: Type) -> bool:
-    return pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+    tests = (pa.types.is_list_view, pa.types.is_large_list_view)
+    return any(test(kind) for test in tests)
 
 
 def _is_view(kind: Type) -> bool:
-    return pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
+    return any(
+        test(kind) for test in (pa.types.is_string_view, pa.types.is_binary_view)
+    )
 
 
 def _is_extension(kind: Type) -> bool:

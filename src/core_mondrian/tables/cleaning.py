@@ -101,12 +101,14 @@ def _clean_polars(frame: Frame) -> Frame:
 def _clean_series(column: Column) -> Column:
     import polars as pl
 
-    if column.dtype in (pl.Object, pl.Int128, getattr(pl, "UInt128", pl.Int128)):
-        # Arrow has no such type.
-        return pl.Series(column.name, column.to_list(), dtype=column.dtype)
     plain = column.cast(_plain_dtype(column.dtype))
-    # The oldest form of text is the one without references to other cells.
-    native = plain.to_arrow(compat_level=pl.CompatLevel.oldest())
+    try:
+        if column.dtype == pl.Object:
+            raise pa.ArrowNotImplementedError
+        # The oldest form of text is the one without references to other cells.
+        native = plain.to_arrow(compat_level=pl.CompatLevel.oldest())
+    except pa.ArrowException:  # such as for whole numbers of 128 bits
+        return pl.Series(column.name, column.to_list(), dtype=column.dtype)
     kept = pl.Series(column.name, pl.from_arrow(clean_array(native)))
     return kept.cast(plain.dtype).cast(_own_dtype(column.dtype, kept))
 
