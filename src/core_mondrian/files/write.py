@@ -26,8 +26,10 @@ Compression: TypeAlias = Literal["lz4"] | None
 _PANDAS_TYPES: Final = {
     **{f"Int{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"UInt{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
-    "Float32": "float32", "Float64": "float64",
-    "boolean": "bool", "string": "unicode",
+    "Float32": "float32",
+    "Float64": "float64",
+    "boolean": "bool",
+    "string": "unicode",
 }
 """Types of pandas that Arrow's do not say, and what they are made of."""
 _COMPRESSES_VIEWS = 25
@@ -192,8 +194,11 @@ def _pandas_notes(notes: bytes, wanted: pa.Schema, source: pa.Schema) -> bytes |
 
 def _pandas_column(name: str, dtype: str) -> dict[str, str | None]:
     return {
-        "name": name, "field_name": name, "metadata": None,
-        "pandas_type": _PANDAS_TYPES[dtype], "numpy_type": dtype,
+        "name": name,
+        "field_name": name,
+        "metadata": None,
+        "pandas_type": _PANDAS_TYPES[dtype],
+        "numpy_type": dtype,
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from core_mondrian.files.kinds import is_text
 from core_mondrian.files.write import TableFile
 from core_mondrian.measure.sights import Sight, join_sights
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
@@ -117,8 +118,8 @@ def _as_wanted(empty: pa.Table, recoder: Recoder) -> pa.Table:
     source = recoder.source
     coded = {*source.repetitive, *(key for key, _ in source.parts[0].keys)}
     columns = [
-        column.dictionary_encode()
-        if name in coded and pa.types.is_string(column.type)
+        column.cast(pa.string()).dictionary_encode()
+        if name in coded and is_text(column.type)
         else column
         for name, column in zip(empty.column_names, empty.columns, strict=True)
     ]

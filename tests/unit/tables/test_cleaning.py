@@ -257,7 +257,7 @@ PANDAS: dict[str, tuple[Any, list[bytes]]] = {
     ),
     "sparse": (
         pd.Series(pd.arrays.SparseArray(NUMBERS, fill_value=HIDDEN)),
-        [cell_bytes(pa.int64(), HIDDEN), str(HIDDEN).encode()],
+        [cell_bytes(pa.int32(), HIDDEN)],
     ),
     "arrays in cells": (
         pa.array([[number, number] for number in NUMBERS]).to_pandas(),
