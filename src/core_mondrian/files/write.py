@@ -280,12 +280,18 @@ def _write_ipc(
 def _cast(column: Array, kind: Type) -> Array:
     """Cast a dictionary to text in pieces that hold no more than Arrow can count."""
     source: Type = column.type
+    if source == kind:  # Arrow has no cast of lists of text views, not even to itself.
+        return column
     is_coded = pa.types.is_dictionary(source) and pa.types.is_string(source.value_type)
     if not is_coded or pa.types.is_dictionary(kind):
         return column.cast(kind)
     lengths = [pc.max(pc.binary_length(c.dictionary)).as_py() for c in column.chunks]
     step = _MOST_TEXT // max([length for length in lengths if length] or [1])
-    pieces = [column.slice(at, step).cast(kind) for at in range(0, len(column), step)]
+    plain = pa.string() if pa.types.is_string_view(kind) else kind  # a cast Arrow has
+    pieces = [
+        column.slice(at, step).cast(plain).cast(kind)
+        for at in range(0, len(column), step)
+    ]
     return pa.chunked_array([chunk for one in pieces for chunk in one.chunks], kind)
 
 

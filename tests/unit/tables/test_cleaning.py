@@ -35,6 +35,7 @@ from core_mondrian import (
     anonymize_files,
     p_sensitize,
 )
+from core_mondrian.files.kinds import source_schema
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
 from core_mondrian.models.distinct import DistinctLDiversity
@@ -590,3 +591,27 @@ def test_replaced_values_are_gone_from_categories() -> None:
 
     assert leftovers(memory_of(done.data), [NEEDLE]) == []
     assert set(done.data["s"].cat.categories) == set(done.data["s"])
+
+
+@pytest.mark.parametrize("how", ["whole", "streamed"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_polars_files_with_lists_of_text_lose_rows(
+    tmp_path: Path, suffix: str, how: str
+) -> None:
+    frame = pl.DataFrame({"a": ROWS, "l": [[x, None] for x in SHOWN], "s": SHOWN})
+    source, target = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    (frame.write_parquet if suffix == ".parquet" else frame.write_ipc)(source)
+
+    if how == "whole":
+        table = read_table(source)
+        released = anonymize(table, losing_spec()).data
+        write_table(released, target, source=source_schema(table))
+    elif suffix == ".parquet":
+        anonymize_files(source, target, losing_spec())
+    else:
+        pytest.skip("streams read CSV and Parquet")
+
+    again = (pl.read_parquet if suffix == ".parquet" else pl.read_ipc)(target)
+    assert again.schema == frame.schema
+    assert again["l"].to_list() == [[word(number), None] for number in KEPT]
+    assert leftovers(file_memory(target), [NEEDLE]) == []
