@@ -267,4 +267,4 @@ def _release_rows(
         is_hidden = spec.unit is not None and spec.unit in spec.removed
         hidden_unit = spec.unit if is_hidden else None
         released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
-    return clean_frame(released)
+    return clean_frame(released, made=[x for new in columns.values() for x in new])

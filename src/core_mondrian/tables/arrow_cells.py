@@ -22,6 +22,8 @@ Places: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 BLANK: Final = -1
+_BLOCK: Final = 1 << 16
+"""Rows that are looked at together."""
 _EXTENSION: Final = (b"ARROW:extension:name", b"ARROW:extension:metadata")
 
 
@@ -36,12 +38,32 @@ def gather(array: Array, places: Places) -> Array:
 
 def clean_array(array: Array) -> Array:
     """Return the same cells with no bytes of any other cell."""
-    if not is_flat(array.type) or array.null_count:
+    if pa.types.is_dictionary(array.type):
+        codes = clean_array(array.indices)
+        return _compact(codes, array.dictionary, is_ordered=array.type.ordered)
+    if not is_flat(array.type):
         return gather(array, own_places(array))
+    if array.null_count:
+        return _clean_nulls(array)
     if _is_compact(array):
         return array
     # With a second one, Arrow copies: nothing refers to the old buffers any more.
     return pa.concat_arrays([array, array.slice(0, 0)])
+
+
+def _clean_nulls(array: Array) -> Array:
+    """Clear what is under missing cells: .003 s for a million, .01 with `take`."""
+    is_null, kind, buffers = _is_null(array), array.type, array.buffers()
+    if _is_fixed(kind):
+        cells = np.frombuffer(buffers[1], f"V{kind.bit_width // 8}")
+        cells = cells[array.offset : array.offset + len(array)].copy()
+        cells[is_null] = np.zeros(1, cells.dtype)
+        kept = [pa.py_buffer(cells.view(np.uint8))]
+    elif _fills(array, buffers[1:]) and not _lengths(array)[is_null].any():
+        kept = buffers[1:]
+    else:
+        return gather(array, own_places(array))
+    return pa.Array.from_buffers(kind, len(array), [_bits(~is_null), *kept])
 
 
 def own_places(array: Array) -> Places:
@@ -88,16 +110,35 @@ def is_flat(kind: Type) -> bool:
 def _is_compact(array: Array) -> bool:
     """Tell whether the buffers of a flat array hold its cells and nothing else."""
     validity, *buffers = array.buffers()
-    kind, n = array.type, len(array)
-    if validity is not None or array.offset or pa.types.is_boolean(kind):
+    return validity is None and _fills(array, buffers)
+
+
+def _fills(array: Array, buffers: list[Any]) -> bool:
+    """Tell whether the cells of a flat array are all that its buffers hold."""
+    if array.offset or pa.types.is_boolean(array.type):
         return False  # Bits of other rows may share the last byte.
     if any(buffer is None or buffer.parent is not None for buffer in buffers):
         return False
-    if len(buffers) == 1:
-        return bool(buffers[0].size * 8 == n * kind.bit_width)
-    width = 8 if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) else 4
-    ends = np.frombuffer(buffers[0], dtype=f"i{width}")
-    return bool(ends.size == n + 1 and ends[0] == 0 and ends[-1] == buffers[1].size)
+    if _is_fixed(array.type):
+        return bool(buffers[0].size * 8 == len(array) * array.type.bit_width)
+    ends = np.frombuffer(buffers[0], _offset_type(array.type))
+    is_whole = ends.size == len(array) + 1 and ends[0] == 0
+    return bool(is_whole and ends[-1] == buffers[1].size)
+
+
+def _is_fixed(kind: Type) -> bool:
+    tests = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
+    return any(test(kind) for test in tests) and not pa.types.is_boolean(kind)
+
+
+def _lengths(array: Array) -> Places:
+    ends = np.frombuffer(array.buffers()[1], _offset_type(array.type))
+    return np.diff(ends).astype(np.int64)
+
+
+def _offset_type(kind: Type) -> str:
+    tests = (pa.types.is_large_string, pa.types.is_large_binary)
+    return "i8" if any(test(kind) for test in tests) else "i4"
 
 
 def _is_null(array: Array) -> Flags:
@@ -212,44 +253,78 @@ def _gather_fixed_list(array: Array, places: Places) -> Array:
 
 
 def _gather_dictionary(array: Array, places: Places) -> Array:
-    kind = array.type
-    values, codes_of_values = _distinct(array.dictionary)
-    own = array.indices
-    codes = own.fill_null(0).to_numpy() if own.null_count else own.to_numpy()
-    shown = _shown(own, places)
-    codes = np.where(shown, _at(codes, places), BLANK)
-    codes = _at(codes_of_values, codes, BLANK)
-    used = used_codes(codes, len(values), is_ordered=kind.ordered)
-    moved = np.full(len(values) + 1, BLANK)
-    moved[used] = np.arange(used.size)
-    indices = _as_index(moved[codes]).cast(kind.index_type)
+    codes = array.indices.take(_as_index(places))
+    return _compact(codes, array.dictionary, is_ordered=array.type.ordered)
+
+
+def _compact(indices: Array, values: Array, *, is_ordered: bool) -> Array:
+    """Return a dictionary of the values in use, each once, in an order of their own."""
+    codes = np.frombuffer(indices.buffers()[1], indices.type.to_pandas_dtype())
+    is_null = _is_null(indices) if indices.null_count else None
+    is_used = _used(codes, is_null, len(values))
+    same = _equal_values(values)
+    kept = np.unique(same[is_used & (same >= 0)])
+    kept = kept if is_ordered else _sorted(values, kept, codes)
+    if kept.size < same.size or (kept[1:] < kept[:-1]).any():
+        moved = np.full(same.size + 1, BLANK)
+        moved[kept] = np.arange(kept.size)
+        new = moved[same[codes]] if same.size else np.full(codes.size, BLANK)
+        if is_null is not None:
+            new[is_null] = BLANK
+        indices = _as_index(new).cast(indices.type)
+        values = gather(values, kept)
     return pa.DictionaryArray.from_arrays(
-        indices, gather(values, used), ordered=kind.ordered
+        indices, clean_array(values), ordered=is_ordered
     )
 
 
-def _distinct(values: Array) -> tuple[Array, Places]:
-    """Return values without nulls and repetitions, and the place of each old one.
+def _used(codes: NDArray[Any], is_null: Flags | None, n_values: int) -> Flags:
+    """Tell which codes occur; most dictionaries are used up by the first rows."""
+    is_used = np.zeros(n_values, dtype=np.bool_)
+    for start in range(0, codes.size, _BLOCK):
+        some = codes[start : start + _BLOCK]
+        if is_null is not None:
+            some = some[~is_null[start : start + _BLOCK]]
+        is_used[some] = True
+        if is_used.all():
+            break
+    return is_used
+
+
+def _equal_values(values: Array) -> Places:
+    """Return the place of the first equal value of each; `BLANK`: it is missing.
 
     Which of two equal entries a row refers to is not for others to see.
     """
     try:
-        coded = values.dictionary_encode()
+        numbers = values.dictionary_encode().indices.fill_null(BLANK).to_numpy()
     except pa.ArrowNotImplementedError:  # Lists and the like are taken as distinct.
-        return values, own_places(values)
-    return coded.dictionary, coded.indices.fill_null(BLANK).to_numpy().astype(np.int64)
+        return own_places(values)
+    first = np.full(numbers.max(initial=BLANK) + 2, BLANK, dtype=np.int64)
+    # The last assignment wins: from the last value to the first, the first.
+    first[numbers[::-1]] = np.arange(numbers.size)[::-1]
+    first[-1] = BLANK
+    return first[numbers]
 
 
-def used_codes(codes: Places, n_values: int, *, is_ordered: bool) -> Places:
-    """Return the codes that occur: in their order if it means something.
+def _sorted(values: Array, kept: Places, codes: NDArray[Any]) -> Places:
+    """Return places of values from the smallest on, or else in the order of the rows.
 
-    Else in the order of the rows: any other may be that of the rows that came in.
+    The order they came in may be that of the rows that came in.
     """
-    # The last assignment wins: of the rows from the last to the first, the first.
-    first = np.full(n_values + 1, codes.size)
-    first[codes[::-1]] = np.arange(codes.size)[::-1]
-    used = np.flatnonzero(first[:-1] < codes.size)
-    return used if is_ordered else used[np.argsort(first[used])]
+    try:
+        order = pc.array_sort_indices(values.take(pa.array(kept))).to_numpy()
+    except pa.ArrowNotImplementedError:
+        # Codes under missing cells are 0, and at worst move one value.
+        order = np.argsort(first_rows(codes, len(values))[kept])
+    return kept[order]
+
+
+def first_rows(codes: NDArray[Any], n_values: int) -> Places:
+    """Return the first row of each code; of those that no row has, the last and one."""
+    rows = np.full(n_values, codes.size)
+    rows[codes[::-1]] = np.arange(codes.size)[::-1]
+    return rows
 
 
 def _gather_runs(array: Array, places: Places) -> Array:

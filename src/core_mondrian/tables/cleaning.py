@@ -6,10 +6,12 @@ slice, an order of categories that is the order of the rows that came in, notes 
 tables and columns, and an index, which is a column that nobody gave a role.
 """
 
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from core_mondrian.tables.arrow_cells import (
     BLANK,
@@ -17,9 +19,9 @@ from core_mondrian.tables.arrow_cells import (
     clean_array,
     clean_field,
     clean_type,
+    first_rows,
     gather,
     is_flat,
-    used_codes,
 )
 
 Frame: TypeAlias = Any
@@ -27,17 +29,18 @@ Frame: TypeAlias = Any
 Column: TypeAlias = Any
 
 
-def clean_frame(data: Frame) -> Frame:
+def clean_frame(data: Frame, made: Collection[str] = ()) -> Frame:
     """Return the caller's kind of frame with the cells it shows, and nothing else.
 
     Rows keep their order. A pandas index starts anew from 0; names and types of columns
     stay, but for what types list: categories, dictionaries and enums are those in use.
+    Text and numbers in columns just ``made`` from labels are taken as they are.
     """
     if isinstance(data, pa.Table):
         return clean_table(data)
     if type(data).__module__.startswith("polars"):
-        return _clean_polars(data)
-    return _clean_pandas(data)
+        return _clean_polars(data, made)
+    return _clean_pandas(data, made)
 
 
 # Arrow
@@ -92,10 +95,15 @@ def _joined(column: pa.ChunkedArray) -> list[pa.Array]:
 # polars
 
 
-def _clean_polars(frame: Frame) -> Frame:
+def _clean_polars(frame: Frame, made: Collection[str]) -> Frame:
     import polars as pl
 
-    return pl.DataFrame([_clean_series(column) for column in frame.get_columns()])
+    return pl.DataFrame(
+        column
+        if column.name in made and not isinstance(column.dtype, pl.Categorical)
+        else _clean_series(column)
+        for column in frame.get_columns()
+    )
 
 
 def _clean_series(column: Column) -> Column:
@@ -152,14 +160,17 @@ def _own_dtype(dtype: Any, texts: Column) -> Any:  # noqa: ANN401
 # pandas
 
 
-def _clean_pandas(frame: Frame) -> Frame:
+def _clean_pandas(frame: Frame, made: Collection[str]) -> Frame:
     import pandas as pd
 
     index = pd.RangeIndex(len(frame))
-    columns = {
-        name: pd.Series(_clean_values(frame[name]), index=index, copy=False)
-        for name in frame.columns
-    }
+    columns = {}
+    for name in frame.columns:
+        column = frame[name]
+        is_coded = isinstance(column.dtype, pd.CategoricalDtype)
+        as_it_is = name in made and not is_coded
+        values = column.array if as_it_is else _clean_values(column)
+        columns[name] = pd.Series(values, index=index, copy=False)
     return pd.DataFrame(columns, index=index, copy=False)
 
 
@@ -194,13 +205,25 @@ def _arrow_cells(array: Any) -> pa.ChunkedArray:  # noqa: ANN401
 def _clean_categories(array: Any) -> Any:  # noqa: ANN401
     import pandas as pd
 
-    codes, categories = array.codes.astype(np.int64), array.categories
-    used = used_codes(codes, len(categories), is_ordered=array.ordered)
+    codes, categories = array.codes, array.categories
+    first = first_rows(codes[codes >= 0], len(categories))
+    used = np.flatnonzero(first < np.count_nonzero(codes >= 0))
+    if not array.ordered:
+        used = used[_sorted(categories.take(used), first[used])]
     moved = np.full(len(categories) + 1, BLANK)
     moved[used] = np.arange(used.size)
     return pd.Categorical.from_codes(
         moved[codes], categories.take(used).rename(None), ordered=array.ordered
     )
+
+
+def _sorted(categories: Any, first: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401
+    """Return places of categories from the smallest on, or else by their first rows."""
+    try:
+        order: NDArray[np.int64] = categories.argsort()
+    except TypeError:
+        return np.argsort(first)
+    return order
 
 
 def _clean_sparse(column: Column) -> Any:  # noqa: ANN401
