@@ -210,7 +210,7 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     changed = _change(frame, asked, values, changes)
     compared = _recount(frame, changed, asked, changes)
     return Sensitized(
-        data=changed,
+        data=clean_frame(changed),
         asked=asked,
         n_rows=len(frame),
         n_changed=compared.n_changed,
@@ -385,7 +385,7 @@ def _change(
 ) -> Any:  # noqa: ANN401
     places: NDArray[np.int64] = np.arange(len(frame))
     places[changes.rows] = values.places[changes.values]
-    return clean_frame(take_cells(frame, asked.sensitive, values.new, places))
+    return take_cells(frame, asked.sensitive, values.new, places)
 
 
 def _recount(

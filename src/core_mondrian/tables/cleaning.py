@@ -168,14 +168,26 @@ def _clean_pandas(frame: Frame, made: Collection[str]) -> Frame:
     for name in frame.columns:
         column = frame[name]
         is_coded = isinstance(column.dtype, pd.CategoricalDtype)
-        as_it_is = name in made and not is_coded
-        values = column.array if as_it_is else _clean_values(column)
-        columns[name] = pd.Series(values, index=index, copy=False)
+        if is_coded or name not in made:
+            column = _clean_pandas_column(column)
+        columns[name] = column.set_axis(index)
     return pd.DataFrame(columns, index=index, copy=False)
 
 
-def _clean_values(column: Column) -> Column:
-    """Return the cells of a pandas column in an array of their own."""
+def _clean_pandas_column(column: Column) -> Column:
+    """Return a pandas column whose cells are in an array of their own."""
+    import pandas as pd
+
+    if pd.api.types.is_object_dtype(column.dtype) and _holds_arrays(column):
+        column = column.map(_own_cell)
+    values = _clean_values(column)
+    if values is None:
+        return column.copy()
+    return pd.Series(values, index=column.index, copy=False)
+
+
+def _clean_values(column: Column) -> Any:  # noqa: ANN401
+    """Return the cells of a pandas array with something besides; None: it has not."""
     import pandas as pd
 
     dtype = column.dtype
@@ -192,9 +204,7 @@ def _clean_values(column: Column) -> Column:
     if hasattr(dtype, "numpy_dtype") and not isinstance(dtype, pd.StringDtype):
         values = column.array.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
         return type(column.array)(values.copy(), column.isna().to_numpy(copy=True))
-    if pd.api.types.is_object_dtype(dtype) and _holds_arrays(column):
-        column = column.map(_own_cell)
-    return column.copy().array
+    return None
 
 
 def _arrow_cells(array: Any) -> pa.ChunkedArray:  # noqa: ANN401
