@@ -297,10 +297,11 @@ def _equal_values(values: Array) -> Places:
     Which of two equal entries a row refers to is not for others to see.
     """
     try:
-        numbers = values.dictionary_encode().indices.fill_null(BLANK).to_numpy()
+        coded = values.dictionary_encode()
     except pa.ArrowNotImplementedError:  # Lists and the like are taken as distinct.
         return own_places(values)
-    first = np.full(numbers.max(initial=BLANK) + 2, BLANK, dtype=np.int64)
+    numbers: NDArray[np.int32] = coded.indices.fill_null(BLANK).to_numpy()
+    first = np.full(len(coded.dictionary) + 1, BLANK, dtype=np.int64)
     # The last assignment wins: from the last value to the first, the first.
     first[numbers[::-1]] = np.arange(numbers.size)[::-1]
     first[-1] = BLANK
@@ -312,6 +313,7 @@ def _sorted(values: Array, kept: Places, codes: NDArray[Any]) -> Places:
 
     The order they came in may be that of the rows that came in.
     """
+    order: NDArray[Any]
     try:
         order = pc.array_sort_indices(values.take(pa.array(kept))).to_numpy()
     except pa.ArrowNotImplementedError:

@@ -293,6 +293,7 @@ def test_pandas_memory_holds_no_suppressed_cell(
     assert leftovers(memory_of(released), needles) == []
     kept = column[[row == "x" for row in ROWS]].astype(object).tolist()
     assert str(released["cell"].astype(object).tolist()) == str(kept)
+    assert type(released["cell"].dtype) is type(column.dtype)
 
 
 @pytest.mark.parametrize(
