@@ -19,6 +19,7 @@ from core_mondrian.errors import (
     MondrianError,
     PrivacyViolation,
     SpecError,
+    drops_context,
 )
 from core_mondrian.measure.utility import measure
 from core_mondrian.measure.verify import ModelResult
@@ -201,6 +202,7 @@ class _Task:
     clock: Callable[[], float]
 
 
+@drops_context
 @watched
 def sweep(
     data: object,

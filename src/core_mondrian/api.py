@@ -16,6 +16,7 @@ from core_mondrian.errors import (
     InternalError,
     PrivacyViolation,
     SpecError,
+    drops_context,
     list_names,
 )
 from core_mondrian.frames import (
@@ -49,11 +50,13 @@ from core_mondrian.release import Release
 from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.stages import Stages
+from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.keys import Key, key_for
 
 FrameT = TypeVar("FrameT")
 
 
+@drops_context
 @watched
 def anonymize(
     data: FrameT,
@@ -265,7 +268,8 @@ def _release_rows(
         **{name: {name: array} for name, array in hidden.items()},
     }
     released = replace_columns(frame, columns, spec.identifiers, keep)
-    if spec.shuffle is None:
-        return released
-    is_hidden = spec.unit is not None and spec.unit in spec.removed
-    return shuffle_rows(released, spec.shuffle, hidden=spec.unit if is_hidden else None)
+    if spec.shuffle is not None:
+        is_hidden = spec.unit is not None and spec.unit in spec.removed
+        hidden_unit = spec.unit if is_hidden else None
+        released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
+    return clean_frame(released, made=[x for new in columns.values() for x in new])

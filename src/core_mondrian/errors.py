@@ -13,11 +13,16 @@ A message says what was expected, what was found and where. It may hold column n
 counts, positions and types, never what an input cell contains.
 """
 
+import functools
 import re
+import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 CHECK_PATH: Final = "check the path and its permissions"
 """What helps against most of what keeps a file from being read."""
@@ -125,3 +130,24 @@ class InternalError(MondrianError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, hint="this is a bug; please report it")
+
+
+def drops_context(work: Callable[P, R]) -> Callable[P, R]:
+    """Let no error of ours that leaves ``work`` hold the error it replaced.
+
+    ``raise … from None`` only hides it: Arrow's message, which quotes a cell, stays in
+    ``__context__`` for whoever logs or stores the error. What the caller was handling
+    before the call is the caller's and stays.
+    """
+
+    @functools.wraps(work)
+    def guarded(*arguments: P.args, **options: P.kwargs) -> R:
+        before = sys.exception()
+        try:
+            return work(*arguments, **options)
+        except MondrianError as error:
+            if error.__cause__ is None and error is not before:
+                error.__context__ = before
+            raise
+
+    return guarded

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from narwhals.typing import IntoDataFrame
 
 from core_mondrian.branches import Branch, SizeBin, grow_branches, size_bins
-from core_mondrian.errors import PrivacyViolation, SpecError
+from core_mondrian.errors import PrivacyViolation, SpecError, drops_context
 from core_mondrian.manifests import Manifest, Unasked, finite
 from core_mondrian.measure.verify import Verification, open_release, verify
 from core_mondrian.owner_record import OwnerRecord
@@ -121,6 +121,7 @@ class Explanation:
         }
 
 
+@drops_context
 def explain(
     data: IntoDataFrame,
     spec: Spec | None = None,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core_mondrian.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.pandas_columns import as_pandas, nullable, plain
+from core_mondrian.tables.cleaning import take_arrow
 
 Layout = Mapping[str, Mapping[str, pa.Array] | None]
 """By place: the columns that are released there; None: the caller's own."""
@@ -136,16 +137,6 @@ def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401
     return column.mask(places.is_null().to_numpy(zero_copy_only=False))
 
 
-def take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
-    """Return cells of a column by place; a null place is a missing cell."""
-    kind = column.type
-    if pa.types.is_string_view(kind):  # which Arrow cannot take from
-        return column.cast(pa.string()).take(places).cast(kind)
-    if pa.types.is_binary_view(kind):
-        return column.cast(pa.binary()).take(places).cast(kind)
-    return column.take(places)
-
-
 def row_keys(
     frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.int64]
 ) -> Keys:
@@ -228,7 +219,7 @@ def replace_columns(
     """Return the caller's kind of frame with released columns in place of its own.
 
     ``released`` says by which columns one is replaced; what replaces none is put last.
-    Its arrays are as long as the rows kept. Index, order and the other columns are the
+    Its arrays are as long as the rows kept. Order and the other columns are the
     caller's; rows with ``keep`` false are left out.
     """
     gone = [name for name in removed if name in frame.columns]
@@ -250,17 +241,15 @@ def replace_columns(
 
 def _replace_in_arrow(table: pa.Table, others: pa.Table, layout: Layout) -> pa.Table:
     arrays, fields = [], []
-    schema, known = table.schema, set(table.column_names)
     for place, columns in layout.items():
-        notes = schema.field(place).metadata if place in known else None
         if columns is None:
             arrays.append(others.column(place))
-            fields.append(schema.field(place))
+            fields.append(table.schema.field(place))
             continue
         for name, array in columns.items():
             arrays.append(array)
-            fields.append(pa.field(name, array.type, metadata=notes))
-    return pa.table(arrays, schema=pa.schema(fields, schema.metadata))
+            fields.append(pa.field(name, array.type))
+    return pa.table(arrays, schema=pa.schema(fields))
 
 
 def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa: ANN401
@@ -276,9 +265,10 @@ def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa:
         kind = table.schema.get(place)
         for name, array in columns.items():
             column = pl.Series(name, pl.from_arrow(plain(array)))
-            is_wide = kind in wide and column.dtype == pl.Decimal
-            if is_wide or (kind == pl.Categorical and column.dtype == pl.String):
+            if kind in wide and column.dtype == pl.Decimal:
                 column = column.cast(kind)
+            elif isinstance(kind, pl.Categorical) and column.dtype == pl.String:
+                column = column.cast(pl.Categorical())
             series.append(column)
     return pl.DataFrame(series)
 
@@ -294,9 +284,7 @@ def _replace_in_pandas(table: Any, others: Any, layout: Layout) -> Any:  # noqa:
         dtype = table[place].dtype if place in table.columns else None
         for name, array in columns.items():
             found[name] = as_pandas(array, dtype).set_axis(others.index)
-    whole = pd.DataFrame(found, index=others.index, copy=False)
-    whole.columns.name = table.columns.name
-    return whole
+    return pd.DataFrame(found, index=others.index, copy=False)
 
 
 def take_cells(

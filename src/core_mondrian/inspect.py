@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from core_mondrian.errors import drops_context
 from core_mondrian.measure.counting import (
     NEARLY_UNIQUE,
     Coded,
@@ -65,6 +66,7 @@ def _listed(step: Mapping[str, Any]) -> dict[str, Any]:
     return {**step, "columns": list(step["columns"])}
 
 
+@drops_context
 def inspect_table(table: pa.Table) -> Inspection:
     """Count values, missing cells and unique rows, by column and by growing set."""
     columns: list[InspectedColumn] = []

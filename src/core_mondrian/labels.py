@@ -53,6 +53,15 @@ class Labels:
         shown = self.shown.filter(pa.array(used))
         return replace(self, index=number[self.index], shown=shown)
 
+    def sorted(self) -> "Labels":
+        """Return the same, the smallest first: no other order is for others to see."""
+        order = self.order
+        rank = np.full(order.size + 1, -1, dtype=np.int32)
+        rank[order] = np.arange(order.size)
+        return replace(
+            self, index=rank[self.index], shown=self.shown.take(pa.array(order))
+        )
+
 
 def digest_classes(
     shown: Mapping[str, Sequence[str]],

@@ -198,11 +198,13 @@ def _describe(
 
 def _spread(labels: Labels, leaf_of_row: NDArray[np.int32]) -> pa.Array:
     """Return one column of the release; suppressed rows (leaf -1) are blank."""
+    is_text = pa.types.is_string(labels.shown.type)
+    labels = labels.sorted() if is_text else labels
     index = np.append(labels.index, np.int32(-1))[leaf_of_row]
     # A validity bitmap, not a null in the dictionary: Arrow cannot write the latter.
     mask = index < 0
     indices = pa.array(index, mask=mask if mask.any() else None)
-    if pa.types.is_string(labels.shown.type):
+    if is_text:
         return pa.DictionaryArray.from_arrays(indices, labels.shown)
     return labels.shown.take(indices)
 

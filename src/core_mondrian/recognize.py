@@ -222,7 +222,7 @@ def some_values(column: Array) -> Array:
     kind = column.type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if not _is_text(kind):
-        return pa.array([], kind)
+        return pa.nulls(0, kind)
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if chunks and pa.types.is_dictionary(column.type):
         chunks = [chunk.dictionary.take(pc.unique(chunk.indices)) for chunk in chunks]

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from core_mondrian.encode.columns import Ranked, is_text, rank_column
 from core_mondrian.encode.drawable import Drawable, read_drawable
-from core_mondrian.errors import InfeasibleError, InternalError, SpecError
+from core_mondrian.errors import (
+    InfeasibleError,
+    InternalError,
+    SpecError,
+    drops_context,
+)
 from core_mondrian.frames import (
     arrow_column,
     check_columns,
@@ -34,6 +39,7 @@ from core_mondrian.perturb import (
     plan,
     survey,
 )
+from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.keys import Key, open_key
 
 FrameT = TypeVar("FrameT")
@@ -147,6 +153,7 @@ class Sensitized(Generic[FrameT]):
         return sensitized_html(self)
 
 
+@drops_context
 def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     data: FrameT,
     quasi_identifiers: Iterable[str],
@@ -208,7 +215,7 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     changed = _change(frame, asked, values, changes)
     compared = _recount(frame, changed, asked, changes)
     return Sensitized(
-        data=changed,
+        data=clean_frame(changed),
         asked=asked,
         n_rows=len(frame),
         n_changed=compared.n_changed,

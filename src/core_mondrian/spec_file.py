@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core_mondrian.budget import Suppression, exact, parse_suppression
-from core_mondrian.errors import CHECK_PATH, SpecError
+from core_mondrian.errors import CHECK_PATH, SpecError, drops_context
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
@@ -188,6 +188,7 @@ def _thresholds(asked: dict[str, Any]) -> Thresholds:
     return Thresholds(**given)
 
 
+@drops_context
 def load_spec(path: Path) -> Spec:
     """Read a spec from a TOML file.
 

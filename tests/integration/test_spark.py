@@ -107,6 +107,34 @@ def on_cluster(cluster: Cluster, table: pa.Table, spec: Spec, **more: Any) -> An
     return anonymize_spark(frame, spec, **more)
 
 
+def test_notes_on_columns_do_not_leave(cluster: Cluster, tmp_path: Path) -> None:
+    from pyspark.sql import types as T  # noqa: N812
+
+    from core_mondrian.spark.api import anonymize_spark
+
+    noted = {"by": CANARY}
+    inner = T.StructType([T.StructField("x", T.LongType(), metadata=noted)])
+    schema = T.StructType(
+        [
+            T.StructField("a", T.LongType(), metadata=noted),
+            T.StructField("b", T.LongType(), metadata=noted),
+            T.StructField("s", T.ArrayType(inner), metadata=noted),
+        ]
+    )
+    rows = [(1, i, [(i,)]) for i in range(4)]
+    frame = cluster.session.createDataFrame(rows, schema)
+    assert CANARY in frame.schema.json()
+
+    released = anonymize_spark(frame, Spec(("a",), (KAnonymity(2),))).data
+    released.write.parquet(str(tmp_path / "b.parquet"))
+
+    assert CANARY not in released.schema.json()
+    assert sorted(row.s[0].x for row in released.collect()) == [0, 1, 2, 3]
+    files = list((tmp_path / "b.parquet").glob("*.parquet"))
+    assert files
+    assert not any(CANARY.encode() in file.read_bytes() for file in files)
+
+
 def assert_same(found: Release[Any], wanted: Release[pa.Table]) -> None:
     """Check row by row, and the evidence: nothing may tell where it was made."""
     data = found.data.toArrow()

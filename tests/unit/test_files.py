@@ -335,27 +335,6 @@ def test_released_text_in_place_of_numbers_is_written_as_text(tmp_path: Path) ->
     assert pq.read_schema(tmp_path / "a.parquet").field("age").type == pa.string()
 
 
-def test_pandas_finds_its_index_and_types_again(tmp_path: Path) -> None:
-    frame = pd.DataFrame(
-        {
-            "who": ["x", "y", "x"],
-            "age": pd.array([1, None, 3], dtype="Int64"),
-            "kind": pd.Categorical(["u", "v", "u"]),
-        },
-        index=pd.Index([10, 20, 30], name="key"),
-    )
-    frame.attrs["secret"] = CANARY
-    frame.to_parquet(tmp_path / "a.parquet")
-
-    write_table(read_table(tmp_path / "a.parquet"), tmp_path / "b.parquet")
-
-    again = pd.read_parquet(tmp_path / "b.parquet")
-    assert again.attrs == {}
-    frame.attrs.clear()
-    pd.testing.assert_frame_equal(again, frame)
-    assert CANARY.encode() not in (tmp_path / "b.parquet").read_bytes()
-
-
 def test_pandas_notes_are_dropped_where_they_no_longer_hold(tmp_path: Path) -> None:
     frame = pd.DataFrame({"age": pd.array([1, None, 3], dtype="Int64"), "b": [1, 2, 3]})
     frame.to_parquet(tmp_path / "a.parquet")

@@ -19,7 +19,7 @@ from core_mondrian.attacks.linkage import link, partial_knowledge
 from core_mondrian.attacks.membership import tell_members
 from core_mondrian.attacks.order import compare_order
 from core_mondrian.attacks.sensitive import attack_values
-from core_mondrian.errors import SpecError, list_names
+from core_mondrian.errors import SpecError, drops_context, list_names
 from core_mondrian.files.cells import spelled
 from core_mondrian.frames import check_columns, open_frame
 from core_mondrian.measure.counting import Coded, code_series, combine
@@ -28,6 +28,7 @@ from core_mondrian.spec import Spec
 Frame = nw.DataFrame[Any]
 
 
+@drops_context
 def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may have
     release: IntoDataFrame,
     original: IntoDataFrame,

@@ -54,12 +54,15 @@ def _guarded(command: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def guarded(*arguments: P.args, **options: P.kwargs) -> None:
+        code = 0
         try:
             with _stoppable(), warnings.catch_warnings():
                 warnings.showwarning = _warn  # type: ignore[assignment]
                 command(*arguments, **options)
         except (Exception, KeyboardInterrupt, _Terminated) as error:  # noqa: BLE001
-            raise SystemExit(_tell(error)) from None
+            code = _tell(error)
+        if code:  # Raised above, the exit would hold the error, and that a cell.
+            raise SystemExit(code)
 
     return guarded
 

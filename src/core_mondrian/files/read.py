@@ -9,7 +9,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core_mondrian.errors import DataError, MemoryLimitError, MondrianError
+from core_mondrian.errors import (
+    DataError,
+    MemoryLimitError,
+    MondrianError,
+    drops_context,
+)
 from core_mondrian.files.csv_text import read_csv, too_long
 from core_mondrian.files.kinds import (
     FORMATS,
@@ -23,6 +28,7 @@ from core_mondrian.files.kinds import (
 _STREAM: Final = "--memory SIZE reads CSV and Parquet in batches"
 
 
+@drops_context
 def read_table(
     path: str | Path,
     *,

@@ -2,16 +2,14 @@
 
 import base64
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self, TypeAlias
+from typing import Any, BinaryIO, Final, Literal, Self, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core_mondrian.errors import OutputError
+from core_mondrian.errors import OutputError, drops_context
 from core_mondrian.files.csv_text import csv_blocks, csv_column
 from core_mondrian.files.kinds import (
     FORMATS,
@@ -22,14 +20,25 @@ from core_mondrian.files.kinds import (
     source_schema,
 )
 from core_mondrian.files.place import Writer, check_target, write_files
+from core_mondrian.tables.cleaning import clean_table
 
 Compression: TypeAlias = Literal["lz4"] | None
+_PANDAS_TYPES: Final = {
+    **{f"Int{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "Float32": "float32",
+    "Float64": "float64",
+    "boolean": "bool",
+    "string": "unicode",
+}
+"""Types of pandas that Arrow's do not say, and what they are made of."""
 _COMPRESSES_VIEWS = 25
 """Arrow before this version crashes when it compresses views of text."""
 _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of text can hold; sets of values may be long."""
 
 
+@drops_context
 def write_table(
     table: pa.Table,
     path: str | Path,
@@ -66,8 +75,8 @@ def table_writer(
     """
     kind = FORMATS[Path(path).suffix.lower()]
     origin = source_schema(table) if source is None else source
-    schema = _wanted_schema(table, origin, table.num_rows)
-    table = _compacted(table)
+    table = clean_table(table)
+    schema = _wanted_schema(table, origin)
     if kind == "csv":
         return lambda file: _write_csv(table, file, guard=guard)
     if kind == "parquet":
@@ -89,14 +98,14 @@ class TableFile:
         path: Path,
         template: pa.Table,
         source: pa.Schema,
-        n_rows: int,
         *,
         guard: bool = False,
     ) -> None:
-        """Begin a file of ``n_rows`` rows such as those of ``template``."""
+        """Begin a file of rows such as those of ``template``."""
         self._guard = guard
         self._is_csv = FORMATS[path.suffix.lower()] == "csv"
-        self._schema = _wanted_schema(template, source, n_rows)
+        template = clean_table(template)
+        self._schema = _wanted_schema(template, source)
         self._file: BinaryIO | None = None
         self._parquet: pq.ParquetWriter | None = None
         if self._is_csv:
@@ -109,7 +118,7 @@ class TableFile:
 
     def prepare(self, table: pa.Table) -> pa.Table | list[bytes]:
         """Return a piece as it is written."""
-        table = _compacted(table)
+        table = clean_table(table)
         if self._is_csv:
             return list(csv_blocks(table, header=False, guard=self._guard))
         return _encoded(table, self._schema)
@@ -136,25 +145,15 @@ class TableFile:
         self.close()
 
 
-def _compacted(table: pa.Table) -> pa.Table:
-    columns = [_compact(column) for column in table.columns]
-    return pa.table(columns, names=table.column_names)
-
-
-def _wanted_schema(table: pa.Table, source: pa.Schema, n_rows: int) -> pa.Schema:
-    """Return the types to be read back, and the metadata that is safe to keep."""
+def _wanted_schema(table: pa.Table, source: pa.Schema) -> pa.Schema:
+    """Return the types to be read back, and what pandas needs to know of them."""
+    types = [_wanted_type(field.type, source, field.name) for field in table.schema]
     fields = [
-        pa.field(
-            field.name,
-            _wanted_type(field.type, source, field.name),
-            nullable=field.nullable,
-            metadata=_extension(field.metadata or {}),
-        )
-        for field in table.schema
+        field.with_type(kind) for field, kind in zip(table.schema, types, strict=True)
     ]
     wanted = pa.schema(fields)
     notes = (source.metadata or {}).get(b"pandas")
-    pandas = _pandas_notes(notes, wanted, source, n_rows) if notes else None
+    pandas = _pandas_notes(notes, wanted, source) if notes else None
     return wanted.with_metadata({b"pandas": pandas} if pandas else {})
 
 
@@ -170,78 +169,42 @@ def _wanted_type(kind: Type, source: pa.Schema, name: str) -> Type:
     return kind.value_type
 
 
-def _extension(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes] | None:
-    prefix = b"ARROW:extension:"
-    kept = {key: value for key, value in metadata.items() if key.startswith(prefix)}
-    return kept or None
+def _pandas_notes(notes: bytes, wanted: pa.Schema, source: pa.Schema) -> bytes | None:
+    """Say which of pandas' own types the columns had, as far as they still do.
 
-
-def _pandas_notes(
-    notes: bytes, wanted: pa.Schema, source: pa.Schema, n_rows: int
-) -> bytes | None:
-    """Keep what pandas noted on index and columns, as far as it still holds."""
+    All else that stands there would pass unseen: attributes may hold anything, numbers
+    of categories count those of suppressed rows, and an index is a column.
+    """
     same = {
         field.name for field in wanted if field.type == _type_in(source, field.name)
     }
     try:
-        kept: dict[str, Any] = json.loads(notes)
-        kept.pop("attributes", None)  # may hold anything
-        columns = kept.get("columns", [])
-        kept["columns"] = [note for note in columns if note.get("field_name") in same]
-        kept["index_columns"] = [
-            index
-            for index in kept.get("index_columns", [])
-            if (
-                _range_rows(index) == n_rows
-                if isinstance(index, dict)
-                else index in same
-            )
+        columns = [
+            _pandas_column(note["field_name"], note["numpy_type"])
+            for note in json.loads(notes)["columns"]
+            if note["field_name"] in same and note["numpy_type"] in _PANDAS_TYPES
         ]
-        return json.dumps(kept).encode()
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None  # not pandas' notes: anybody can write anything there
+    if not columns:
+        return None
+    kept = {"columns": columns, "index_columns": [], "column_indexes": []}
+    return json.dumps(kept).encode()
+
+
+def _pandas_column(name: str, dtype: str) -> dict[str, str | None]:
+    return {
+        "name": name,
+        "field_name": name,
+        "metadata": None,
+        "pandas_type": _PANDAS_TYPES[dtype],
+        "numpy_type": dtype,
+    }
 
 
 def _type_in(schema: pa.Schema, name: str) -> Type | None:
     place = schema.get_field_index(name)
     return schema.field(place).type if place >= 0 else None
-
-
-def _range_rows(index: dict[str, Any]) -> int:
-    return len(range(index["start"], index["stop"], index["step"]))
-
-
-def _compact(column: Array) -> Array:
-    """Rid a dictionary of values no cell shows: they may be a suppressed row's."""
-    if not pa.types.is_dictionary(column.type):
-        return column
-    chunks = [_clean_chunk(chunk) for chunk in column.chunks]
-    kind: Type = column.type
-    cleaned = pa.chunked_array(chunks, kind).unify_dictionaries()
-    if cleaned.num_chunks < 2:
-        return cleaned
-    return cleaned.combine_chunks() if _differ(cleaned) else cleaned
-
-
-def _differ(column: Array) -> bool:
-    first = column.chunk(0).dictionary
-    return any(not chunk.dictionary.equals(first) for chunk in column.chunks)
-
-
-def _clean_chunk(chunk: Array) -> Array:
-    values, codes = chunk.dictionary, chunk.indices
-    used = np.zeros(len(values), dtype=np.bool_)
-    present = codes.drop_null().to_numpy() if codes.null_count else codes.to_numpy()
-    used[present] = True
-    if used.all() and not values.null_count:
-        return chunk
-    places = np.flatnonzero(used & values.is_valid().to_numpy(zero_copy_only=False))
-    moved = np.full(len(values), -1)
-    moved[places] = np.arange(places.size)
-    mapping = pa.array(moved, mask=moved < 0).cast(codes.type)
-    return pa.DictionaryArray.from_arrays(
-        mapping.take(codes), values.take(pa.array(places)), ordered=chunk.type.ordered
-    )
 
 
 def _write_parquet(table: pa.Table, schema: pa.Schema, path: Path) -> None:
@@ -299,7 +262,7 @@ def _write_ipc(
     table: pa.Table, schema: pa.Schema, path: Path, compression: Compression
 ) -> None:
     columns = [
-        _cast(_blanked(column), field.type)
+        _cast(column, field.type)
         for column, field in zip(table.columns, schema, strict=True)
     ]
     has_views = any("_view" in str(field.type) for field in schema)
@@ -317,26 +280,19 @@ def _write_ipc(
 def _cast(column: Array, kind: Type) -> Array:
     """Cast a dictionary to text in pieces that hold no more than Arrow can count."""
     source: Type = column.type
+    if source == kind:  # Arrow has no cast of lists of text views, not even to itself.
+        return column
     is_coded = pa.types.is_dictionary(source) and pa.types.is_string(source.value_type)
     if not is_coded or pa.types.is_dictionary(kind):
         return column.cast(kind)
     lengths = [pc.max(pc.binary_length(c.dictionary)).as_py() for c in column.chunks]
     step = _MOST_TEXT // max([length for length in lengths if length] or [1])
-    pieces = [column.slice(at, step).cast(kind) for at in range(0, len(column), step)]
+    plain = pa.string() if pa.types.is_string_view(kind) else kind  # a cast Arrow has
+    pieces = [
+        column.slice(at, step).cast(plain).cast(kind)
+        for at in range(0, len(column), step)
+    ]
     return pa.chunked_array([chunk for one in pieces for chunk in one.chunks], kind)
-
-
-def _blanked(column: Array) -> Array:
-    """Clear what is not shown but still in memory: this format would write it."""
-    kind = column.type
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        # Views share buffers with values long gone; a cast copies what is seen.
-        plain = pa.string() if pa.types.is_string_view(kind) else pa.binary()
-        return _blanked(column.cast(plain)).cast(kind)
-    if not column.null_count:
-        return column
-    is_missing = column.is_null().to_numpy()
-    return column.take(pa.array(np.arange(len(column)), mask=is_missing))
 
 
 def _write_csv(table: pa.Table, path: Path, *, guard: bool) -> None:

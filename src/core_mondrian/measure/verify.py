@@ -18,6 +18,7 @@ from core_mondrian.errors import (
     DataError,
     PrivacyViolation,
     SpecError,
+    drops_context,
     list_names,
 )
 from core_mondrian.files.cells import spelled, without_nulls
@@ -85,6 +86,7 @@ class Verification:
         }
 
 
+@drops_context
 def verify(
     data: IntoDataFrame,
     spec: Spec,

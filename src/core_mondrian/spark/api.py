@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from core_mondrian.api import check_threads, grouped_by
-from core_mondrian.errors import OutputError, SpecError, list_names
+from core_mondrian.errors import OutputError, SpecError, drops_context, list_names
 from core_mondrian.measure.verify import Verification
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
@@ -102,6 +102,7 @@ class Draft:
         )
 
 
+@drops_context
 @watched
 def anonymize_spark(  # noqa: PLR0913  # as `anonymize`, and driver_tuples
     frame: "DataFrame",

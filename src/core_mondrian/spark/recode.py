@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from core_mondrian.spark.workers import allocating, pseudonymizing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField
 
 _BROADCAST: Final = 1_000_000
 """Tables of fewer rows are sent to every executor; larger ones are shuffled."""
@@ -101,12 +102,13 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
 
     plan, source, spec = placed.plan, placed.source, placed.plan.spec
     joined = placed.frame.join(_labels(placed), LEAF)
+    schema = placed.frame.schema
     columns: list[Column] = []
     for place in places:
         if place.how == "shown":
             columns.append(F.col(f"s{plan.shown.column_names.index(place.name)}"))
             continue
-        column = F.col(source.place(str(place.source)))
+        column = _without_notes(schema[source.place(str(place.source))])
         # A pseudonym would lead from a blank row to the others of its person.
         is_blanked = place.how == "pseudonym" or place.source in spec.sensitive
         if is_blanked and not spec.leaves_out:
@@ -138,6 +140,34 @@ def _mixed(frame: "DataFrame", plan: Plan) -> "DataFrame":
     place = F.xxhash64(F.lit(seed), *flat)
     # Rows that show the same, but for what cannot be hashed, are mixed by chance.
     return frame.repartition(place).sortWithinPartitions(place, F.rand(seed))
+
+
+def _without_notes(field: "StructField") -> "Column":
+    """Return a column without metadata, which may hold anything."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import types as T  # noqa: N812
+
+    column = F.col(field.name)
+    if field.metadata:
+        # Every leaf passes. Spark would forget an alias without metadata as soon as
+        # somebody gives the column another name.
+        column = F.when(F.col(LEAF) >= SUPPRESSED, column)
+    written = field.jsonValue()
+    cleaned = _cleaned(written)
+    if cleaned["type"] != written["type"]:
+        column = column.cast(T.StructField.fromJson(cleaned).dataType)
+    return column
+
+
+def _cleaned(kind: Any) -> Any:  # noqa: ANN401  # JSON
+    """Return how a type is written without metadata."""
+    if isinstance(kind, list):
+        return [_cleaned(part) for part in kind]
+    if not isinstance(kind, dict):
+        return kind
+    return {
+        key: {} if key == "metadata" else _cleaned(part) for key, part in kind.items()
+    }
 
 
 def _labels(placed: PlacedRows) -> "DataFrame":

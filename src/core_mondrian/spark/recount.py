@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.errors import PrivacyViolation, SpecError, list_names
+from core_mondrian.errors import PrivacyViolation, SpecError, drops_context, list_names
 from core_mondrian.measure.concerns import Concern, Repeats
 from core_mondrian.measure.verify import (
     SHOWS_PSEUDONYM,
@@ -103,6 +103,7 @@ def _looked_at(names: Sequence[str], spec: Spec) -> list[str]:
     return wanted
 
 
+@drops_context
 def verify_spark(
     frame: "DataFrame",
     spec: Spec,

@@ -10,7 +10,12 @@ import pyarrow as pa
 from core_mondrian.api import check_threads
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import TupleCounts, counted_columns
-from core_mondrian.errors import InternalError, OutputError, PrivacyViolation
+from core_mondrian.errors import (
+    InternalError,
+    OutputError,
+    PrivacyViolation,
+    drops_context,
+)
 from core_mondrian.frames import check_columns, open_frame
 from core_mondrian.measure.verify import Verification
 from core_mondrian.plan import SUPPRESSED
@@ -49,6 +54,7 @@ from core_mondrian.stages import Stages
 from core_mondrian.tables.keys import key_for
 
 
+@drops_context
 @watched
 def anonymize_sql(  # noqa: PLR0913
     database: str | Path,

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from core_mondrian.api import anonymize
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, drops_context
 from core_mondrian.frames import filter_rows, open_frame, row_keys
 from core_mondrian.progress import Progress
 from core_mondrian.spec import Spec
@@ -117,6 +117,7 @@ def compare(
     )
 
 
+@drops_context
 def evaluate(
     data: object,
     spec: Spec,

@@ -173,9 +173,7 @@ class Run:
                 *(TupleIndex(tally), values.typed, deal, looked_at),
                 persons=self._persons(tally),
             )
-            second = SecondPass(
-                *(self.source, recoder, self.sizes, self.limit, n_released(planned))
-            )
+            second = SecondPass(self.source, recoder, self.sizes, self.limit)
             if deal.is_needed:
                 second.deal(self.stages.report("deal"))
                 self.stages.end("deal")

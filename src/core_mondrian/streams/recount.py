@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from core_mondrian.counted import CountedPlan
 from core_mondrian.errors import InternalError, PrivacyViolation
 from core_mondrian.files.cells import without_nulls
-from core_mondrian.frames import take_arrow
 from core_mondrian.measure.counting import (
     Codes,
     class_sizes,
@@ -35,6 +34,7 @@ from core_mondrian.streams.memory import Limit
 from core_mondrian.streams.pace import Pace
 from core_mondrian.streams.rows import decoded
 from core_mondrian.streams.source import Source, open_source
+from core_mondrian.tables.cleaning import take_arrow
 
 _FEWEST: Final = 1 << 19
 """Different rows of batches that are worth being added up."""

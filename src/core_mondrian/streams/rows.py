@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from core_mondrian.cell_keys import cell_keys, combine_keys
 from core_mondrian.files.csv_text import empty_as_missing
 from core_mondrian.files.kinds import is_text
-from core_mondrian.frames import take_arrow
 from core_mondrian.measure.concerns import shown_columns
 from core_mondrian.measure.sights import Sight, look_at
 from core_mondrian.plan import DIVIDED, Plan
@@ -20,6 +19,7 @@ from core_mondrian.spec import Spec
 from core_mondrian.streams.dealing import Deal
 from core_mondrian.streams.lookup import TupleIndex
 from core_mondrian.streams.source import Source
+from core_mondrian.tables.cleaning import take_arrow
 
 BAD: Final = -3
 """In place of a leaf: the rows of this tuple are left out, as if unreadable."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from core_mondrian.api import check_threads
 from core_mondrian.counts import TupleCounts
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, drops_context
 from core_mondrian.files.place import Content, check_place, write_files
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
@@ -24,6 +24,7 @@ from core_mondrian.streams.workspace import open_workspace
 from core_mondrian.tables.keys import key_for, open_key
 
 
+@drops_context
 @watched
 def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     source: str | Path,
@@ -110,6 +111,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         return run.make(space, kept if left is None else left)
 
 
+@drops_context
 @watched
 def count_files(  # noqa: PLR0913  # one parameter an option of the command
     source: str | Path,

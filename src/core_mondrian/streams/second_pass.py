@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.files.drafts import create_private
+from core_mondrian.files.kinds import is_text
 from core_mondrian.files.write import TableFile
 from core_mondrian.measure.sights import Sight, join_sights
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
@@ -67,7 +68,6 @@ class SecondPass:
     recoder: Recoder
     sizes: Sizes
     limit: Limit
-    n_released: int
 
     def _batches(self) -> Iterator[tuple[int, Batch]]:
         wanted = Wanted(tuple(self.source.schema.names), coded=self.recoder.columns)
@@ -119,8 +119,8 @@ def _as_wanted(empty: pa.Table, recoder: Recoder) -> pa.Table:
     source = recoder.source
     coded = {*source.repetitive, *(key for key, _ in source.parts[0].keys)}
     columns = [
-        column.dictionary_encode()
-        if name in coded and pa.types.is_string(column.type)
+        column.cast(pa.string()).dictionary_encode()
+        if name in coded and is_text(column.type)
         else column
         for name, column in zip(empty.column_names, empty.columns, strict=True)
     ]
@@ -151,18 +151,12 @@ class _Sink:
             drafts.release.mkdir()
         else:
             self._file = stack.enter_context(
-                TableFile(
-                    *(drafts.release, template.table, schema, work.n_released),
-                    guard=guard,
-                )
+                TableFile(drafts.release, template.table, schema, guard=guard)
             )
         if drafts.apart is not None and template.suppressed is not None:
-            n_rows = work.recoder.plan.n_suppressed
             create_private(drafts.apart)
             self._apart = stack.enter_context(
-                TableFile(
-                    drafts.apart, template.suppressed, schema, n_rows, guard=guard
-                )
+                TableFile(drafts.apart, template.suppressed, schema, guard=guard)
             )
         if drafts.units is not None:
             create_private(drafts.units)
@@ -179,9 +173,7 @@ class _Sink:
     def _write_part(self, number: int, table: pa.Table) -> None:
         path = self._drafts.release / f"part-{number:05d}{self._drafts.suffix}"
         schema = self._work.source.schema
-        with TableFile(
-            path, self._template, schema, table.num_rows, guard=self._guard
-        ) as file:
+        with TableFile(path, self._template, schema, guard=self._guard) as file:
             file.write(file.prepare(table))
 
     def write(self, piece: Any, found: Released) -> None:  # noqa: ANN401
