@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 ROWS: Final = "rows"
 TUPLE: Final = "tuple"
 LEAF: Final = "leaf"
-SEEN: Final = "seen"
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,7 @@ class CountedTuples:
 class PlannedTuples:
     """Where every counted tuple goes.
 
-    The frame has the keys, ``tuple``, ``leaf``, and ``seen``: whether its rows are
-    looked at for what they give away.
+    The frame has the keys, ``tuple`` and ``leaf``.
     """
 
     planned: CountedPlan
@@ -84,13 +82,11 @@ def plan_tuples(
     values = source.read(in_utc(keys).rename_columns(list(source.counted)))
     counts = TupleCounts(values, table[ROWS].to_numpy().astype(np.int64))
     planned = make_plan(counts, spec, by=by, threads=threads, stages=stages, crew=crew)
-    plan, seen = planned.plan, planned.looked_at()
-    every = np.ones(counts.rows.size, dtype=np.bool_)
+    plan = planned.plan
     sent = {
         **dict(zip(source.keys, keys.columns, strict=True)),
         TUPLE: pa.array(plan.tuple_of, pa.int32()),
         LEAF: pa.array(plan.leaf, pa.int32()),
-        SEEN: pa.array(every if seen is None else seen),
     }
     frame = send(counted.frame.sparkSession, pa.table(sent))
     return PlannedTuples(planned, frame, counted.n_tuples)

@@ -79,7 +79,7 @@ class Recount:
         columns = self._columns(source)
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         wanted = tuple(dict.fromkeys((*columns, *hidden)))
-        units = None if self.units is None else _read_units(self.units)
+        units = None if self.units is None else read_units(self.units)
 
         def count(item: tuple[Batch, int]) -> tuple[Batch, tuple[pa.Table, Codes]]:
             batch, start = item
@@ -94,7 +94,7 @@ class Recount:
             return batch, (self._typed(different), rows)
 
         asked = Wanted(wanted, coded=wanted, tells_empty=True)
-        batches = _numbered(read_batches(source, asked, self.sizes))
+        batches = numbered(read_batches(source, asked, self.sizes))
         whole = self._nothing(source, columns), np.zeros(0, dtype=np.int64)
         rest: list[tuple[pa.Table, Codes]] = []
         pace = Pace(report)
@@ -122,7 +122,7 @@ class Recount:
         return pa.table(columns, names=table.column_names)
 
 
-def _numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
+def numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
     """Yield batches, and how many rows are before them."""
     n_rows = 0
     for batch in batches:
@@ -130,7 +130,8 @@ def _numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
         n_rows += batch.n_rows
 
 
-def _read_units(path: Path) -> NDArray[np.int32]:
+def read_units(path: Path) -> NDArray[np.int32]:
+    """Return the number of each row's person."""
     if not path.stat().st_size:
         return np.zeros(0, dtype=np.int32)
     return np.memmap(path, np.int32, "r")

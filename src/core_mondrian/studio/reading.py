@@ -176,9 +176,9 @@ def _roles(spec: Spec, names: Sequence[str]) -> dict[str, Chosen]:
     lists: dict[Chosen, Sequence[str | None]] = {
         "quasi-identifier": spec.quasi_identifiers,
         "sensitive": spec.sensitive,
-        "identifier": spec.identifiers,
         "pseudonym": spec.pseudonyms,
-        "unit": (spec.unit,),
+        "unit": (spec.unit,),  # removed as well, if it is an identifier
+        "identifier": spec.identifiers,
         "weight": (spec.weight,),
     }
     roles: dict[str, Chosen] = {}
