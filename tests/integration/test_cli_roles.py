@@ -11,6 +11,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, in_process
+from hospital import hospital, persons_by_class
 
 from core_mondrian.datasets import adult, census
 from core_mondrian.schema import spec_schema
@@ -215,3 +216,47 @@ def test_errors_of_a_spec_file_name_its_line(cli: Command, people: Path) -> None
     assert done.code == 2
     assert "error: spec s.toml, line 3: unknown key 'quasi_identifers'" in done.err
     assert "did you mean 'quasi_identifiers'?" in done.err
+
+
+# Persons
+
+
+def test_the_guided_path_counts_patients(cli: Command, tmp_path: Path) -> None:
+    pa_csv.write_csv(hospital(), tmp_path / "visits.csv")
+
+    assert cli("init", "visits.csv", "visits.toml").exit_code == 0
+    made = cli("anonymize", "visits.csv", "out.csv", "--spec", "visits.toml")
+    again = cli("verify", "out.csv", "--spec", "visits.toml")
+
+    assert tomllib.loads(Path("visits.toml").read_text())["unit"] == "ssn"
+    assert made.exit_code == again.exit_code == 0
+    assert "persons     1900 in classes" in made.stderr
+    assert "persons\n" in made.stderr.split("the smallest has")[1]
+    assert "rows were counted, not persons" in again.stderr
+    released = pa_csv.read_csv("out.csv")
+    names = [x for x in released.column_names if x != "diagnosis"]
+    assert "ssn" not in names
+    assert min(persons_by_class(released, names, hospital()["ssn"])) >= 5
+
+
+def test_a_run_that_counts_rows_of_persons_says_so(
+    cli: Command, tmp_path: Path
+) -> None:
+    pa_csv.write_csv(hospital(), tmp_path / "visits.csv")
+    flags = ("--qid", "age", "--qid", "sex", "--qid", "region", "--k", 5)
+
+    made = cli("anonymize", "visits.csv", "out.csv", *flags, "--id", "ssn")
+    attacked = cli("attack", "out.csv", "--with", "visits.csv")
+    known = cli(
+        *("anonymize", "visits.csv", "two.csv", *flags, "--id", "ssn"),
+        *("--unit", "ssn"),
+    )
+
+    assert made.exit_code == attacked.exit_code == known.exit_code == 0
+    assert "warning     'ssn' repeats" in made.stderr
+    assert "classes hold fewer than 5 persons" in made.stderr
+    (told,) = manifest("out.csv")["warnings"]
+    assert told["why"] == "persons"
+    assert "5000 rows of the original" in attacked.stdout
+    assert "people" not in attacked.stdout
+    assert "warning" not in known.stderr

@@ -39,7 +39,7 @@ def reconstruct(candidates: Candidates) -> Finding | None:
             "share": share_of(exposed, n_bounds),
         },
         sentence=(
-            f"{exposed} of {counted(n_bounds, 'bound', 'bounds')} of released ranges "
+            f"{exposed} of {counted(n_bounds, 'bounds')} of released ranges "
             "can be relied on and are the exact value of one person alone."
         ),
         remedy="nice = true: bounds become round numbers outside the values",

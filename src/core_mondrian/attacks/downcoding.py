@@ -49,7 +49,7 @@ def downcode(candidates: Candidates) -> Finding | None:
             "share": share_of(resolved, general),
         },
         sentence=(
-            f"Of {counted(general, 'generalized cell', 'generalized cells')} at least "
+            f"Of {counted(general, 'generalized cells')} at least "
             f"{certain} hold a value that the class itself gives away, and {resolved} "
             "are in classes that give all of theirs away, up to the order of rows."
         ),

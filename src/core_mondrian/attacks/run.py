@@ -76,7 +76,8 @@ def attack(
     findings += [one for one in found if one is not None]
     tried = {one.name for one in findings}
     notes = tuple(_notes(before, spec, aims, tried))
-    return Attacks(k, len(before), len(after), tuple(findings), notes)
+    n = public.n_people
+    return Attacks(k, n, len(after), tuple(findings), notes, public.who)
 
 
 def _fewest(spec: Spec) -> int:
@@ -180,5 +181,9 @@ def _notes(
             f"{list_names(vague)} are released as single numbers, by which nobody "
             "was matched"
         )
-    if spec.unit is not None:
-        yield "the release does not say whose rows are whose: rows were counted"
+    if spec.unit is not None and spec.unit not in before.columns:
+        yield (
+            f"the original has no column {spec.unit!r}: rows were counted, not persons"
+        )
+    if spec.unit is None:
+        yield "no unit is named: rows were counted, and a person may have several"

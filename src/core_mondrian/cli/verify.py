@@ -93,6 +93,7 @@ def verify_file(
     # A blank row is one of empty cells, whatever was missing in the original.
     blank = ("",) if spec.suppressed == "blank" else ()
     data = read_release(table, spec, (*blank, *spec.null_values))
+    counted_by, spec = spec.unit, _countable(spec, data.column_names)
     try:
         found = verify(data, spec)
     except PrivacyViolation as error:
@@ -103,6 +104,18 @@ def verify_file(
         typer.echo(json_line({"passed": True, **found.to_json()}))
     say(f"rows        {found.n_rows}")
     tell_verification(found)
+    if counted_by != spec.unit:
+        say(
+            f"note        rows were counted, not persons: the table has no column "
+            f"{counted_by!r}, as a release should not"
+        )
+
+
+def _countable(spec: "Spec", names: Sequence[str]) -> "Spec":
+    """Return the spec without a unit that was removed: rows are counted instead."""
+    from dataclasses import replace
+
+    return spec if spec.unit in names else replace(spec, unit=None)
 
 
 def checked_evidence(options: Mapping[str, Any]) -> bool:

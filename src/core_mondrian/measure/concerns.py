@@ -20,6 +20,7 @@ from core_mondrian.recognize import Recognized, recognize, recognize_name
 from core_mondrian.spec import Spec
 
 Why: TypeAlias = Literal["identifier", "singles-out", "tells", "persons"]
+Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -71,7 +72,7 @@ class Concern:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hidden:
+class Hidden:
     """One quasi-identifier of the rows looked at, and where the release hides it."""
 
     name: str
@@ -152,6 +153,8 @@ class _Whole:
     """Places of the rows among those looked at."""
     of_row: Coded
     """The class of each of them."""
+    weights: Floats
+    """How many classes of the release each stands for."""
     n_classes: int
     """Classes of the release."""
 
@@ -160,39 +163,55 @@ class _Whole:
         return self.of_row.n_codes == self.n_classes
 
     @classmethod
-    def of(cls, sight: Sight, classes: ReleasedClasses) -> "_Whole":
+    def of(cls, sight: Sight, classes: ReleasedClasses, shares: Floats) -> "_Whole":
         owner = classes.of_tuple[sight.piece].astype(np.int64)
         inside = np.flatnonzero(owner >= 0)
         n = classes.n_classes
         seen = np.bincount(owner[inside], sight.counts[inside], n).astype(np.int64)
-        is_whole = (seen == classes.rows) & (seen > 0)
+        is_whole = (seen == classes.rows) & (seen > 0) & _are_picked(shares)
         rows = inside[is_whole[owner[inside]]]
         numbers = np.cumsum(is_whole) - 1
         of_row = Coded(numbers[owner[rows]], int(np.count_nonzero(is_whole)))
-        return cls(rows, of_row, int(np.count_nonzero(classes.rows)))
+        n_classes = int(np.count_nonzero(classes.rows))
+        return cls(rows, of_row, 1.0 / shares[is_whole], n_classes)
 
     def count_small(self, column: Coded, least: int) -> int:
-        """Count the classes with fewer different values than that, of those seen."""
+        """Count the classes with fewer different values, or estimate their number."""
         pairs = combine([self.of_row, column.select(self.rows)])
         owner = self.of_row.codes[first_rows(pairs)]
-        n_values = np.bincount(owner, minlength=self.of_row.n_codes)
-        return int(np.count_nonzero(n_values < least))
+        is_small = np.bincount(owner, minlength=self.of_row.n_codes) < least
+        if self.is_everything:
+            return int(np.count_nonzero(is_small))
+        share = float(self.weights[is_small].sum() / self.weights.sum())
+        return round(share * self.n_classes)
 
-    def count_repeats(
+    def find_alone(
         self, column: Coded, unit: Coded | None, counts: Integers
-    ) -> Repeats:
-        """Count how far values repeat within their classes."""
-        values = column.codes[self.rows]
+    ) -> tuple[int, float]:
+        """Return who is alone with a value in their class: how many, and their share.
+
+        The share is an estimate unless all classes are looked at, and of those who
+        have a value.
+        """
+        rows = self.rows[~column.missing[self.rows]]
+        owner = self.of_row.codes[~column.missing[self.rows]]
+        if unit is None:
+            who, n = rows, counts[rows]
+        else:
+            # One row of each person, value and class.
+            every = [Coded(owner, self.of_row.n_codes), column.select(rows)]
+            first = first_rows(combine([*every, unit.select(rows)]))
+            rows, owner = rows[first], owner[first]
+            who, n = unit.codes[rows], np.ones(rows.size, dtype=np.int64)
         keys = compress(
-            Coded(
-                self.of_row.codes * column.n_codes + values,
-                self.of_row.n_codes * column.n_codes,
-            )
+            combine([Coded(owner, self.of_row.n_codes), column.select(rows)])
+        ).codes
+        is_alone = np.bincount(keys, n)[keys] == 1
+        alone, filled = (
+            float((self.weights[owner] * n)[chosen].sum())
+            for chosen in (is_alone, slice(None))
         )
-        missing = values == column.n_codes - 1
-        codes = np.where(missing, keys.n_codes, keys.codes)
-        persons = None if unit is None else unit.select(self.rows)
-        return count_repeats(Coded(codes, keys.n_codes + 1), persons, counts[self.rows])
+        return int(np.unique(who[is_alone]).size), alone / max(filled, 1.0)
 
 
 def find_concerns(
@@ -200,10 +219,11 @@ def find_concerns(
 ) -> tuple[Concern, ...]:
     """Look at every column that is released as it is, and at every identifier."""
     mixed = [_is_mixed(table, classes, i) for i in range(len(table.columns))]
+    shares = _shares(table, classes, len(seen_columns(spec, looked.names)))
     look = _Look(
         looked,
         spec,
-        _Whole.of(looked.sight, classes),
+        _Whole.of(looked.sight, classes, shares),
         _find_hidden(table, mixed, looked.sight.piece),
     )
     shown = set(shown_columns(spec, looked.names))
@@ -224,7 +244,7 @@ class _Look:
     looked: LookedAt
     spec: Spec
     whole: _Whole
-    hidden: list[_Hidden]
+    hidden: list[Hidden]
 
     def at_shown(self, name: str, title: str) -> list[Concern]:
         """Look at a column that is released as it is."""
@@ -266,8 +286,8 @@ class _Look:
     def _singles_out(self, name: str, title: str, coded: Coded) -> list[Concern]:
         """Say how many rows (persons) a column singles out, if they are many."""
         sight, unit = self.looked.sight, self._unit()
-        inside = self.whole.count_repeats(coded, unit, sight.counts)
-        by_class = inside.n_filled > 1 and inside.share_alone >= SINGLES_OUT_IN_CLASS
+        n_inside, inside = self.whole.find_alone(coded, unit, sight.counts)
+        by_class = n_inside > 1 and inside >= SINGLES_OUT_IN_CLASS
         # Who is alone in a table is alone in a part of it, too.
         part = count_repeats(coded, unit, sight.counts)
         if part.share_alone < SINGLES_OUT and not by_class:
@@ -277,15 +297,14 @@ class _Look:
         if not (by_itself or by_class):
             return []
         who = "rows" if self.spec.unit is None else "persons"
-        together = f"{inside.n_alone:,}"
-        if not self.whole.is_everything:
-            together = f"about {inside.share_alone:.0%}"
+        is_everything = self.whole.is_everything
+        together = f"{n_inside:,}" if is_everything else f"about {inside:.0%}"
         start = f"{title} is released as it is and singles out"
         text = (
             f"{start} {repeats.n_alone:,} of {repeats.n_filled:,} {who} by itself, "
             f"{together} together with the released quasi-identifiers"
         )
-        share = repeats.share_alone if by_itself else inside.share_alone
+        share = repeats.share_alone if by_itself else inside
         by = "itself" if by_itself else "its value and the released quasi-identifiers"
         most = SINGLES_OUT if by_itself else SINGLES_OUT_IN_CLASS
         public = f"{start} at least {most:.0%} of {who} by {by}"
@@ -334,12 +353,8 @@ class _Look:
         if coded is None or not whole.of_row.n_codes:  # no class is there, or whole
             return ""
         least = max(self.spec.min_rows, 2)
-        n_small = whole.count_small(coded, least)
-        if whole.is_everything:
-            few = f"{n_small:,} of {whole.n_classes:,}"
-        else:
-            about = round(n_small / whole.of_row.n_codes * whole.n_classes)
-            few = f"about {about:,} of {whole.n_classes:,}"
+        about = "" if whole.is_everything else "about "
+        few = f"{about}{whole.count_small(coded, least):,} of {whole.n_classes:,}"
         return f"by its values, {few} classes hold fewer than {least} persons; "
 
 
@@ -352,25 +367,45 @@ def pick_leaves(
     """Return the leaves whose rows to look at; None: all of them.
 
     Large tables are looked at in part: all rows of classes that a hash of their number
-    picks, which are the same ones whatever the order of rows. Half of them have
-    something hidden, as far as there are so many. ``n_columns`` are looked at.
+    picks, which are the same ones whatever the order of rows. ``n_columns`` are looked
+    at.
+    """
+    shares = _shares(table, classes, n_columns)
+    if (shares >= 1.0).all():
+        return None
+    picked: Flags = _are_picked(shares)[class_of_leaf]
+    return picked
+
+
+def _are_picked(shares: Floats) -> Flags:
+    keys = scatter(np.arange(shares.size, dtype=np.uint64))
+    limits = np.minimum(shares * 2.0**64, np.nextafter(2.0**64, 0)).astype(np.uint64)
+    picked: Flags = (keys <= limits) | (shares >= 1.0)
+    return picked
+
+
+def _shares(table: EncodedTable, classes: ReleasedClasses, n_columns: int) -> Floats:
+    """Return the chance of each class to be looked at.
+
+    Some have something hidden, in each of the quasi-identifiers, and some nothing.
     """
     most = min(_MOST_ROWS, MOST_CELLS // max(n_columns, 1))
     if int(table.counts.sum()) <= most:
-        return None
-    mixed = np.zeros(classes.n_classes, dtype=np.bool_)
+        return np.ones(classes.n_classes)
+    kinds = []
     for i in range(len(table.columns)):
+        mixed = np.zeros(classes.n_classes, dtype=np.bool_)
         mixed[classes.of_tuple[_is_mixed(table, classes, i)]] = True
-    keys = scatter(np.arange(classes.n_classes, dtype=np.uint64))
-    picked = np.zeros(classes.n_classes, dtype=np.bool_)
-    for half in (mixed, ~mixed):
-        share = max(
-            min(_PICKED_ROWS, most // 2) / 2 / max(int(classes.rows[half].sum()), 1),
-            _FEWEST_CLASSES / max(int(np.count_nonzero(half)), 1),
-        )
-        limit = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
-        picked |= half & (keys <= limit)
-    return np.asarray(picked[class_of_leaf], dtype=np.bool_)
+        kinds.append(mixed)
+    kinds.append(~np.logical_or.reduce(kinds))
+    wanted = min(_PICKED_ROWS, most // 2)
+    shares = np.zeros(classes.n_classes)
+    for kind in kinds:
+        n_rows, n = int(classes.rows[kind].sum()), int(np.count_nonzero(kind))
+        by_rows = wanted / len(kinds) / max(n_rows, 1)
+        share = min(max(by_rows, _FEWEST_CLASSES / max(n, 1)), 1.0)
+        shares[kind] = np.maximum(shares[kind], share)
+    return shares
 
 
 def _with_consent(concern: Concern, spec: Spec) -> Concern:
@@ -379,10 +414,10 @@ def _with_consent(concern: Concern, spec: Spec) -> Concern:
 
 def _find_hidden(
     table: EncodedTable, mixed: list[Flags], piece: NDArray[np.int32]
-) -> list[_Hidden]:
+) -> list[Hidden]:
     """Return the quasi-identifiers of which the release shows less than there was."""
     return [
-        _Hidden(
+        Hidden(
             column.name,
             table.codes[:, place][piece].astype(np.int64),
             column.n_values + 1,
@@ -408,7 +443,7 @@ def _is_mixed(table: EncodedTable, classes: ReleasedClasses, place: int) -> Flag
     return mixed
 
 
-def told_share(carried: Coded, hidden: _Hidden, counts: Integers) -> float:
+def told_share(carried: Coded, hidden: Hidden, counts: Integers) -> float:
     """Return how much of what is hidden in a quasi-identifier a column tells.
 
     ``counts`` says how many rows each stands for.

@@ -61,6 +61,19 @@ class Verification:
     smallest_class: int
     """Rows of the smallest class; 0 if there is none."""
     models: tuple[ModelResult, ...]
+    n_persons: int | None = None
+    """Persons in classes; None: the spec names no unit, and rows were counted."""
+    fewest_persons: int | None = None
+    """Persons of the class that has fewest."""
+
+    @property
+    def smallest(self) -> str:
+        """The size of the smallest class, in words: of persons, if they are known."""
+        if self.fewest_persons is not None:
+            n, who = self.fewest_persons, "persons"
+        else:
+            n, who = self.smallest_class, "rows"
+        return f"{n:,} {who[:-1] if n == 1 else who}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; an empty table reaches nothing (None)."""
@@ -69,6 +82,8 @@ class Verification:
             "n_classes": self.n_classes,
             "n_suppressed_blank": self.n_suppressed_blank,
             "smallest_class": self.smallest_class,
+            "n_persons": self.n_persons,
+            "fewest_persons": self.fewest_persons,
             "models": [
                 {
                     "name": model.name,
@@ -177,9 +192,8 @@ def _recount(
     keys = combine(columns).select(kept)
     each = None if counts is None else counts[kept]
     rows = class_sizes(keys, each)
-    persons = None
-    if spec.unit is not None:
-        persons = _count_persons(code_series(frame[spec.unit]).select(kept), keys)
+    units = None if spec.unit is None else code_series(frame[spec.unit]).select(kept)
+    persons = None if units is None else _count_persons(units, keys)
     unread = ClassCounts(rows, np.zeros((rows.size, 0), dtype=np.int64), (), persons)
     seen = {
         name: _spread(code_series(frame[name], ordered=True).select(kept), keys, each)
@@ -202,6 +216,8 @@ def _recount(
         n_suppressed_blank=n_rows - int(rows.sum()),
         smallest_class=int(rows.min()) if rows.size else 0,
         models=results,
+        n_persons=None if units is None else int(np.unique(units.codes).size),
+        fewest_persons=None if persons is None else int(persons.min(initial=n_rows)),
     )
 
 
