@@ -14,7 +14,7 @@ import pyarrow as pa
 from core_mondrian.errors import list_names
 from core_mondrian.measure.concerns import Hidden, told_share
 from core_mondrian.measure.counting import Coded, code_column, compress
-from core_mondrian.recognize import PERSONS, Recognized, has_words
+from core_mondrian.recognize import PERSONS, Recognized, has_words, words_of
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
@@ -46,6 +46,11 @@ def find_unit(
     ``recognized`` are the columns that look like identifiers, ``others`` those whose
     content may say so, ``known`` those that others may know of a person.
     """
+    for name in others:
+        if words_of(name)[:1] == words_of(name) and has_words(name, PERSONS):
+            column = _coded(table, name)
+            if _repeats(column) and _is_fine(column):
+                return Unit(name, "its values repeat")
     coded = {name: _coded(table, name) for name in recognized}
     repeating = [name for name in recognized if _repeats(coded[name])]
     if repeating:
@@ -102,10 +107,15 @@ def _repeats(column: Coded) -> bool:
     return 1 < n_values < int(np.count_nonzero(~column.missing))
 
 
+def _is_fine(column: Coded) -> bool:
+    """Tell whether a column has values enough to number persons."""
+    n_filled = int(np.count_nonzero(~column.missing))
+    return column.n_codes - 1 >= max(_FEWEST_VALUES * n_filled, 2)
+
+
 def _agreeing(column: Coded, known: Sequence[Coded]) -> list[int]:
     """Return the places of known columns in which rows with one value agree."""
-    n_filled = int(np.count_nonzero(~column.missing))
-    if column.n_codes - 1 < max(_FEWEST_VALUES * n_filled, 2):
+    if not _is_fine(column):
         return []
     sizes = np.bincount(column.codes, minlength=column.n_codes)
     sizes[-1] = 0

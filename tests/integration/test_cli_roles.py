@@ -116,13 +116,18 @@ def test_warnings_are_told_unless_accepted(cli: Command, people: Path) -> None:
     flags = (*FLAGS, "--identifier", "patient")
 
     done = cli("anonymize", people, "out.parquet", *flags)
-    known = cli("anonymize", people, "b.parquet", *flags, "--accept", "contact")
+    accepted = ("--accept", "contact", "--accept", "patient")
+    known = cli("anonymize", people, "b.parquet", *flags, *accepted)
 
     assert "warning     'contact' looks like e-mail addresses (HIPAA 6)" in done.err
     assert "warning" not in known.err
-    (one,) = manifest()["warnings"]
-    assert (one["column"], one["accepted"]) == ("contact", False)
-    assert manifest("b.parquet")["warnings"][0]["accepted"] is True
+    told = [(x["column"], x["why"], x["accepted"]) for x in manifest()["warnings"]]
+    assert told == [
+        ("patient", "persons", False),
+        ("contact", "identifier", False),
+        ("contact", "persons", False),
+    ]
+    assert all(x["accepted"] for x in manifest("b.parquet")["warnings"])
 
 
 def test_weights_are_measured(cli: Command, tmp_path: Path) -> None:
@@ -177,6 +182,7 @@ def test_without_a_file_the_spec_is_printed(
     assert (done.code, done.err) == (0, "")
     assert read["quasi_identifiers"] == ["age"]
     assert read["identifiers"] == ["contact"]
+    assert read["unit"] == "patient"
     assert [file.name for file in tmp_path.iterdir()] == ["people.parquet"]
 
 
@@ -224,15 +230,15 @@ def test_errors_of_a_spec_file_name_its_line(cli: Command, people: Path) -> None
 def test_the_guided_path_counts_patients(cli: Command, tmp_path: Path) -> None:
     pa_csv.write_csv(hospital(), tmp_path / "visits.csv")
 
-    assert cli("init", "visits.csv", "visits.toml").exit_code == 0
+    assert cli("init", "visits.csv", "visits.toml").code == 0
     made = cli("anonymize", "visits.csv", "out.csv", "--spec", "visits.toml")
     again = cli("verify", "out.csv", "--spec", "visits.toml")
 
     assert tomllib.loads(Path("visits.toml").read_text())["unit"] == "ssn"
-    assert made.exit_code == again.exit_code == 0
-    assert "persons     1900 in classes" in made.stderr
-    assert "persons\n" in made.stderr.split("the smallest has")[1]
-    assert "rows were counted, not persons" in again.stderr
+    assert made.code == again.code == 0
+    assert "persons     1900 in classes" in made.err
+    assert "persons\n" in made.err.split("the smallest has")[1]
+    assert "rows were counted, not persons" in again.err
     released = pa_csv.read_csv("out.csv")
     names = [x for x in released.column_names if x != "diagnosis"]
     assert "ssn" not in names
@@ -245,18 +251,18 @@ def test_a_run_that_counts_rows_of_persons_says_so(
     pa_csv.write_csv(hospital(), tmp_path / "visits.csv")
     flags = ("--qid", "age", "--qid", "sex", "--qid", "region", "--k", 5)
 
-    made = cli("anonymize", "visits.csv", "out.csv", *flags, "--id", "ssn")
+    made = cli("anonymize", "visits.csv", "out.csv", *flags, "--identifier", "ssn")
     attacked = cli("attack", "out.csv", "--with", "visits.csv")
     known = cli(
-        *("anonymize", "visits.csv", "two.csv", *flags, "--id", "ssn"),
+        *("anonymize", "visits.csv", "two.csv", *flags, "--identifier", "ssn"),
         *("--unit", "ssn"),
     )
 
-    assert made.exit_code == attacked.exit_code == known.exit_code == 0
-    assert "warning     'ssn' repeats" in made.stderr
-    assert "classes hold fewer than 5 persons" in made.stderr
+    assert made.code == attacked.code == known.code == 0
+    assert "warning     'ssn' repeats" in made.err
+    assert "classes hold fewer than 5 persons" in made.err
     (told,) = manifest("out.csv")["warnings"]
     assert told["why"] == "persons"
-    assert "5000 rows of the original" in attacked.stdout
-    assert "people" not in attacked.stdout
-    assert "warning" not in known.stderr
+    assert "5000 rows of the original" in attacked.out
+    assert "people" not in attacked.out
+    assert "warning" not in known.err
