@@ -151,21 +151,28 @@ def _count_repeats(placed: PlacedRows, name: str, spec: Spec) -> Repeats:
     pairs = rows.select(key(name).alias("v"), person.alias("u"))
     filled = pairs.filter(F.col("v").isNotNull())
     with working("counting values"):
-        if unit is None:
-            found = filled.groupBy("v").count()
-            n = F.col("count")
-            row = found.agg(
-                F.sum(n), F.count(n), F.sum(F.when(n == 1, 1).otherwise(0))
-            ).first()
-        else:
-            different = filled.distinct()
-            each = different.groupBy("v").agg(
-                F.count(F.lit(1)).alias("n"), F.first("u").alias("u")
-            )
-            alone = each.filter(F.col("n") == 1)
-            row = (
-                different.select("u").distinct().count(),
-                each.count(),
-                alone.select("u").distinct().count(),
-            )
-    return Repeats(*(int(x or 0) for x in row or ()))
+        return _repeats_of_rows(filled) if unit is None else _repeats_of_persons(filled)
+
+
+def _repeats_of_rows(filled: "DataFrame") -> Repeats:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    n = F.col("count")
+    alone = F.sum(F.when(n == 1, 1).otherwise(0))
+    (row,) = filled.groupBy("v").count().agg(F.sum(n), F.count(n), alone).collect()
+    return Repeats(*(int(x or 0) for x in row))
+
+
+def _repeats_of_persons(filled: "DataFrame") -> Repeats:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    different = filled.distinct()
+    each = different.groupBy("v").agg(
+        F.count(F.lit(1)).alias("n"), F.first("u").alias("u")
+    )
+    alone = each.filter(F.col("n") == 1)
+    return Repeats(
+        different.select("u").distinct().count(),
+        each.count(),
+        alone.select("u").distinct().count(),
+    )

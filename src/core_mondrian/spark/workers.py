@@ -33,7 +33,7 @@ def dealing(
         known = Shares(
             *(ordered[name].to_numpy() for name in ("tuple", "leaf", "rows", "piece"))
         )
-        own = rows.drop_columns(["tuple", "seen"]).rename_columns(list(names))
+        own = rows.drop_columns(["tuple"]).rename_columns(list(names))
         keys = row_keys(open_frame(own), others, np.arange(rows.num_rows))
         leaves = known.leaf[known.deal(rows["tuple"].to_numpy(), keys)]
         # Spark hands moments over in its own zone, and takes them back in UTC.
