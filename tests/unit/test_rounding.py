@@ -230,11 +230,12 @@ def test_an_attack_judges_range_by_range() -> None:
     ages = [20, 21, 22, 23, 30, 31, 32, 33]
     original = pa.table({"age": ages})
     spec = Spec(("age",), (KAnonymity(4),), nice=True)
-    old = pa.table({"age": ["[20, 24]"] * 4 + ["[30, 33]"] * 4})
+    narrow = ["[20, 21]"] * 2 + ["[22, 24]"] * 2  # the second one is on the grid
+    old = pa.table({"age": narrow + ["[30, 33]"] * 4})
 
     found = attack(old, original, spec).named("reconstruction")[0]
 
-    assert found.numbers["exposed"] == found.numbers["exact"] == 2
+    assert found.numbers["exposed"] == found.numbers["exact"] == 4
     assert found.succeeded
     sound = anonymize(original, spec).data
     assert not attack(sound, original, spec).named("reconstruction")[0].succeeded

@@ -152,18 +152,27 @@ def _ends(cells: Sequence[str | None], values: Array, *, is_nice: bool) -> Codes
     is in the class, they do not say.
     """
     ends = np.full((len(cells), 2), -1, dtype=np.int64)
-    grid = find_grid(values) if is_nice else None
-    for i, cell in enumerate(cells):
-        if cell is None or cell.startswith("{"):
-            continue
-        low, high = split_interval(cell)
-        if low != high:
-            found = pc.index_in(read_ends(cell, values.type), values)
-            ends[i] = found.fill_null(-1).to_numpy(zero_copy_only=False)
-            ends[i, ends[i] < 0] = -2  # a bound, but nobody's value
-            if grid is not None and _is_on(grid, read_ends(cell, values.type)):
-                ends[i] = -2
+    ranges = {
+        i: read_ends(cell, values.type)
+        for i, cell in enumerate(cells)
+        if cell is not None and not cell.startswith("{") and _is_range(cell)
+    }
+    for i, shown in ranges.items():
+        found = pc.index_in(shown, values)
+        ends[i] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        ends[i, ends[i] < 0] = -2  # a bound, but nobody's value
+    if is_nice and ranges:
+        grid = find_grid(values)
+        is_on = [_is_on(grid, shown) for shown in ranges.values()]
+        if _leave_open(list(ranges.values()), values):
+            is_on = [True] * len(is_on)  # the grid of those who are released
+        ends[[i for i, on in zip(ranges, is_on, strict=True) if on]] = -2
     return ends
+
+
+def _is_range(cell: str) -> bool:
+    low, high = split_interval(cell)
+    return low != high
 
 
 def _is_on(grid: tuple[Array, Array], ends: Array) -> bool:
@@ -171,6 +180,23 @@ def _is_on(grid: tuple[Array, Array], ends: Array) -> bool:
     return all(
         bool(pc.is_in(ends[side : side + 1], grid[side])[0].as_py()) for side in (0, 1)
     )
+
+
+def _leave_open(ranges: Sequence[Array], values: Array) -> bool:
+    """Tell whether two values lie between each end and the next one that is shown."""
+    shown = pa.concat_arrays([*ranges, _one(values)])
+    ranks = code_column(pa.chunked_array([shown]), ordered=True).codes
+    known, pairs = np.sort(ranks[-len(values) :]), ranks[: -len(values)].reshape(-1, 2)
+    # Values below each end that is shown, from the lowest on.
+    places = np.unique(pairs)
+    below = np.searchsorted(known, places)
+    low, high = (np.searchsorted(places, end) for end in pairs.T)
+    after, before = below[low + 1] - below[low], below[high] - below[high - 1]
+    return bool((np.minimum(after, before) >= 2).all())
+
+
+def _one(column: Array) -> Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _label_parts(
