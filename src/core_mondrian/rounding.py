@@ -118,8 +118,11 @@ def _join(steps: Integers) -> _Cells:
 
 
 def _is_coarse(steps: Integers) -> bool:
-    """Tell whether steps hold values enough, on average; the last may lack some."""
-    return bool((np.unique(steps).size - 1) * _FEWEST_VALUES <= steps.size)
+    """Tell whether steps hold values enough: on average, or half of those with any."""
+    counts = np.unique(steps, return_counts=True)[1]
+    n_full = int(np.count_nonzero(counts >= _FEWEST_VALUES))
+    # The last step may lack some.
+    return (counts.size - 1) * _FEWEST_VALUES <= steps.size or 2 * n_full >= counts.size
 
 
 def _middle(values: Sequence[Any] | Integers) -> tuple[Any, Any]:
