@@ -101,7 +101,7 @@ class Spec:
     numbers: Numbers = "interval"
     numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
     nice: bool = False
-    """Round the bounds of ranges outward, to round numbers."""
+    """Put the bounds of ranges on a grid that all classes of a column share."""
     nice_by_column: Mapping[str, bool] = field(default_factory=dict)
     seed: int = 0
     """What `sample` draws by, next to the content of a class."""
@@ -211,7 +211,7 @@ class Spec:
         return self.numbers_by_column.get(column, self.numbers)
 
     def is_nice(self, column: str) -> bool:
-        """Tell whether bounds of ``column`` are rounded."""
+        """Tell whether bounds of ``column`` are put on a grid."""
         return self.nice_by_column.get(column, self.nice)
 
     def bounds_of(self, column: str) -> tuple[str, ...]:
