@@ -9,7 +9,7 @@ import core_mondrian
 TESTS = Path(__file__).parents[1]
 HELPERS = {
     *("best_oracle.py", "conftest.py", "databases.py", "models_oracle.py"),
-    *("oracle.py", "studio_pages.py"),
+    *("hospital.py", "oracle.py", "studio_pages.py"),
 }
 SOURCES = sorted(Path(core_mondrian.__file__).parent.rglob("*.py"))
 

@@ -126,6 +126,7 @@ def test_warnings_are_told_unless_accepted(cli: Command, people: Path) -> None:
         ("patient", "persons", False),
         ("contact", "identifier", False),
         ("contact", "persons", False),
+        ("contact", "singles-out", False),
     ]
     assert all(x["accepted"] for x in manifest("b.parquet")["warnings"])
 
