@@ -136,7 +136,13 @@ def test_persons_and_columns_that_single_out_are_told_as_in_memory(
     code = np.where(np.arange(2000) % 3 == 0, np.arange(2000), 0)
     table = table.append_column("code", pa.array(code))
     names = ("age", "sex", "region")
-    spec = Spec(names, (KAnonymity(5),), identifiers=("ssn",), unit=unit)
+    spec = Spec(
+        names,
+        (KAnonymity(5),),
+        identifiers=("ssn",),
+        unit=unit,
+        policy=BestPolicy(disjoint=True),  # no two rows compete for a class
+    )
 
     found = on_cluster(cluster, table, spec)
 

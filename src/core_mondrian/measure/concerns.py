@@ -299,23 +299,23 @@ class _Look:
         who = "rows" if self.spec.unit is None else "persons"
         is_everything = self.whole.is_everything
         together = f"{n_inside:,}" if is_everything else f"about {inside:.0%}"
+        with_them = "together with the released quasi-identifiers"
         start = f"{title} is released as it is and singles out"
-        text = (
-            f"{start} {repeats.n_alone:,} of {repeats.n_filled:,} {who} by itself, "
-            f"{together} together with the released quasi-identifiers"
-        )
-        share = repeats.share_alone if by_itself else inside
-        by = "itself" if by_itself else "its value and the released quasi-identifiers"
-        most = SINGLES_OUT if by_itself else SINGLES_OUT_IN_CLASS
-        public = f"{start} at least {most:.0%} of {who} by {by}"
-        is_public = self.spec.unit is None or not self.spec.is_unit_removed
+        alone = f"{repeats.n_alone:,} of {repeats.n_filled:,} {who} by itself"
+        # How many are alone in their class depends on which of equal rows is where.
+        half = "at least" if by_class else "less than"
+        if self.spec.is_unit_removed:
+            alone_public = f"{SINGLES_OUT:.0%} or more of the {who} by itself"
+            alone_public = alone_public if by_itself else f"some {who} by itself"
+        else:
+            alone_public = alone
         return [
             Concern(
                 name,
                 "singles-out",
-                text,
-                share=round(share, 4),
-                public=None if is_public else public,
+                f"{start} {alone}, {together} {with_them}",
+                share=round(repeats.share_alone if by_itself else inside, 4),
+                public=f"{start} {alone_public}, {half} half of them {with_them}",
             )
         ]
 
@@ -332,21 +332,21 @@ class _Look:
             if title == repr(name)
             else ("name it as the unit to count persons")
         )
+        several_rows = (
+            f"repeats: {several:,} of its {repeats.n_values:,} values have several rows"
+        )
         text = (
-            f"{title} repeats: {several:,} of its {repeats.n_values:,} values have "
-            f"several rows, and no unit is set, so classes count rows; "
+            f"{title} {several_rows}, and no unit is set, so classes count rows; "
             f"{self._say_small(name)}{advice}"
         )
+        # Which classes are small depends on which of equal rows is where.
+        repeated = "repeats" if name in self.spec.removed else several_rows
         public = (
-            f"{title} repeats, and no unit is set, so classes count rows, not persons"
+            f"{title} {repeated}, and no unit is set, so classes count rows, not "
+            "persons"
         )
-        is_public = name not in self.spec.removed
         share = round(several / repeats.n_values, 4)
-        return [
-            Concern(
-                name, "persons", text, share=share, public=None if is_public else public
-            )
-        ]
+        return [Concern(name, "persons", text, share=share, public=public)]
 
     def _say_small(self, name: str) -> str:
         coded, whole = self.looked.sight.coded(name), self.whole
