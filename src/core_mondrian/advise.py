@@ -61,6 +61,7 @@ class Figures:
     loss: float | None
     """As `Measures.loss`: 0 if nothing is lost, 1 if everything is."""
     smallest_class: int | None
+    """Rows (persons) of it."""
     average_class: float | None
     highest_risk: float | None
     """1 / rows (persons) of the smallest class: the chance to guess which is yours."""
@@ -321,7 +322,7 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
         n_suppressed=found.n_suppressed,
         n_blanked=encoded.n_blanked + plan.grown.n_blanked,
         loss=found.loss,
-        smallest_class=found.smallest_class,
+        smallest_class=int(sizes.min()) if sizes.size else None,
         average_class=found.average_class,
         highest_risk=1.0 / float(sizes.min()) if sizes.size else None,
         average_risk=sizes.size / int(sizes.sum()) if sizes.size else None,

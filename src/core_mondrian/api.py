@@ -33,10 +33,10 @@ from core_mondrian.frames import (
 from core_mondrian.measure.concerns import (
     Concern,
     LookedAt,
+    Repeats,
+    count_repeats,
     find_concerns,
-    pick_tuples,
-    repeats_of,
-    shown_columns,
+    seen_columns,
 )
 from core_mondrian.measure.counting import code_series
 from core_mondrian.measure.groups import count_groups
@@ -112,7 +112,7 @@ def anonymize(
             data, stricter, key=key, by=by, threads=threads, progress=progress
         )
         return as_asked(again, spec, plan.budget)
-    if spec.unit is not None and spec.unit in spec.removed:
+    if spec.unit is not None and spec.is_unit_removed:
         released = drop_column(released, spec.unit)
     _check_rows(plan, verification.n_rows)
     stages.end("verify")
@@ -196,20 +196,28 @@ def _place_rows(frame: nw.DataFrame[Any], plan: Plan) -> NDArray[np.int32]:
 def _find_concerns(
     frame: nw.DataFrame[Any], plan: Plan, piece: NDArray[np.int32], stages: Stages
 ) -> tuple[Concern, ...]:
+    """Look at released rows, and say what they give away."""
     stages.report("warn")
-    table, classes = plan.pieces, plan.recoded.classes
-    picked = pick_tuples(table, classes, plan.tuple_of_piece)
-    some = frame
-    if picked is not None:
-        is_seen = picked[plan.encoded.row_tuple]
-        some, piece = open_frame(filter_rows(frame, is_seen)), piece[is_seen]
-    names = shown_columns(plan.spec, frame.columns)
-    looked = LookedAt(
-        tuple(frame.columns),
-        look_at_frame(some, names, piece),
-        lambda name: repeats_of(code_series(frame[name])),
-    )
-    found = find_concerns(looked, plan.spec, table, classes)
+    spec, leaf = plan.spec, plan.leaf_of_piece[piece]
+    names = seen_columns(spec, frame.columns)
+    is_seen = plan.looked_at(len(names))[leaf]
+    some, seen = frame, piece
+    if not is_seen.all():
+        some, seen = open_frame(filter_rows(frame, is_seen)), piece[is_seen]
+
+    def repeats(name: str) -> Repeats:
+        column = code_series(frame[name])
+        unit = None if spec.unit is None else code_series(frame[spec.unit])
+        if name in spec.removed:
+            return count_repeats(column)
+        is_shown = leaf >= 0
+        if not spec.leaves_out and name not in (*spec.sensitive, *spec.pseudonyms):
+            is_shown = np.ones(leaf.size, dtype=np.bool_)
+        persons = None if unit is None else unit.select(is_shown)
+        return count_repeats(column.select(is_shown), persons)
+
+    looked = LookedAt(tuple(frame.columns), look_at_frame(some, names, seen), repeats)
+    found = find_concerns(looked, spec, plan.pieces, plan.recoded.classes)
     stages.end("warn")
     return found
 
@@ -267,9 +275,10 @@ def _release_rows(
         **spread(plan.recoded, leaf, spec, threads),
         **{name: {name: array} for name, array in hidden.items()},
     }
-    released = replace_columns(frame, columns, spec.identifiers, keep)
+    # Persons are counted before the unit is taken out.
+    gone = [name for name in spec.identifiers if name != spec.unit]
+    released = replace_columns(frame, columns, gone, keep)
     if spec.shuffle is not None:
-        is_hidden = spec.unit is not None and spec.unit in spec.removed
-        hidden_unit = spec.unit if is_hidden else None
+        hidden_unit = spec.unit if spec.is_unit_removed else None
         released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
     return clean_frame(released, made=[x for new in columns.values() for x in new])

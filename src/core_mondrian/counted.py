@@ -22,8 +22,7 @@ from core_mondrian.measure.concerns import (
     LookedAt,
     Repeats,
     find_concerns,
-    pick_tuples,
-    shown_columns,
+    seen_columns,
 )
 from core_mondrian.measure.groups import count_groups
 from core_mondrian.measure.sights import look_at_frame
@@ -84,12 +83,12 @@ class CountedPlan:
         )
         return replace(found, models=found.models[: len(self.spec.models)])
 
-    def looked_at(self) -> NDArray[np.bool_] | None:
-        """Return the counted tuples whose rows `find_concerns` wants; None: all."""
-        plan = self.plan
-        classes = plan.recoded.classes
-        picked = pick_tuples(plan.pieces, classes, plan.tuple_of_piece)
-        return None if picked is None else picked[plan.tuple_of]
+    def looked_at(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """Tell of each leaf, and of suppressed rows, whether `find_concerns` wants it.
+
+        ``names`` are the columns of the table.
+        """
+        return self.plan.looked_at(len(seen_columns(self.spec, names)))
 
     def find_concerns(
         self,
@@ -100,12 +99,12 @@ class CountedPlan:
     ) -> tuple[Concern, ...]:
         """Say what columns that pass through may give away.
 
-        ``rows`` is a frame of the original rows that are looked at, with all their
-        columns; ``tuples`` and ``leaves`` are those of each.
+        ``rows`` is a frame of the original rows that are looked at (`looked_at`), with
+        all their columns; ``tuples`` and ``leaves`` are those of each.
         """
         frame = open_frame(rows)
         piece = self.plan.pieces_of(tuples, leaves)
-        names = shown_columns(self.spec, frame.columns)
+        names = seen_columns(self.spec, frame.columns)
         sight = look_at_frame(frame, names, piece)
         return self.concerns_of(LookedAt(tuple(frame.columns), sight, repeats))
 

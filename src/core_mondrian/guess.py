@@ -5,8 +5,8 @@ holds names and counts, never a value.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from core_mondrian.errors import DataError, MondrianError, list_names
 from core_mondrian.frames import open_frame, row_weights
 from core_mondrian.inspect import InspectedColumn, Inspection, inspect_table
 from core_mondrian.recognize import Recognized, has_words, recognize
+from core_mondrian.unit_detection import find_unit
 
 Role: TypeAlias = Literal[
     "identifier", "unit", "quasi-identifier", "sensitive", "weight", "carried"
@@ -107,22 +108,34 @@ def guess_roles(table: pa.Table, found: Inspection | None = None) -> tuple[Guess
             "column names look like data", hint="is the first line a header?"
         )
     found = found or inspect_table(table)
-    guesses = tuple(
-        _guess(column, found.n_rows, table.column(place))
+    looks = {
+        column.name: recognize(column.name, table.column(place))
         for place, column in enumerate(found.columns)
+        if column.n_distinct is not None
+    }
+    guesses = _with_unit(
+        table,
+        tuple(
+            _guess(column, looks.get(column.name), table.column(place))
+            for place, column in enumerate(found.columns)
+        ),
+        looks,
     )
     if any(guess.role == "quasi-identifier" for guess in guesses):
         return guesses
     return _by_counts(guesses, found)
 
 
-def _guess(column: InspectedColumn, n_rows: int, values: Any) -> Guess:  # noqa: ANN401
+def _guess(
+    column: InspectedColumn,
+    looks: Recognized | None,
+    values: Any,  # noqa: ANN401
+) -> Guess:
     name = column.name
     if column.n_distinct is None:
         return Guess(name, "carried", f"of type {column.type}, which is not counted")
-    looks = recognize(name, values)
     if looks is not None and looks.kind.role == "identifier":
-        return _identifier(column, looks, n_rows)
+        return Guess(name, "identifier", f"{looks}; {_distinct(column)}")
     if has_words(name, _WEIGHTS) and _can_weigh(name, values):
         return Guess(name, "weight", "how many people a row stands for")
     told = _known_to_others(column, looks)
@@ -134,14 +147,34 @@ def _guess(column: InspectedColumn, n_rows: int, values: Any) -> Guess:  # noqa:
     return Guess(name, role, _distinct(column))
 
 
-def _identifier(column: InspectedColumn, looks: Recognized, n_rows: int) -> Guess:
-    """Tell an identifier of rows from one of persons with several rows."""
-    n_filled, n_distinct = n_rows - column.n_missing, column.n_distinct or 0
-    why = f"{looks}; {_distinct(column)}"
-    is_unit = looks.kind.number == 18 and 1 < n_distinct < n_filled
-    if is_unit and not column.is_nearly_unique:
-        return Guess(column.name, "unit", why)
-    return Guess(column.name, "identifier", why)
+def _with_unit(
+    table: pa.Table,
+    guesses: tuple[Guess, ...],
+    looks: Mapping[str, Recognized | None],
+) -> tuple[Guess, ...]:
+    """Make the identifier of persons with several rows the unit."""
+    identifiers = {guess.name for guess in _of(guesses, "identifier")}
+    recognized = {
+        name: one
+        for name, one in looks.items()
+        if one is not None and name in identifiers
+    }
+    others = [
+        guess.name
+        for guess in guesses
+        if guess.role in ("identifier", "carried", "sensitive")
+        and guess.name in looks
+        and guess.name not in recognized
+        and not pa.types.is_floating(table.schema.field(guess.name).type)
+    ]
+    known = [guess.name for guess in _of(guesses, "quasi-identifier")]
+    unit = find_unit(table, recognized, others, known)
+    return tuple(
+        replace(guess, role="unit", why=f"{guess.why}; {unit.why}")
+        if unit is not None and guess.name == unit.name
+        else guess
+        for guess in guesses
+    )
 
 
 def _known_to_others(column: InspectedColumn, looks: Recognized | None) -> Guess | None:
@@ -207,7 +240,7 @@ def draft_spec(
         "",
         *_quasi_identifiers(guesses),
         "",
-        "# Rows a class needs: nobody can be told from 4 others.",
+        f"# {_who(guesses)} a class needs: nobody can be told from 4 others.",
         "k = 5",
         *_removed(guesses),
         *_singles(guesses),
@@ -235,10 +268,14 @@ def _of(guesses: Sequence[Guess], role: Role) -> list[Guess]:
     return [guess for guess in guesses if guess.role == role]
 
 
+def _who(guesses: Sequence[Guess]) -> str:
+    return "Persons" if _of(guesses, "unit") else "Rows"
+
+
 def _quasi_identifiers(guesses: Sequence[Guess]) -> Iterator[str]:
     ranked = sorted(_of(guesses, "quasi-identifier"), key=lambda guess: guess.rank)
     yield "# Quasi-identifiers: what others may know of a person they look for. All of"
-    yield "# them together are generalized until k rows share them."
+    yield f"# them together are generalized until k {_who(guesses).lower()} share them."
     yield "quasi_identifiers = ["
     for guess in ranked[:MOST_QUASI_IDENTIFIERS]:
         yield f"  {quoted(guess.name)},  # {guess.why}"
@@ -269,10 +306,8 @@ def _singles(guesses: Sequence[Guess]) -> Iterator[str]:
         yield ""
         yield "# Persons with several rows: k counts persons. Removed from the release,"
         yield "# unless it is in pseudonyms as well."
-    for place, guess in enumerate(units):
-        yield f"{'# ' if place else ''}unit = {quoted(guess.name)}  # {guess.why}"
-    if len(units) > 1:
-        yield "# There is one unit. The others are released as they are: remove them."
+    for guess in units:
+        yield f"unit = {quoted(guess.name)}  # {guess.why}"
     if weights:
         yield ""
         yield "# Survey weights: released as they are; measures count by them, too."

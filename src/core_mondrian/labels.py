@@ -25,7 +25,7 @@ class Labels:
     nodes: NDArray[np.int32] | None = None
     representatives: NDArray[np.float64] | None = None
     ends: tuple[pa.Array, pa.Array] | None = None
-    """Of rounded ranges: both bounds, in the column's type."""
+    """Of ranges on a grid: both bounds, in the column's type."""
 
     @property
     def texts(self) -> pa.Array:

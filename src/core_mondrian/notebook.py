@@ -69,8 +69,7 @@ def release_html(release: "Release[Any]") -> str:
         ),
         (
             "classes",
-            f"{verification.n_classes:,}, the smallest has "
-            f"{verification.smallest_class:,} rows",
+            f"{verification.n_classes:,}, the smallest has {verification.smallest}",
         ),
         *(("verified", _reached(x.name, x.reached)) for x in verification.models),
         ("loss", _percent(measures.loss)),

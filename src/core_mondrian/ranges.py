@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encode.columns import comparable
 from core_mondrian.labels import BOUNDS, Labels
-from core_mondrian.rounding import round_outward
+from core_mondrian.rounding import find_grid
 from core_mondrian.spec import Spec
 
 
@@ -15,11 +15,13 @@ def label_ranges(
     name: str,
     values: pa.Array,
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
+    codes: NDArray[np.int32],
     spec: Spec,
 ) -> Labels:
     """Return the range of each class between its smallest and its largest value.
 
-    A class that mixes missing and present values shows neither.
+    A class that mixes missing and present values shows neither. ``codes`` are those of
+    released rows, by which the grid of nice bounds is chosen.
     """
     low, high = (codes.astype(np.int64) for codes in box)
     missing = len(values)
@@ -28,18 +30,29 @@ def label_ranges(
     is_blank = bool(distinct.size) and distinct[0] < 0
     distinct = distinct[1:] if is_blank else distinct
     index = index.ravel() - is_blank
-    ends = (
-        values.take(pa.array(distinct // (missing + 1))),
-        values.take(pa.array(distinct % (missing + 1))),
-    )
+    places = distinct // (missing + 1), distinct % (missing + 1)
     is_nice = spec.is_nice(name)
+    below, above = _find_grid(values, codes) if is_nice else (values, values)
+    ends = below.take(pa.array(places[0])), above.take(pa.array(places[1]))
     if is_nice:
-        ends, index = _merge(*round_outward(*ends), index)
+        ends, index = _merge(*ends, index)
     if spec.format_of(name) == "interval":
         shown = _as_text(*ends)
     else:
         shown = pa.StructArray.from_arrays(ends, names=list(BOUNDS))
     return Labels(index.astype(np.int32), shown, ends=ends if is_nice else None)
+
+
+def _find_grid(values: pa.Array, codes: NDArray[np.int32]) -> tuple[pa.Array, pa.Array]:
+    """Return both ends of the cell of each value, by the values that are released."""
+    used = np.zeros(len(values) + 1, dtype=np.bool_)
+    used[codes] = True
+    # Values of suppressed rows alone have no place on the grid, and none asks for it.
+    number = pa.array(np.cumsum(used[:-1]) - 1, mask=~used[:-1])
+    below, above = (
+        end.take(number) for end in find_grid(values.filter(pa.array(used[:-1])))
+    )
+    return below, above
 
 
 def _merge(

@@ -82,6 +82,7 @@ def _label_columns(
     low = np.empty((tree.n_classes, len(table.columns)), dtype=np.int32)
     high = np.empty_like(low)
     find_boxes(grown.tuples, grown.work, starts, stops, low, high)
+    leaf_of_record = _leaf_of_record(grown)
     labels = []
     for i, column in enumerate(table.columns):
         box = np.ascontiguousarray(low[:, i]), np.ascontiguousarray(high[:, i])
@@ -89,11 +90,13 @@ def _label_columns(
         if column.kind == "category":
             nodes = _lowest_nodes(column, grown, i, box)
             if spec.categories_of(column.name) == "set":
-                labels.append(_label_sets(grown, i, values, nodes, box))
+                codes = grown.tuples.records[:, i]
+                labels.append(_label_sets(leaf_of_record, codes, values, nodes, box))
             else:
                 labels.append(_label_nodes(_tree(column), nodes))
         elif (how := spec.format_of(column.name)) in RANGES:
-            labels.append(label_ranges(column.name, values, box, spec))
+            codes = grown.tuples.records[:, i][leaf_of_record >= 0]
+            labels.append(label_ranges(column.name, values, box, codes, spec))
         else:
             labels.append(label_middles(encoded, grown, i, box, how, key))
     return labels
@@ -128,16 +131,14 @@ def _label_nodes(tree: Hierarchy, nodes: NDArray[np.int32]) -> Labels:
 
 
 def _label_sets(
-    grown: Grown,
-    i: int,
+    leaf: NDArray[np.int32],
+    codes: NDArray[np.int32],
     values: pa.Array,
     nodes: NDArray[np.int32],
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> Labels:
-    leaf = _leaf_of_record(grown)
     inside = leaf >= 0
-    codes = grown.tuples.records[:, i][inside]
-    sets = find_sets(leaf[inside], codes, box[0].size)
+    sets = find_sets(leaf[inside], codes[inside], box[0].size)
     is_blank = box[0] == len(values)
     index = np.where(is_blank, np.int32(-1), sets.of_class)
     # A set that mixes missing and present is shown; only the root is over both.

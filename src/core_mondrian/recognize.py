@@ -23,7 +23,7 @@ _MOST_VALUES: Final = 1000
 _LONGEST: Final = 256
 """Characters looked at of each."""
 _MOST_OF_THEM: Final = 0.8
-_PERSONS: Final = (
+PERSONS: Final = (
     "patient person people member subject customer client employee user student case "
     "participant respondent citizen resident individual staff worker"
 )
@@ -49,7 +49,7 @@ KINDS: Final = (
         "names",
         "firstname lastname fullname surname forename maidenname first-name last-name "
         "full-name given-name family-name middle-name maiden-name mother-name "
-        + " ".join(f"{person}-name" for person in _PERSONS.split()),
+        + " ".join(f"{person}-name" for person in PERSONS.split()),
     ),
     Kind(
         2,
@@ -130,7 +130,7 @@ KINDS: Final = (
         18,
         "other unique numbers and codes",
         "uuid guid username login "
-        + " ".join(f"{person}-id {person}id" for person in _PERSONS.split()),
+        + " ".join(f"{person}-id {person}id" for person in PERSONS.split()),
         r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
     ),
 )

@@ -1,138 +1,237 @@
-"""Bounds of ranges rounded outward, to numbers that are easy to read."""
+"""Nice bounds: the ends of ranges on a grid that a whole column shares.
 
+    values of the column        17 18 |  21  24 25  |     39  |         |     58  |
+    multiples of the step     10      20            30        40        50        60
+    cells of the grid         [10, 20)[20, 30)      [30, 60)
+
+The step is 1, 2 or 5 times a power of ten, or a step of the clock or the calendar, and
+at least twice as wide as the values are exact. Steps with fewer than two different
+values are joined with the next. So no end of a range says which of the values in its
+cell is in the class, and none is as exact as a value.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Integers = NDArray[Any]
-Floats = NDArray[np.float64]
+Integers: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Pair: TypeAlias = tuple[pa.Array, pa.Array]
 
-_WHOLE_STEPS: Final = np.array(
-    [digit * 10**n for n in range(19) for digit in (1, 2, 5)], dtype=np.uint64
-)
-"""1, 2, 5, 10, 20, 50, … as far as 64 bits hold them."""
+_MOST_STEPS: Final = 50
+"""Steps that most values of a column are spread over, at most."""
+_FEWEST_VALUES: Final = 2
+"""Different values that a cell of the grid holds; and that a step has room for."""
+_WHOLE_STEPS: Final = [digit * 10**n for n in range(40) for digit in (1, 2, 5)]
 _SECOND: Final = 1_000_000_000
-_CLOCK_STEPS: Final = np.array(
+_CLOCK_STEPS: Final = (
     [digit * 10**n for n in range(9) for digit in (1, 2, 5)]
     + [n * _SECOND for n in (1, 2, 5, 10, 30)]
     + [n * 60 * _SECOND for n in (1, 2, 5, 10, 30)]
-    + [n * 3600 * _SECOND for n in (1, 2, 6, 12, 24)],
-    dtype=np.uint64,
+    + [n * 3600 * _SECOND for n in (1, 2, 6, 12, 24)]
 )
 """Steps of a clock in nanoseconds, up to a day."""
 _DAY: Final = 24 * 3600 * _SECOND
+_WEEK_STARTS: Final = 4
+"""Days from 1 January 1970, a Thursday, to the first Monday."""
+_MONTH_STEPS: Final = [1, 2, 3, 6, *(12 * n for n in _WHOLE_STEPS[:15])]
+_DAYS_A_MONTH: Final = 30
 _NANOSECONDS: Final = {"s": _SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _EXACT_TENS: Final = 22
 """Powers of ten up to here are exact as floats."""
+_TINY: Final = 1e-290
+"""Narrowest step of floats."""
+_LIMITS: Final = np.iinfo(np.int64)
 
 
-def round_outward(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return bounds of the same type that contain the given ones.
+def find_grid(values: pa.Array) -> Pair:
+    """Return both ends of the cell of the grid that each value is in.
 
-    The step is the largest of 1, 2, 5 times a power of ten that is at most half as
-    wide as the range; dates go by whole months and years, times by the clock. A range
-    so becomes at most about twice as wide. One value stays that value, and a bound that
-    the type cannot hold becomes the type's last one.
+    ``values`` are the different values of a column, rising. Ends are of their type; one
+    that the type cannot hold becomes the type's last one. A column of one value has no
+    grid: the value is its own.
     """
-    kind = low.type
-    if pa.types.is_boolean(kind) or not len(low):
-        return low, high
-    if pa.types.is_decimal(kind):
-        return _round_decimals(low, high)
-    if pa.types.is_floating(kind):
-        return _round_floats(low, high)
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return _round_moments(low, high)
-    if pa.types.is_temporal(kind):
-        return _round_clock(low, high)
-    ends = (np.asarray(end) for end in (low, high))
-    first, last = (
-        end.astype(np.uint64 if pa.types.is_uint64(kind) else np.int64) for end in ends
-    )
+    if len(values) < _FEWEST_VALUES:
+        return values, values
+    return next(grid(values) for test, grid in _GRIDS if test(values.type))
+
+
+def _bool_grid(values: pa.Array) -> Pair:
+    return pa.repeat(values[0], len(values)), pa.repeat(values[-1], len(values))
+
+
+def _decimal_grid(values: pa.Array) -> Pair:
+    kind = values.type
+    most = 10**kind.precision - 1
+    numbers = [_unscaled(value, kind.scale) for value in values.to_pylist()]
+    found = _whole_grid(np.array(numbers, object), _WHOLE_STEPS, (-most, most))
+    return _pair(([_scaled(x, kind.scale) for x in ends] for ends in found), kind)
+
+
+def _integer_grid(values: pa.Array) -> Pair:
+    kind = values.type
     limits = np.iinfo(kind.to_pandas_dtype())
-    rounded = _round_whole(first, last, _WHOLE_STEPS, (limits.min, limits.max))
-    return pa.array(rounded[0], kind), pa.array(rounded[1], kind)
+    numbers = np.asarray(values)
+    wide = numbers.astype(np.uint64 if pa.types.is_uint64(kind) else np.int64)
+    found = _whole_grid(wide, _WHOLE_STEPS, (int(limits.min), int(limits.max)))
+    return _pair(found, kind)
 
 
-def _round_whole(
-    low: Integers, high: Integers, steps: Integers, limits: tuple[int, int]
-) -> tuple[Integers, Integers]:
-    """Round whole numbers; all arrays of ``low``'s type, ``limits`` within it."""
-    # Unsigned, because the distance of two signed numbers may not be one.
-    width = high.astype(np.uint64) - low.astype(np.uint64)
-    place = np.searchsorted(steps, width // np.uint64(2), side="right") - 1
-    step = steps[np.maximum(place, 0)].astype(low.dtype)
-    step = np.where(place < 0, low.dtype.type(1), step)
-    is_one = low == high
-    least, most = (low.dtype.type(limit) for limit in limits)
-    below = low - low % step
-    # What wrapped around is on the wrong side.
-    below = np.where(below > low, least, np.maximum(below, least))
-    rest = high % step
-    above = np.where(rest == 0, high, high + (step - rest))
-    above = np.where(above < high, most, np.minimum(above, most))
-    return np.where(is_one, low, below), np.where(is_one, high, above)
-
-
-def _round_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    kind = low.type
-    first, last = (np.asarray(end.cast(pa.float64())) for end in (low, high))
-    half = (last - first) / 2
-    is_one = half <= 0
-    exponent = np.floor(np.log10(np.where(is_one, 1.0, half)))
-    lead = half / _power(exponent)
-    digit = np.select([lead >= 5, lead >= 2], [5.0, 2.0], 1.0)
-    below = _multiple(np.floor(_count(first, digit, exponent)), digit, exponent)
-    above = _multiple(np.ceil(_count(last, digit, exponent)), digit, exponent)
-    narrow = kind.to_pandas_dtype()
-    with np.errstate(over="ignore"):
-        below, above = (end.astype(narrow) for end in (below, above))
-    first, last = (end.astype(narrow) for end in (first, last))
-    # Divisions round: what came out inside, or beyond the type, stays as it was.
-    keeps_low = is_one | ~(below <= first) | ~np.isfinite(below)
-    keeps_high = is_one | ~(above >= last) | ~np.isfinite(above)
-    below, above = np.where(keeps_low, first, below), np.where(keeps_high, last, above)
-    return pa.array(below, kind), pa.array(above, kind)
-
-
-def _power(exponent: Floats) -> Floats:
-    powers: Floats = np.power(10.0, exponent)
-    return powers
-
-
-def _count(values: Floats, digit: Floats, exponent: Floats) -> Floats:
-    """Return how many steps the values are from 0."""
-    is_small = (exponent < 0) & (exponent >= -_EXACT_TENS)
-    tens = _power(np.where(is_small, -exponent, exponent))
-    return np.where(is_small, values * tens, values / tens) / digit
-
-
-def _multiple(count: Floats, digit: Floats, exponent: Floats) -> Floats:
-    """Return so many steps; 3 steps of 0.1 are 0.3, not the float next to it."""
-    is_small = (exponent < 0) & (exponent >= -_EXACT_TENS)
-    tens = _power(np.where(is_small, -exponent, exponent))
-    whole = count * digit
-    found = np.where(is_small, whole / tens, whole * tens)
-    for at in np.flatnonzero(np.abs(exponent) > _EXACT_TENS).tolist():
-        found[at] = float(f"{whole[at]:.0f}e{exponent[at]:.0f}")
-    return found + 0.0  # no -0
-
-
-def _round_decimals(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    kind = low.type
-    scale, most = kind.scale, 10**kind.precision - 1
-    pairs = [
-        _round_pair(_unscaled(first, scale), _unscaled(last, scale), most)
-        for first, last in zip(low.to_pylist(), high.to_pylist(), strict=True)
-    ]
-    below, above = (
-        pa.array([_scaled(pair[end], scale) for pair in pairs], kind) for end in (0, 1)
-    )
+def _pair(ends: Any, kind: pa.DataType) -> Pair:  # noqa: ANN401  # two lists
+    below, above = (pa.array(end, kind) for end in ends)
     return below, above
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Which cell each value is in, and which steps of the grid a cell spans."""
+
+    of_value: Integers
+    first: Integers
+    """Number of the first step of each cell …"""
+    last: Integers
+    """… and of its last one."""
+
+
+def _join(steps: Integers) -> _Cells:
+    """Join neighbouring steps, from the first on, until each has values enough."""
+    numbers, place, counts = np.unique(steps, return_inverse=True, return_counts=True)
+    cell_of_step = np.zeros(numbers.size, dtype=np.int64)
+    cell = held = 0
+    for i, count in enumerate(counts.tolist()):
+        cell_of_step[i] = cell
+        held += count
+        if held >= _FEWEST_VALUES:
+            cell, held = cell + 1, 0
+    if held:  # too few are left: they join the last cell
+        cell_of_step[cell_of_step == cell] = cell - 1
+    n_cells = int(cell_of_step[-1]) + 1
+    starts = np.searchsorted(cell_of_step, np.arange(n_cells))
+    stops = np.searchsorted(cell_of_step, np.arange(n_cells), side="right") - 1
+    return _Cells(cell_of_step[place.ravel()], numbers[starts], numbers[stops])
+
+
+def _is_coarse(steps: Integers) -> bool:
+    """Tell whether steps hold values enough: on average, or half of those with any."""
+    counts = np.unique(steps, return_counts=True)[1]
+    n_full = int(np.count_nonzero(counts >= _FEWEST_VALUES))
+    # The last step may lack some.
+    return (counts.size - 1) * _FEWEST_VALUES <= steps.size or 2 * n_full >= counts.size
+
+
+def _middle(values: Sequence[Any] | Integers) -> tuple[Any, Any]:
+    """Return the values that all but one in 20 are between."""
+    n = len(values) - 1
+    return values[n // 20], values[n - n // 20]
+
+
+def _whole_grid(
+    values: Integers, steps: Sequence[int], limits: tuple[int, int]
+) -> tuple[list[int], list[int]]:
+    """Return the ends of cells of whole numbers, which are multiples of a step."""
+    low, high = _middle(values)
+    least = (int(high) - int(low)) / _MOST_STEPS
+    wide = [step for step in steps if least <= _FEWEST_VALUES * step]
+    wide = [step for step in wide if step <= _widest(values)]
+    exact = [step for step in wide if not (values % _as(values, step)).any()]
+    least = max([least, *(_FEWEST_VALUES * step for step in exact)])
+    step = wide[-1]
+    for step in wide:
+        if step >= least and _is_coarse(values // _as(values, step)):
+            break
+    cells = _join(values // _as(values, step))
+    below = [max(int(x) * step, limits[0]) for x in cells.first]
+    above = [min((int(x) + 1) * step, limits[1]) for x in cells.last]
+    own = cells.of_value.tolist()
+    return [below[i] for i in own], [above[i] for i in own]
+
+
+def _as(values: Integers, step: int) -> Any:  # noqa: ANN401  # a number of their type
+    return step if values.dtype == object else values.dtype.type(step)
+
+
+def _widest(values: Integers) -> int:
+    """Return the largest step that numbers of this type can be divided by."""
+    return 10**39 if values.dtype == object else int(np.iinfo(values.dtype).max)
+
+
+def _float_grid(values: pa.Array) -> Pair:
+    """Return the ends of cells of floats; 3 steps of 0.1 are 0.3, not its neighbour."""
+    kind = values.type
+    narrow = kind.to_pandas_dtype()
+    numbers = np.asarray(values.cast(pa.float64()))
+    low, high = _middle(numbers)
+    least = max((high / _MOST_STEPS) - (low / _MOST_STEPS), _TINY)
+    exponent = float(np.floor(np.log10(least))) - 1
+    scales = [(d, exponent + e) for e in range(40) for d in (1.0, 2.0, 5.0)]
+    for digit, tens in scales:
+        width = digit * float(f"1e{tens:.0f}")
+        if _are_whole(_count(numbers, digit, tens)):
+            least = max(least, _FEWEST_VALUES * width)
+    digit, tens = scales[-1]
+    for digit, tens in scales:
+        is_wide = digit * float(f"1e{tens:.0f}") >= least
+        if is_wide and _is_coarse(np.floor(_count(numbers, digit, tens))):
+            break
+    cells = _join(np.floor(_count(numbers, digit, tens)))
+    below = _multiple(cells.first, digit, tens)[cells.of_value]
+    above = _multiple(cells.last + 1.0, digit, tens)[cells.of_value]
+    with np.errstate(over="ignore"):
+        below, above = below.astype(narrow), above.astype(narrow)
+    own = np.asarray(values)
+    first, last = (_extremes(own, cells, end) for end in ("first", "last"))
+    limits = np.finfo(narrow)
+    # Divisions and narrow types round: what came out inside is moved out again.
+    below = np.where(below <= first, below, np.nextafter(first, -limits.max))
+    above = np.where(above >= last, above, np.nextafter(last, limits.max))
+    below, above = (np.clip(end, limits.min, limits.max) for end in (below, above))
+    return pa.array(below.astype(narrow), kind), pa.array(above.astype(narrow), kind)
+
+
+def _are_whole(numbers: Floats) -> bool:
+    """Tell whether all are whole numbers, but for what divisions round."""
+    whole = np.round(numbers)
+    is_close = np.isclose(numbers, whole, rtol=1e-12, atol=1e-9)
+    return bool((is_close & ((whole != 0) | (numbers == 0))).all())
+
+
+def _extremes(values: Integers, cells: _Cells, end: str) -> Integers:
+    """Return the smallest or largest value of each value's cell; values rise."""
+    order = slice(None, None, -1 if end == "first" else 1)
+    found = np.zeros(cells.first.size, dtype=values.dtype)
+    found[cells.of_value[order]] = values[order]
+    extremes: Integers = found[cells.of_value]
+    return extremes
+
+
+def _tens(exponent: float) -> tuple[float, bool]:
+    """Return a power of ten that is exact, and whether to divide by it."""
+    is_small = -_EXACT_TENS <= exponent < 0
+    return float(f"1e{abs(exponent) if is_small else exponent:.0f}"), is_small
+
+
+def _count(values: Floats, digit: float, exponent: float) -> Floats:
+    """Return how many steps the values are from 0."""
+    tens, is_small = _tens(exponent)
+    found: Floats = (values * tens if is_small else values / tens) / digit
+    return found
+
+
+def _multiple(count: Floats, digit: float, exponent: float) -> Floats:
+    """Return so many steps."""
+    tens, is_small = _tens(exponent)
+    whole = count * digit
+    with np.errstate(over="ignore"):
+        found = whole / tens if is_small else whole * tens
+    if abs(exponent) > _EXACT_TENS:
+        found = np.array([float(f"{x:.0f}e{exponent:.0f}") for x in whole.tolist()])
+    return np.asarray(found + 0.0)  # no -0
 
 
 def _unscaled(value: Decimal, scale: int) -> int:
@@ -146,99 +245,106 @@ def _scaled(number: int, scale: int) -> Decimal:
     return Decimal((int(number < 0), digits, -scale))
 
 
-def _round_pair(low: int, high: int, most: int) -> tuple[int, int]:
-    half = (high - low) // 2
-    if not half:
-        return low, high
-    tens: int = 10 ** (len(str(half)) - 1)
-    step = max(digit * tens for digit in (1, 2, 5) if digit * tens <= half)
-    return max(low // step * step, -most), min(-(-high // step) * step, most)
-
-
-def _round_clock(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Round times of day and durations."""
-    kind = low.type
+def _clock_grid(values: pa.Array) -> Pair:
+    """Return the ends of cells of times of day and durations."""
+    kind = values.type
     wide = pa.int32() if kind.bit_width == 32 else pa.int64()
-    first, last = (np.asarray(end.view(wide)).astype(np.int64) for end in (low, high))
+    numbers = np.asarray(values.view(wide)).astype(np.int64)
     unit = _NANOSECONDS[kind.unit]
     steps = _clock_steps(unit)
     if pa.types.is_duration(kind):
-        days = _WHOLE_STEPS[2**62 // (_DAY // unit) >= _WHOLE_STEPS]
-        steps = np.unique(np.append(steps, days * np.uint64(_DAY // unit)))
-        limits = np.iinfo(np.int64)
-        least, most = limits.min + 1, limits.max  # the very first one is no duration
+        steps += [n * (_DAY // unit) for n in _WHOLE_STEPS[1:]]
+        limits = (_LIMITS.min + 1, _LIMITS.max)  # the very first one is no duration
     else:
-        least, most = 0, _DAY // unit - 1
-    rounded = _round_whole(first, last, steps, (least, most))
-    below, above = (pa.array(end).cast(wide).view(kind) for end in rounded)
+        limits = (0, _DAY // unit - 1)
+    found = _whole_grid(numbers, steps, (int(limits[0]), int(limits[1])))
+    below, above = (pa.array(end, pa.int64()).cast(wide).view(kind) for end in found)
     return below, above
 
 
-def _clock_steps(unit: int) -> Integers:
+def _clock_steps(unit: int) -> list[int]:
     """Return the steps of a clock that counts in ``unit`` nanoseconds."""
-    steps: Integers = _CLOCK_STEPS[_CLOCK_STEPS % np.uint64(unit) == 0]
-    return steps // np.uint64(unit)
+    return [step // unit for step in _CLOCK_STEPS if step % unit == 0]
 
 
-def _round_moments(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Round dates and timestamps, which are rounded on the clocks of their zone."""
-    kind = low.type
-    first, last = _local(low), _local(high)
-    unit = np.datetime_data(first.dtype)[0]
-    days = np.maximum((last - first).astype("m8[D]").astype(np.int64), 0)
-    is_date = pa.types.is_date(kind)
-    ends = (first, last) if is_date else _round_times(first, last, unit)
-    years = _WHOLE_STEPS[
-        np.maximum(
-            np.searchsorted(_WHOLE_STEPS, (days // 732).astype(np.uint64), "right"), 1
-        )
-        - 1
-    ].astype(np.int64)
-    by_month = _round_periods(first, last, np.where(days >= 732, 12 * years, 1))
-    if is_date:  # the last day of a month, not the first one after it
-        by_month = by_month[0], by_month[1] - np.timedelta64(1, "D")
-    below, above = (
-        np.where(days >= 62, month.astype(f"M8[{unit}]"), end)
-        for month, end in zip(by_month, ends, strict=True)
-    )
-    below, above = np.minimum(below, first), np.maximum(above, last)
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """A step of the calendar, in a unit of time."""
+
+    width: int
+    """About, in the unit."""
+    number: Callable[[Integers], Integers]
+    """Number of the step that each moment is in."""
+    start: Callable[[int], int]
+    """Moment a step starts at."""
+
+    def starts_at(self, moments: Integers) -> bool:
+        """Tell whether all of the moments are starts of a step."""
+        steps, place = np.unique(self.number(moments), return_inverse=True)
+        starts = np.array([self.start(int(step)) for step in steps], dtype=object)
+        return bool((starts[place.ravel()] == moments).all())
+
+
+def _moment_grid(values: pa.Array) -> Pair:
+    """Return the ends of cells of dates and timestamps, on the clocks of their zone."""
+    kind = values.type
+    moments = _local(values)
+    unit = np.datetime_data(moments.dtype)[0]
+    numbers = moments.astype(np.int64)
+    low, high = _middle(numbers)
+    least = (int(high) - int(low)) / _MOST_STEPS
+    periods = [one for one in _periods(unit) if least <= _FEWEST_VALUES * one.width]
+    exact = [one for one in periods if one.starts_at(numbers)]
+    least = max([least, *(_FEWEST_VALUES * one.width for one in exact)])
+    period = periods[-1]
+    for period in periods:
+        if period.width >= least and _is_coarse(period.number(numbers)):
+            break
+    cells = _join(period.number(numbers))
+    # Dates show the last day of a cell, not the first one after it.
+    last = 1 if pa.types.is_date(kind) else 0
+    most = 2**31 - 1 if pa.types.is_date(kind) else int(_LIMITS.max)
+    below = [max(period.start(int(x)), -most) for x in cells.first]
+    above = [min(period.start(int(x) + 1) - last, most) for x in cells.last]
+    ends = (np.array(end, dtype=np.int64)[cells.of_value] for end in (below, above))
+    first, after = (end.astype(moments.dtype) for end in ends)
     return (
-        _not_beyond(_zoned(below, kind, "earliest"), low, pc.less_equal),
-        _not_beyond(_zoned(above, kind, "latest"), high, pc.greater_equal),
+        _not_beyond(_zoned(first, kind, "earliest"), values, pc.less_equal),
+        _not_beyond(_zoned(after, kind, "latest"), values, pc.greater_equal),
     )
 
 
-def _round_times(
-    first: NDArray[Any], last: NDArray[Any], unit: str
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    limits = np.iinfo(np.int64)
-    below, above = _round_whole(
-        first.astype(np.int64),
-        last.astype(np.int64),
-        _clock_steps(_NANOSECONDS[unit]),
-        (limits.min + 1, limits.max),
+def _periods(unit: str) -> list[_Period]:
+    """Return the steps of the calendar, rising: of the clock, a week, months, years."""
+    day = 1 if unit == "D" else _DAY // _NANOSECONDS[unit]
+    clock = [1] if unit == "D" else _clock_steps(_NANOSECONDS[unit])
+    found = [_ticks(step, 0) for step in clock]
+    found.append(_ticks(7 * day, _WEEK_STARTS * day))
+    return found + [_months(n, day, unit) for n in _MONTH_STEPS]
+
+
+def _ticks(width: int, origin: int) -> _Period:
+    return _Period(
+        width,
+        lambda moments: (moments - origin) // width,
+        lambda number: number * width + origin,
     )
-    return below.astype(f"M8[{unit}]"), above.astype(f"M8[{unit}]")
 
 
-def _round_periods(
-    first: NDArray[Any], last: NDArray[Any], months: Integers
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the start of the period of ``first``, and of that after ``last``.
-
-    Periods of ``months`` months are counted from the year 0.
-    """
+def _months(n: int, day: int, unit: str) -> _Period:
+    """Return periods of some months, counted from the year 0."""
     origin = 1970 * 12
-    start = first.astype("M8[M]").astype(np.int64) + origin
-    stop = last.astype("M8[M]").astype(np.int64) + origin
-    start = start // months * months - origin
-    stop = (stop // months + 1) * months - origin
-    unit = np.datetime_data(first.dtype)[0]
-    finest = "D" if unit == "D" else unit
-    return (
-        start.astype("M8[M]").astype(f"M8[{finest}]"),
-        stop.astype("M8[M]").astype(f"M8[{finest}]"),
-    )
+
+    def number(moments: Integers) -> Integers:
+        months = moments.astype(f"M8[{unit}]").astype("M8[M]").astype(np.int64)
+        found: Integers = (months + origin) // n
+        return found
+
+    def start(place: int) -> int:
+        month = np.datetime64(place * n - origin, "M")
+        return int(month.astype("M8[D]").astype(np.int64)) * day
+
+    return _Period(n * _DAYS_A_MONTH * day, number, start)
 
 
 def _local(values: pa.Array) -> NDArray[Any]:
@@ -262,6 +368,17 @@ def _zoned(moments: NDArray[Any], kind: pa.DataType, which: str) -> pa.Array:
     return pc.assume_timezone(plain, kind.tz, ambiguous=which, nonexistent=which)
 
 
-def _not_beyond(rounded: pa.Array, values: pa.Array, holds: Any) -> pa.Array:  # noqa: ANN401
-    """Return the value itself where rounding went the wrong way."""
-    return pc.if_else(holds(rounded, values), rounded, values)
+def _not_beyond(ends: pa.Array, values: pa.Array, holds: Any) -> pa.Array:  # noqa: ANN401
+    """Return the value itself where a clock that was set back went the wrong way."""
+    return pc.if_else(holds(ends, values), ends, values)
+
+
+_GRIDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[pa.Array], Pair]], ...]] = (
+    (pa.types.is_boolean, _bool_grid),
+    (pa.types.is_floating, _float_grid),
+    (pa.types.is_decimal, _decimal_grid),
+    (pa.types.is_date, _moment_grid),
+    (pa.types.is_timestamp, _moment_grid),
+    (pa.types.is_temporal, _clock_grid),
+    (pa.types.is_integer, _integer_grid),
+)

@@ -38,7 +38,7 @@ TOLD: Final = {
     "suppress_multiplier": "Safety margin on a share, 0 to 1.",
     "suppressed": "Rows that are left out: dropped, blank, or given back apart.",
     "numbers": "How numbers are released: one word, or a table by column.",
-    "nice": "Round the bounds of ranges outward: true, or a table by column.",
+    "nice": "Put the bounds of ranges on a grid: true, or a table by column.",
     "class_id": "A column to add, with the number of each row's class.",
     "shuffle": "A seed: rows in an order of their own, not that of the source.",
     "guard_formulas": "CSV: an apostrophe before text that a spreadsheet would run.",

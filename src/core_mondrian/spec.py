@@ -79,8 +79,8 @@ class Spec:
     """Columns removed from the release."""
     unit: str | None = None
     """The column that says which person a row is of: sizes of classes then count
-    persons. It is removed from the release, unless it is among the pseudonyms too.
-    None: every row is a person."""
+    persons. It is removed from the release, unless it is among the pseudonyms too; it
+    may be among the identifiers. None: every row is a person."""
     pseudonyms: tuple[str, ...] = ()
     """Identifiers that are replaced by keyed pseudonyms instead of being removed."""
     pseudonym_domains: Mapping[str, str] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Spec:
     numbers: Numbers = "interval"
     numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
     nice: bool = False
-    """Round the bounds of ranges outward, to round numbers."""
+    """Put the bounds of ranges on a grid that all classes of a column share."""
     nice_by_column: Mapping[str, bool] = field(default_factory=dict)
     categories: Categories = "label"
     """The lowest label over a class's values, or the set of them."""
@@ -166,7 +166,13 @@ class Spec:
     def removed(self) -> tuple[str, ...]:
         """Columns that are not in the release: identifiers and the unit."""
         is_gone = self.unit is not None and self.unit not in self.pseudonyms
-        return (*self.identifiers, *((self.unit,) if is_gone else ()))
+        unit = (self.unit,) if is_gone and self.unit is not None else ()
+        return tuple(dict.fromkeys((*self.identifiers, *unit)))
+
+    @property
+    def is_unit_removed(self) -> bool:
+        """Tell whether there is a unit, and the release does not have it."""
+        return self.unit is not None and self.unit in self.removed
 
     def carried(self, columns: Iterable[str]) -> list[str]:
         """Return those of a table's columns that the engine never sees.
@@ -207,7 +213,7 @@ class Spec:
         return self.numbers_by_column.get(column, self.numbers)
 
     def is_nice(self, column: str) -> bool:
-        """Tell whether bounds of ``column`` are rounded."""
+        """Tell whether bounds of ``column`` are put on a grid."""
         return self.nice_by_column.get(column, self.nice)
 
     def bounds_of(self, column: str) -> tuple[str, ...]:
@@ -363,11 +369,10 @@ def _check_columns(spec: Spec) -> None:
             key=("best", "equity"),
         )
     _check_domains(spec)
-    known = {*spec.quasi_identifiers, *spec.removed}
-    if gone := sorted(set(spec.accept) & known):
+    if never := sorted(set(spec.accept) & set(spec.quasi_identifiers)):
         raise SpecError(
-            f"accept for {gone}, which are not released as they are",
-            hint="only columns that pass through are warned about",
+            f"accept for {never}, of which no warning is given",
+            hint="warnings are about columns that pass through, and identifiers",
         )
 
 
@@ -383,7 +388,7 @@ def _check_domains(spec: Spec) -> None:
 
 
 def _check_roles(spec: Spec) -> None:
-    """Refuse a column with two roles; only a unit may be a pseudonym as well."""
+    """Refuse a column with two roles; a unit may be an identifier or a pseudonym."""
     roles: dict[str, str] = {}
     for role in _ROLES:
         asked = getattr(spec, role)
@@ -391,13 +396,19 @@ def _check_roles(spec: Spec) -> None:
         for name in asked if isinstance(asked, tuple | list) else single:
             if not isinstance(name, str):
                 raise SpecError(f"{role} are column names, got {type(name).__name__}")
-            if name in roles and {roles[name], role} != {"unit", "pseudonyms"}:
+            if name in roles and not _may_be_both(roles[name], role):
                 raise SpecError(
                     f"column {name!r} named twice: {roles[name]}, {role}",
                     hint="give it one role",
                     key=("models",) if role == "sensitive" else (role,),
                 )
-            roles[name] = role
+            roles.setdefault(name, role)
+
+
+def _may_be_both(first: str, second: str) -> bool:
+    return "unit" in (first, second) and bool(
+        {first, second} & {"identifiers", "pseudonyms"}
+    )
 
 
 def _check_models(spec: Spec) -> None:

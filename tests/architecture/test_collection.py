@@ -9,7 +9,8 @@ import core_mondrian
 TESTS = Path(__file__).parents[1]
 HELPERS = {
     *("best_oracle.py", "conftest.py", "databases.py", "models_oracle.py"),
-    *("leftovers.py", "oracle.py", "studio_pages.py", "make_vulnerable.py"),
+    *("hospital.py", "leftovers.py", "oracle.py", "studio_pages.py"),
+    "make_vulnerable.py",
 }
 SOURCES = sorted(Path(core_mondrian.__file__).parent.rglob("*.py"))
 

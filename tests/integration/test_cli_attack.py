@@ -40,7 +40,7 @@ def test_what_is_found_is_told_without_a_cell(attack: Command) -> None:
 
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert lines[0] == "500 people, 500 released rows, k = 5"
+    assert lines[0] == "500 rows of the original, 500 rows of the release, k = 5"
     assert lines[1].startswith("linkage         no   Who knows ['age', 'sex', 'town']")
     for name in ("homogeneity", "background", "skewness", "membership"):
         assert any(line.startswith(f"{name} ") for line in lines), name
@@ -55,7 +55,7 @@ def test_json_has_all_of_it(attack: Command) -> None:
 
     found = json.loads(done.out)
 
-    assert (done.code, found["people"], found["k"]) == (0, 500, 5)
+    assert (done.code, found["rows"], found["k"]) == (0, 500, 5)
     names = {one["name"] for one in found["attacks"]}
     assert names == {
         *("linkage", "membership", "reconstruction", "downcoding", "row order"),
@@ -95,7 +95,7 @@ def test_exit_code_tells_if_too_many_are_linked(attack: Command) -> None:
     passed = attack("release.csv", *sound)
 
     assert (failed.code, passed.code) == (5, 0)
-    assert "100.00% of the people are linked" in failed.err
+    assert "100.00% of the rows are linked" in failed.err
     assert attack("release.csv", *by_id[:-1], "2").code == 2
 
 

@@ -11,6 +11,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, in_process
+from hospital import hospital, persons_by_class
 
 from core_mondrian.datasets import adult, census
 from core_mondrian.schema import spec_schema
@@ -121,13 +122,19 @@ def test_warnings_are_told_unless_accepted(cli: Command, people: Path) -> None:
     flags = (*FLAGS, "--identifier", "patient")
 
     done = cli("anonymize", people, "out.parquet", *flags)
-    known = cli("anonymize", people, "b.parquet", *flags, "--accept", "contact")
+    accepted = ("--accept", "contact", "--accept", "patient")
+    known = cli("anonymize", people, "b.parquet", *flags, *accepted)
 
     assert "warning     'contact' looks like e-mail addresses (HIPAA 6)" in done.err
     assert "warning" not in known.err
-    (one,) = record()["warnings"]
-    assert (one["column"], one["accepted"]) == ("contact", False)
-    assert record("b.parquet")["warnings"][0]["accepted"] is True
+    told = [(x["column"], x["why"], x["accepted"]) for x in record()["warnings"]]
+    assert told == [
+        ("patient", "persons", False),
+        ("contact", "identifier", False),
+        ("contact", "persons", False),
+        ("contact", "singles-out", False),
+    ]
+    assert all(x["accepted"] for x in record("b.parquet")["warnings"])
 
 
 def test_weights_are_measured(cli: Command, tmp_path: Path) -> None:
@@ -182,6 +189,7 @@ def test_without_a_file_the_spec_is_printed(
     assert (done.code, done.err) == (0, "")
     assert read["quasi_identifiers"] == ["age"]
     assert read["identifiers"] == ["contact"]
+    assert read["unit"] == "patient"
     assert [file.name for file in tmp_path.iterdir()] == ["people.parquet"]
 
 
@@ -221,3 +229,47 @@ def test_errors_of_a_spec_file_name_its_line(cli: Command, people: Path) -> None
     assert done.code == 2
     assert "error: spec s.toml, line 3: unknown key 'quasi_identifers'" in done.err
     assert "did you mean 'quasi_identifiers'?" in done.err
+
+
+# Persons
+
+
+def test_the_guided_path_counts_patients(cli: Command, tmp_path: Path) -> None:
+    pa_csv.write_csv(hospital(), tmp_path / "visits.csv")
+
+    assert cli("init", "visits.csv", "visits.toml").code == 0
+    made = cli("anonymize", "visits.csv", "out.csv", "--spec", "visits.toml")
+    again = cli("verify", "out.csv", "--spec", "visits.toml")
+
+    assert tomllib.loads(Path("visits.toml").read_text())["unit"] == "ssn"
+    assert made.code == again.code == 0
+    assert "persons     1900 in classes" in made.err
+    assert "persons\n" in made.err.split("the smallest has")[1]
+    assert "rows were counted, not persons" in again.err
+    released = pa_csv.read_csv("out.csv")
+    names = [x for x in released.column_names if x != "diagnosis"]
+    assert "ssn" not in names
+    assert min(persons_by_class(released, names, hospital()["ssn"])) >= 5
+
+
+def test_a_run_that_counts_rows_of_persons_says_so(
+    cli: Command, tmp_path: Path
+) -> None:
+    pa_csv.write_csv(hospital(), tmp_path / "visits.csv")
+    flags = ("--qid", "age", "--qid", "sex", "--qid", "region", "--k", 5)
+
+    made = cli("anonymize", "visits.csv", "out.csv", *flags, "--identifier", "ssn")
+    attacked = cli("attack", "out.csv", "--with", "visits.csv")
+    known = cli(
+        *("anonymize", "visits.csv", "two.csv", *flags, "--identifier", "ssn"),
+        *("--unit", "ssn"),
+    )
+
+    assert made.code == attacked.code == known.code == 0
+    assert "warning     'ssn' repeats" in made.err
+    assert "classes hold fewer than 5 persons" in made.err
+    (told,) = manifest("out.csv")["warnings"]
+    assert told["why"] == "persons"
+    assert "5000 rows of the original" in attacked.out
+    assert "people" not in attacked.out
+    assert "warning" not in known.err

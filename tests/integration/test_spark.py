@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, files_in
+from hospital import hospital
 
 from core_mondrian import (
     BestPolicy,
@@ -153,6 +154,31 @@ POLICIES = [
     pytest.param(PaperPolicy(), id="paper", marks=pytest.mark.slow),
     pytest.param(BestPolicy(effort="fast"), id="best"),
 ]
+
+
+@pytest.mark.parametrize("unit", [None, "ssn"])
+def test_persons_and_columns_that_single_out_are_told_as_in_memory(
+    cluster: Cluster, unit: str | None
+) -> None:
+    table = hospital(2000, 900)
+    code = np.where(np.arange(2000) % 3 == 0, np.arange(2000), 0)
+    table = table.append_column("code", pa.array(code))
+    names = ("age", "sex", "region")
+    spec = Spec(
+        names,
+        (KAnonymity(5),),
+        identifiers=("ssn",),
+        unit=unit,
+        policy=BestPolicy(disjoint=True),  # no two rows compete for a class
+    )
+
+    found = on_cluster(cluster, table, spec)
+
+    wanted = anonymize(table, spec)
+    whys = {(one.column, one.why) for one in found.warnings}
+    assert found.warnings == wanted.warnings
+    assert ("code", "singles-out") in whys
+    assert (("ssn", "persons") in whys) == (unit is None)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

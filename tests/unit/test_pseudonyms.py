@@ -241,7 +241,7 @@ def test_persons_with_several_rows_are_warned_about_without_a_unit() -> None:
     release = anonymize(people(ids), spec(), key=KEY)
 
     (concern,) = release.warnings
-    assert (concern.column, concern.why, concern.share) == ("id", "links-rows", 0.1)
+    assert (concern.column, concern.why, concern.share) == ("id", "persons", 0.1)
 
 
 def test_suppressed_rows_lose_their_pseudonyms() -> None:

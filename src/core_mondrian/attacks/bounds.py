@@ -11,23 +11,20 @@ from core_mondrian.measure.counting import Codes
 def reconstruct(candidates: Candidates) -> Finding | None:
     """Count the bounds that are the value of one person alone.
 
-    They count where an attacker can rely on them: in columns all of whose bounds are
-    somebody's value, who fits the class. None: no column is released as ranges.
+    They count where an attacker can rely on them, range by range: both bounds are the
+    value of somebody who fits the class, and not one of several that the grid of nice
+    bounds leaves open. None: no column is released as ranges.
     """
     numbers = [one for one in candidates.columns if isinstance(one.parts, EndParts)]
     if not numbers:
         return None
     owners = [_count_owners(candidates, column) for column in numbers]
-    tight = [bool((one > 0).all()) and one.size > 0 for one in owners]
+    tight = [one[(one > 0).all(axis=1)] for one in owners]
     n_bounds = sum(one.size for one in owners)
-    n_exact = sum(int(np.count_nonzero(one)) for one in owners)
-    exposed = sum(
-        int(np.count_nonzero(one == 1))
-        for one, is_tight in zip(owners, tight, strict=True)
-        if is_tight
-    )
+    n_exact = sum(one.size for one in tight)
+    exposed = sum(int(np.count_nonzero(one == 1)) for one in tight)
     names = tuple(
-        column.name for column, is_tight in zip(numbers, tight, strict=True) if is_tight
+        column.name for column, one in zip(numbers, tight, strict=True) if one.size
     )
     return Finding(
         name="reconstruction",
@@ -39,18 +36,19 @@ def reconstruct(candidates: Candidates) -> Finding | None:
             "share": share_of(exposed, n_bounds),
         },
         sentence=(
-            f"{exposed} of {counted(n_bounds, 'bound', 'bounds')} of released ranges "
-            "can be relied on and are the exact value of one person alone."
+            f"{exposed} of {counted(n_bounds, 'bounds')} of released ranges "
+            f"can be relied on and are the exact value of one {candidates.who[:-1]} "
+            "alone."
         ),
-        remedy="nice = true: bounds become round numbers outside the values",
+        remedy="nice = true: bounds stand on a grid that all classes share",
         columns=names,
     )
 
 
 def _count_owners(candidates: Candidates, column: Column) -> Codes:
-    """Return, for each bound of a class, how many people it is the value of."""
+    """Return, for both bounds of each range, how many people they are the value of."""
     if not isinstance(column.parts, EndParts):
-        return np.zeros(0, dtype=np.int64)
+        return np.zeros((0, 2), dtype=np.int64)
     ends = column.parts.ends[column.cells]
     n_classes = candidates.rows.size
     counts = np.zeros((n_classes, 2), dtype=np.int64)
@@ -61,6 +59,6 @@ def _count_owners(candidates: Candidates, column: Column) -> Codes:
             counts[:, side] += np.bincount(
                 classes[owns], candidates.people[found[owns]], n_classes
             ).astype(np.int64)
-    is_bound = (ends != -1) & (candidates.rows > 0)[:, np.newaxis]
-    bounds: Codes = counts[is_bound]
+    is_range = (ends != -1).all(axis=1) & (candidates.rows > 0)
+    bounds: Codes = counts[is_range]
     return bounds

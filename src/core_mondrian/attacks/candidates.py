@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import narwhals as nw
 import numpy as np
@@ -36,13 +36,37 @@ class Candidates:
     person: Codes
     """Number of what is known of each person; who is known alike is found alike."""
     first: Codes
-    """A person of each such number, and how many there are."""
+    """A person of each such number, and how many rows they have."""
     people: Codes
+    units: Codes | None = None
+    """Whose row each row of the original is; None: rows are counted."""
+
+    @property
+    def who(self) -> Literal["rows", "persons"]:
+        """What is counted."""
+        return "rows" if self.units is None else "persons"
+
+    @property
+    def n_people(self) -> int:
+        """All rows of the original, or persons."""
+        return self.count(np.ones(self.first.size, dtype=np.bool_))
+
+    def count(self, chosen: Flags) -> int:
+        """Count the rows (persons) of which something chosen is known."""
+        if self.units is None:
+            return int(self.people[chosen].sum())
+        return self.count_rows(chosen[self.person])
+
+    def count_rows(self, chosen: Flags) -> int:
+        """Count chosen rows of the original, or the persons who have one."""
+        if self.units is None:
+            return int(np.count_nonzero(chosen))
+        return int(np.unique(self.units[chosen]).size)
 
     def knowing(self, names: Sequence[str]) -> "Candidates":
         """Return what somebody finds who knows these columns only."""
         chosen = [one for one in self.columns if one.name in names]
-        return _gather(chosen, self.class_of, self.rows.size)
+        return _gather(chosen, self.class_of, self.rows.size, self.units)
 
     def sizes(self) -> Codes:
         """Count the rows that each known tuple may be."""
@@ -125,7 +149,9 @@ def _weigh(fits: Flags, rows: Codes) -> Codes:
     return found
 
 
-def _gather(columns: Sequence[Column], class_of: Codes, n_classes: int) -> "Candidates":
+def _gather(
+    columns: Sequence[Column], class_of: Codes, n_classes: int, units: Codes | None
+) -> "Candidates":
     """Return the classes and people that differ in these columns."""
     n_cells = [int(one.cells.max(initial=0)) + 1 for one in columns]
     shown = compress(
@@ -150,6 +176,7 @@ def _gather(columns: Sequence[Column], class_of: Codes, n_classes: int) -> "Cand
         person=people.codes,
         first=first_rows(people),
         people=np.bincount(people.codes, minlength=people.n_codes).astype(np.int64),
+        units=units,
     )
 
 
@@ -183,7 +210,10 @@ def find_candidates(
         for name, names in shown.items()
     ]
     columns += [read_carried(tables, name, rows) for name in carried]
-    return _gather(columns, class_of, rows.size)
+    units = None
+    if spec.unit is not None and spec.unit in original.columns:
+        units = code_series(original[spec.unit]).codes
+    return _gather(columns, class_of, rows.size, units)
 
 
 def side_by_side(first: Candidates, second: Candidates) -> Candidates:
@@ -202,4 +232,4 @@ def side_by_side(first: Candidates, second: Candidates) -> Candidates:
         for part in each.columns
     ]
     nobody = (first.class_of < 0) | (second.class_of < 0)
-    return _gather(columns, np.where(nobody, -1, both.codes), one.size)
+    return _gather(columns, np.where(nobody, -1, both.codes), one.size, first.units)

@@ -22,6 +22,7 @@ from core_mondrian.measure.matches import (
     read_ends,
     split_interval,
 )
+from core_mondrian.rounding import find_grid
 from core_mondrian.spec import Spec
 
 _MOST_FITS: Final = 1 << 31
@@ -32,7 +33,8 @@ class EndParts(NamedTuple):
     """Both bounds of ranges: each is the value of a row, if they are tight."""
 
     ends: Codes
-    """The values that are a cell's two bounds; -1: it has none, -2: nobody's value."""
+    """The values that are a cell's two bounds; -1: it has none, -2: nobody's value, or
+    one of several that the grid of nice bounds leaves open."""
 
     @property
     def n_parts(self) -> Codes:
@@ -126,7 +128,8 @@ def read_quasi_identifier(
     has_sets = spec.categories_of(name) == "set"
     fits = fitting(distinct, known, tree, has_sets=has_sets)
     if is_number:
-        return Column(name, cells, coded.codes, fits, EndParts(_ends(distinct, known)))
+        ends = _ends(distinct, known, is_nice=spec.is_nice(name))
+        return Column(name, cells, coded.codes, fits, EndParts(ends))
     parts = _label_parts(distinct, fits, known, tree, has_sets=has_sets)
     return Column(name, cells, coded.codes, fits, parts)
 
@@ -150,18 +153,58 @@ def _is_text(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _ends(cells: Sequence[str | None], values: Array) -> Codes:
-    """Return the numbers of both bounds of each cell; one value has none."""
+def _ends(cells: Sequence[str | None], values: Array, *, is_nice: bool) -> Codes:
+    """Return the numbers of both bounds of each cell; one value has none.
+
+    Of nice bounds, those that are on the grid leave several values open: which of them
+    is in the class, they do not say.
+    """
     ends = np.full((len(cells), 2), -1, dtype=np.int64)
-    for i, cell in enumerate(cells):
-        if cell is None or cell.startswith("{"):
-            continue
-        low, high = split_interval(cell)
-        if low != high:
-            found = pc.index_in(read_ends(cell, values.type), values)
-            ends[i] = found.fill_null(-1).to_numpy(zero_copy_only=False)
-            ends[i, ends[i] < 0] = -2  # a bound, but nobody's value
+    ranges = {
+        i: read_ends(cell, values.type)
+        for i, cell in enumerate(cells)
+        if cell is not None and not cell.startswith("{") and _is_range(cell)
+    }
+    for i, shown in ranges.items():
+        found = pc.index_in(shown, values)
+        ends[i] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        ends[i, ends[i] < 0] = -2  # a bound, but nobody's value
+    if is_nice and ranges:
+        grid = find_grid(values)
+        is_on = [_is_on(grid, shown) for shown in ranges.values()]
+        if _leave_open(list(ranges.values()), values):
+            is_on = [True] * len(is_on)  # the grid of those who are released
+        ends[[i for i, on in zip(ranges, is_on, strict=True) if on]] = -2
     return ends
+
+
+def _is_range(cell: str) -> bool:
+    low, high = split_interval(cell)
+    return low != high
+
+
+def _is_on(grid: tuple[Array, Array], ends: Array) -> bool:
+    """Tell whether both ends of a range are ends of cells of a grid."""
+    return all(
+        bool(pc.is_in(ends[side : side + 1], grid[side])[0].as_py()) for side in (0, 1)
+    )
+
+
+def _leave_open(ranges: Sequence[Array], values: Array) -> bool:
+    """Tell whether two values lie between each end and the next one that is shown."""
+    shown = pa.concat_arrays([*ranges, _one(values)])
+    ranks = code_column(pa.chunked_array([shown]), ordered=True).codes
+    known, pairs = np.sort(ranks[-len(values) :]), ranks[: -len(values)].reshape(-1, 2)
+    # Values below each end that is shown, from the lowest on.
+    places = np.unique(pairs)
+    below = np.searchsorted(known, places)
+    low, high = (np.searchsorted(places, end) for end in pairs.T)
+    after, before = below[low + 1] - below[low], below[high] - below[high - 1]
+    return bool((np.minimum(after, before) >= 2).all())
+
+
+def _one(column: Array) -> Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _label_parts(

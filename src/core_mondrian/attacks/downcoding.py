@@ -12,6 +12,7 @@ import numpy as np
 from core_mondrian.attacks.candidates import Candidates
 from core_mondrian.attacks.columns import Column, EndParts, LabelParts
 from core_mondrian.attacks.findings import Finding, counted, share_of
+from core_mondrian.measure.counting import Flags
 
 
 class _Told(NamedTuple):
@@ -28,8 +29,8 @@ class _Told(NamedTuple):
 def downcode(candidates: Candidates) -> Finding | None:
     """Count the generalized cells whose finer values are certain, up to their order.
 
-    They count in columns where it is true of every class, so that an attacker can rely
-    on it. None: no column says anything.
+    They count where an attacker can rely on it: ranges one by one, labels and sets in
+    columns where it is true of every class. None: no column says anything.
     """
     columns = [one for one in candidates.columns if one.parts is not None]
     if not columns:
@@ -49,7 +50,7 @@ def downcode(candidates: Candidates) -> Finding | None:
             "share": share_of(resolved, general),
         },
         sentence=(
-            f"Of {counted(general, 'generalized cell', 'generalized cells')} at least "
+            f"Of {counted(general, 'generalized cells')} at least "
             f"{certain} hold a value that the class itself gives away, and {resolved} "
             "are in classes that give all of theirs away, up to the order of rows."
         ),
@@ -69,21 +70,23 @@ def _tell(candidates: Candidates, column: Column) -> _Told:
     rows = np.where((n_values > 1) & ~is_blank, candidates.rows, 0)
     general = int(rows.sum())
     n_parts = column.parts.n_parts[column.cells]
-    if not _is_reliable(candidates, column, column.parts):
-        return _Told(general, 0, 0)
-    certain = np.minimum(n_parts, rows)
-    return _Told(general, int(certain.sum()), int(rows[certain == rows].sum()))
+    reliable = _are_reliable(candidates, column, column.parts)
+    if isinstance(column.parts, LabelParts):
+        reliable[:] = reliable.all()
+    certain = np.where(reliable, np.minimum(n_parts, rows), 0)
+    resolved = rows[reliable & (certain == rows)]
+    return _Told(general, int(certain.sum()), int(resolved.sum()))
 
 
-def _is_reliable(
+def _are_reliable(
     candidates: Candidates, column: Column, parts: EndParts | LabelParts
-) -> bool:
-    """Tell whether somebody fits every part of every class that names some."""
+) -> Flags:
+    """Tell of each class whether somebody fits every part that it names."""
     n_parts = parts.n_parts[column.cells]
     found = np.zeros((candidates.rows.size, int(n_parts.max(initial=0)) + 1), np.bool_)
     for _, _, (persons, classes) in candidates.pairs():
         values = column.values[candidates.first[persons]]
         found[classes, parts.part_of(column.cells[classes], values)] = True
-    asked = candidates.rows > 0
     present = np.count_nonzero(found[:, 1:], axis=1)
-    return bool((present[asked] == n_parts[asked]).all())
+    reliable: Flags = (present == n_parts) | (candidates.rows == 0)
+    return reliable

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,13 @@ class Attacks:
 
     k: int
     n_people: int
+    """Persons where the spec names a unit, else rows of the original."""
     n_released: int
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     """Which attacks were not tried, and why."""
+    who: Literal["rows", "persons"] = "rows"
+    """What findings count."""
 
     @property
     def succeeded(self) -> tuple[Finding, ...]:
@@ -48,7 +51,7 @@ class Attacks:
 
     @property
     def linked(self) -> float:
-        """The largest share of people who are linked with a confidence above 1/k."""
+        """The largest share of rows (persons) linked with a confidence above 1/k."""
         shares = [
             one.numbers["share"] for one in self.findings if one.name == "linkage"
         ]
@@ -63,8 +66,9 @@ class Attacks:
         return {
             "format": 1,
             "k": self.k,
-            "people": self.n_people,
-            "rows": self.n_released,
+            "counted": self.who,
+            self.who: self.n_people,
+            "released_rows": self.n_released,
             "linked": self.linked,
             "attacks": [one.to_json() for one in self.findings],
             "notes": list(self.notes),
@@ -76,9 +80,11 @@ def share_of(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def counted(n: int, what: str = "person", many: str = "people") -> str:
-    """Spell out how many of something."""
-    return f"{n} {what if n == 1 else many}"
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Spell out how many of something; ``rows`` alone is one ``row``."""
+    if many is None:
+        one, many = one[:-1], one
+    return f"{n} {one if n == 1 else many}"
 
 
 def percent(share: float) -> str:

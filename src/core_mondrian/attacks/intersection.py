@@ -33,10 +33,10 @@ def intersect(
     else:
         sizes, kinds = _of_same_values(first, second, values)
     alone = _kinds(first, values, 0), _kinds(second, values, 1)
-    n = sizes.size
-    few = int(np.count_nonzero((sizes > 0) & (sizes < k)))
+    n = first.n_people
+    few = first.count_rows((sizes > 0) & (sizes < k))
     unsure = (alone[0] != 1) & (alone[1] != 1)
-    certain = int(np.count_nonzero((kinds == 1) & unsure))
+    certain = first.count_rows((kinds == 1) & unsure)
     learnt = (
         "" if values is None else f", and the sensitive value of {certain} gets certain"
     )
@@ -52,8 +52,8 @@ def intersect(
             "same_order": int(linked),
         },
         sentence=(
-            f"Both releases together, linked by {by}, leave {counted(few)} of {n} "
-            f"with fewer than {k} rows{learnt}."
+            f"Both releases together, linked by {by}, leave "
+            f"{counted(few, first.who)} of {n} with fewer than {k} rows{learnt}."
         ),
         remedy="release the same people once, or shuffle both and keep their classes",
     )

@@ -15,28 +15,26 @@ def link(candidates: Candidates, names: Sequence[str], k: int) -> Finding:
     """
     known = candidates.knowing(names)
     sizes = known.sizes()
-    people = known.people
-    n = int(people.sum())
-    n_unique = int(people[sizes == 1].sum())
+    n, n_unique = known.n_people, known.count(sizes == 1)
     found = sizes > 0
-    n_above = int(people[found & (sizes < k)].sum())
-    expected = float((people[found] / sizes[found]).sum())
+    n_above = known.count(found & (sizes < k))
+    expected = float((known.people[found] / sizes[found]).sum())
     others = [one.name for one in known.columns if one.fits is None]
     sentence = (
-        f"Who knows {list_names(names)} links {counted(n_above)} of {n} with a "
-        f"confidence above 1/{k}, {n_unique} of them to one row alone."
+        f"Who knows {list_names(names)} links {counted(n_above, known.who)} of {n} "
+        f"with a confidence above 1/{k}, {n_unique} of them to one row alone."
     )
     return Finding(
         name="linkage",
         succeeded=n_above > 0,
         numbers={
             "people": n,
-            "fitting": int(people[found].sum()),
+            "fitting": known.count(found),
             "unique": n_unique,
             "above": n_above,
             "share": share_of(n_above, n),
             "fewest_rows": int(sizes[found].min()) if found.any() else 0,
-            "mean_confidence": share_of(expected, n),
+            "mean_confidence": share_of(expected, int(known.people.sum())),
         },
         sentence=sentence,
         remedy=f"make {list_names(others)} quasi-identifiers" if others else "raise k",

@@ -26,8 +26,7 @@ def tell_members(candidates: Candidates) -> Finding | None:
     outsiders = made[0].size
     if not outsiders:
         return None
-    fits = candidates.people[candidates.sizes() > 0].sum()
-    inside = share_of(int(fits), int(candidates.people.sum()))
+    inside = share_of(candidates.count(candidates.sizes() > 0), candidates.n_people)
     outside = share_of(int(np.count_nonzero(candidates.sizes_of(made))), outsiders)
     advantage = inside - outside
     return Finding(
@@ -40,8 +39,8 @@ def tell_members(candidates: Candidates) -> Finding | None:
             "advantage": advantage,
         },
         sentence=(
-            f"{percent(inside)} of the people fit a released row, and "
-            f"{percent(outside)} of made-up people who are not in the table: "
+            f"{percent(inside)} of the {candidates.who} fit a released row, and "
+            f"{percent(outside)} of made-up ones that are not in the table: "
             f"an advantage of {advantage:.2f} in telling who is in it."
         ),
         remedy="model delta-presence, a larger k, fewer quasi-identifiers, or nice",

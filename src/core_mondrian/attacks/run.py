@@ -89,7 +89,8 @@ def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may ha
     findings += [one for one in found if one is not None]
     tried = {one.name for one in findings}
     notes = tuple(_notes(before, spec, tried))
-    return Attacks(k, len(before), len(after), tuple(findings), notes)
+    n = public.n_people
+    return Attacks(k, n, len(after), tuple(findings), notes, public.who)
 
 
 def _fewest(spec: Spec) -> int:
@@ -196,8 +197,9 @@ def _notes(before: Frame, spec: Spec, tried: Collection[str]) -> Iterator[str]:
             f"{list_names(vague)} are released as single numbers, by which nobody "
             "was matched"
         )
-    if spec.unit is not None:
+    if spec.unit is not None and spec.unit not in before.columns:
         yield (
-            "the release does not say whose rows are whose: all attacks but 'persons' "
-            "count rows"
+            f"the original has no column {spec.unit!r}: rows were counted, not persons"
         )
+    if spec.unit is None:
+        yield "no unit is named: rows were counted, and a person may have several"

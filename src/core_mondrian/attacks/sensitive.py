@@ -71,11 +71,10 @@ def attack_values(
     for part, by_value in candidate_values(candidates, values):
         kinds[part] = np.count_nonzero(by_value, axis=1)
         rises[part] = _rises(by_value, shares)
-    people = candidates.people
     found = (
-        _certain(people, kinds, name),
-        _after_ruling_out(people, kinds, name),
-        _skewed(people, rises, name),
+        _certain(candidates, kinds, name),
+        _after_ruling_out(candidates, kinds, name),
+        _skewed(candidates, rises, name),
     )
     others = [one.name for one in candidates.columns if one.fits is None]
     if not others:
@@ -96,24 +95,24 @@ def _rises(by_value: Codes, shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return rises
 
 
-def _certain(people: Codes, kinds: Codes, name: str) -> Finding:
-    n, found = int(people.sum()), int(people[kinds == 1].sum())
+def _certain(candidates: Candidates, kinds: Codes, name: str) -> Finding:
+    n, found = candidates.n_people, candidates.count(kinds == 1)
     return Finding(
         name="homogeneity",
         succeeded=found > 0,
         numbers={"people": n, "certain": found, "share": share_of(found, n)},
         sentence=(
-            f"Of {counted(found)} of {n} the value of {name!r} is certain: "
-            "all rows they may be have the same."
+            f"Of {counted(found, candidates.who)} of {n} the value of {name!r} is "
+            "certain: all rows they may be have the same."
         ),
         remedy=f"model distinct-l-diversity, l = 2 or more, sensitive = {name!r}",
         columns=(name,),
     )
 
 
-def _after_ruling_out(people: Codes, kinds: Codes, name: str) -> Finding:
-    n = int(people.sum())
-    found = int(people[(kinds > 1) & (kinds <= 1 + RULED_OUT)].sum())
+def _after_ruling_out(candidates: Candidates, kinds: Codes, name: str) -> Finding:
+    n = candidates.n_people
+    found = candidates.count((kinds > 1) & (kinds <= 1 + RULED_OUT))
     return Finding(
         name="background",
         succeeded=found > 0,
@@ -124,8 +123,9 @@ def _after_ruling_out(people: Codes, kinds: Codes, name: str) -> Finding:
             "share": share_of(found, n),
         },
         sentence=(
-            f"The rows that {counted(found)} of {n} may be have two values of "
-            f"{name!r}: who can rule out the more common one is certain."
+            f"The released rows that {counted(found, candidates.who)} of {n} may be "
+            f"have two values of {name!r}: who can rule out the more common one is "
+            "certain."
         ),
         remedy=f"model distinct-l-diversity, l = {RULED_OUT + 2} or more, or "
         f"recursive-cl-diversity, sensitive = {name!r}",
@@ -133,8 +133,8 @@ def _after_ruling_out(people: Codes, kinds: Codes, name: str) -> Finding:
     )
 
 
-def _skewed(people: Codes, rises: NDArray[np.float64], name: str) -> Finding:
-    n, found = int(people.sum()), int(people[rises > RISES_ABOVE].sum())
+def _skewed(candidates: Candidates, rises: NDArray[np.float64], name: str) -> Finding:
+    n, found = candidates.n_people, candidates.count(rises > RISES_ABOVE)
     share = share_of(found, n)
     most = float(rises.max(initial=0.0))
     return Finding(
@@ -144,7 +144,7 @@ def _skewed(people: Codes, rises: NDArray[np.float64], name: str) -> Finding:
         sentence=(
             f"The belief in a value of {name!r} rises to at most {most:.2f} times its "
             f"share of the table, and above {RISES_ABOVE:g} times for "
-            f"{percent(share)} of the people."
+            f"{percent(share)} of the {candidates.who}."
         ),
         remedy=f"model t-closeness or beta-likeness, sensitive = {name!r}",
         columns=(name,),

@@ -138,7 +138,7 @@ def anonymize_file(
     nice: Annotated[
         bool,
         typer.Option(
-            "--nice", help="Round the bounds of ranges outward, to round numbers."
+            "--nice", help="Put the bounds of ranges on a grid that all classes share."
         ),
     ] = False,
     categories: Annotated[

@@ -65,7 +65,7 @@ def attack_file(
         typer.Option(
             "--fail-above",
             metavar="SHARE",
-            help="Exit code 5 if more people are linked with confidence above 1/k.",
+            help="Exit code 5 if a larger share is linked with confidence above 1/k.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -85,7 +85,7 @@ def attack_file(
         _show(found)
     if fail_above is not None and found.linked > fail_above:
         raise PrivacyViolation(
-            f"{found.linked:.2%} of the people are linked with a confidence above "
+            f"{found.linked:.2%} of the {found.who} are linked with a confidence above "
             f"1/{found.k}, more than {fail_above:.2%}",
             hint="do not give this table away",
         )
@@ -136,8 +136,11 @@ def _published(release: Path) -> Any:  # noqa: ANN401  # plain values
 
 
 def _show(found: "Attacks") -> None:
+    from core_mondrian.attacks.findings import counted
+
     typer.echo(
-        f"{found.n_people} people, {found.n_released} released rows, k = {found.k}"
+        f"{counted(found.n_people, found.who)} of the original, "
+        f"{counted(found.n_released, 'rows')} of the release, k = {found.k}"
     )
     linkage = found.named("linkage")
     others = [one for one in found.findings if one.name != "linkage"]

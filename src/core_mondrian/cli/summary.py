@@ -96,7 +96,9 @@ def policy_text(release: "Release[Any]") -> str:
 
 def tell_verification(found: "Verification") -> None:
     """Say on stderr what the recount found."""
-    say(f"classes     {found.n_classes}, the smallest has {found.smallest_class} rows")
+    if found.n_persons is not None:
+        say(f"persons     {found.n_persons} in classes")
+    say(f"classes     {found.n_classes}, the smallest has {found.smallest}")
     for model in found.models:
         reached = (
             f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"

@@ -40,7 +40,7 @@ class Coded:
         flags: Flags = self.codes == self.n_codes - 1
         return flags
 
-    def select(self, kept: Flags | slice) -> "Coded":
+    def select(self, kept: Flags | Codes | slice) -> "Coded":
         """Return these rows only."""
         return Coded(self.codes[kept], self.n_codes, self.labels)
 

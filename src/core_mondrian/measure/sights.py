@@ -21,6 +21,7 @@ from core_mondrian.measure.counting import (
     Coded,
     class_sizes,
     code_column,
+    code_series,
     first_rows,
 )
 from core_mondrian.recognize import some_values
@@ -30,7 +31,7 @@ Array: TypeAlias = Any
 Integers: TypeAlias = NDArray[np.int64]
 
 _MOST_ROWS: Final = 1 << 16
-_MOST_CELLS: Final = 1 << 22
+MOST_CELLS: Final = 1 << 22
 """Different rows, and cells of them, that are enough: 32 MB."""
 
 
@@ -60,11 +61,14 @@ class Sight:
 def look_at_frame(
     frame: nw.DataFrame[Any], names: Sequence[str], piece: NDArray[np.int32]
 ) -> Sight:
-    """Look at some columns of all rows; not at those of several types."""
-    columns = {}
+    """Look at some columns of all rows; values of several types by their number."""
+    columns: dict[str, Array] = {}
     for name in names:
-        with suppress(DataError):
+        try:
             columns[name] = arrow_column(frame, name)
+        except DataError:
+            coded = code_series(frame[name])
+            columns[name] = pa.array(coded.codes, mask=coded.missing)
     return look_at(columns, piece)
 
 
@@ -109,7 +113,7 @@ def _lowest(
 
     Those with the lowest numbers are the same ones whatever was seen first.
     """
-    most = min(_MOST_ROWS, max(_MOST_CELLS // max(n_columns, 1), 1))
+    most = min(_MOST_ROWS, max(MOST_CELLS // max(n_columns, 1), 1))
     found = pa.array(rows).dictionary_encode()
     numbered = Coded(
         found.indices.to_numpy().astype(np.int64), max(len(found.dictionary), 1)

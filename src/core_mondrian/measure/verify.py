@@ -68,6 +68,19 @@ class Verification:
     smallest_class: int
     """Rows of the smallest class; 0 if there is none."""
     models: tuple[ModelResult, ...]
+    n_persons: int | None = None
+    """Persons in classes; None: the spec names no unit, and rows were counted."""
+    fewest_persons: int | None = None
+    """Persons of the class that has fewest."""
+
+    @property
+    def smallest(self) -> str:
+        """The size of the smallest class, in words: of persons, if they are known."""
+        if self.fewest_persons is not None:
+            n, who = self.fewest_persons, "persons"
+        else:
+            n, who = self.smallest_class, "rows"
+        return f"{n:,} {who[:-1] if n == 1 else who}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; an empty table reaches nothing (None)."""
@@ -76,6 +89,8 @@ class Verification:
             "n_classes": self.n_classes,
             "n_suppressed_blank": self.n_suppressed_blank,
             "smallest_class": self.smallest_class,
+            "n_persons": self.n_persons,
+            "fewest_persons": self.fewest_persons,
             "models": [
                 {
                     "name": model.name,
@@ -131,7 +146,7 @@ def verify_counts(
     to look at the pseudonyms (`are_pseudonyms`), and say which rows show any in a
     column `SHOWS_PSEUDONYM` if the spec blanks suppressed rows.
     """
-    if left := sorted(set(spec.identifiers).intersection(names)):
+    if left := sorted((set(spec.identifiers) - {spec.unit}) & set(names)):
         raise PrivacyViolation(
             f"identifiers are still in the table: {left}", hint=_KEEP
         )
@@ -180,9 +195,10 @@ def _recount(
     keys = compress(combine(columns).select(kept))
     each = None if counts is None else counts[kept]
     rows = class_sizes(keys, each)
-    sizes = rows
+    sizes, n_persons = rows, None
     if spec.unit is not None:
-        sizes = _count_persons(reader.counted(spec.unit).select(kept), keys)
+        units = reader.counted(spec.unit).select(kept)
+        sizes, n_persons = _count_persons(units, keys), np.unique(units.codes).size
     classes = Classes(rows, sizes)
     if spec.population is not None:
         chosen = np.arange(len(frame))[kept][first_rows(keys)]
@@ -203,6 +219,8 @@ def _recount(
         n_suppressed_blank=n_rows - int(rows.sum()),
         smallest_class=int(rows.min()) if rows.size else 0,
         models=tuple(_check(model, seen[model.column], spec) for model in spec.models),
+        n_persons=n_persons,
+        fewest_persons=None if n_persons is None else int(sizes.min(initial=n_rows)),
     )
 
 
@@ -232,7 +250,8 @@ def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> N
             hint="a release leaves it out: join it back on to recount, or verify "
             "without a unit, which counts rows",
         )
-    if left := sorted(set(spec.identifiers).intersection(frame.columns)):
+    # Persons are counted by the unit, even if it is an identifier.
+    if left := sorted((set(spec.identifiers) - {spec.unit}) & set(frame.columns)):
         raise PrivacyViolation(
             f"identifiers are still in the table: {left}", hint=_KEEP
         )

@@ -124,9 +124,12 @@ def say_verdict(facts: Facts) -> Verdict:
     if smallest == 1:
         says = "Some rows stand alone in the release"
         return Verdict(says, names, proof, is_weak=True)
-    says = f"Nobody can be told from fewer than {smallest - 1:,} others"
+    nobody, everybody = "No row", "Every row"
+    if facts.counts_persons:
+        nobody, everybody = "Nobody", "Everybody"
+    says = f"{nobody} can be told from fewer than {smallest - 1:,} others"
     if smallest == 2:
-        says = "Everybody looks like at least one other"
+        says = f"{everybody} looks like at least one other"
     return Verdict(says, names, proof)
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 ROWS: Final = "rows"
 TUPLE: Final = "tuple"
 LEAF: Final = "leaf"
-SEEN: Final = "seen"
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,7 @@ class CountedTuples:
 class PlannedTuples:
     """Where every counted tuple goes.
 
-    The frame has the keys, ``tuple``, ``leaf``, and ``seen``: whether its rows are
-    looked at for what they give away.
+    The frame has the keys, ``tuple`` and ``leaf``.
     """
 
     planned: CountedPlan
@@ -88,13 +86,11 @@ def plan_tuples(  # noqa: PLR0913  # the last four change no cell
     planned = make_plan(
         *(counts, spec, key), by=by, threads=threads, stages=stages, crew=crew
     )
-    plan, seen = planned.plan, planned.looked_at()
-    every = np.ones(counts.rows.size, dtype=np.bool_)
+    plan = planned.plan
     sent = {
         **dict(zip(source.keys, keys.columns, strict=True)),
         TUPLE: pa.array(plan.tuple_of, pa.int32()),
         LEAF: pa.array(plan.leaf, pa.int32()),
-        SEEN: pa.array(every if seen is None else seen),
     }
     frame = send(counted.frame.sparkSession, pa.table(sent))
     return PlannedTuples(planned, frame, counted.n_tuples)

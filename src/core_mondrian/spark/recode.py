@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from core_mondrian.plan import DIVIDED, SUPPRESSED, Place, Plan
 from core_mondrian.spark.arrow import send
-from core_mondrian.spark.plans import LEAF, ROWS, SEEN, TUPLE, PlannedTuples
+from core_mondrian.spark.plans import LEAF, ROWS, TUPLE, PlannedTuples
 from core_mondrian.spark.rows import Rows, numbered
 from core_mondrian.spark.workers import allocating, pseudonymizing
 
@@ -27,7 +27,7 @@ _ROWS_AT_ONCE: Final = 100_000
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """Every row with its class: columns ``c0 …``, ``tuple``, ``leaf``, ``seen``."""
+    """Every row with its class: columns ``c0 …``, ``tuple``, ``leaf``."""
 
     frame: "DataFrame"
     source: Rows
@@ -43,7 +43,7 @@ def place_rows(rows: Rows, tuples: PlannedTuples) -> PlacedRows:
     from pyspark.sql import functions as F  # noqa: N812
 
     plan = tuples.planned.plan
-    kept = [*numbered("c", rows.names), TUPLE, LEAF, SEEN]
+    kept = [*numbered("c", rows.names), TUPLE, LEAF]
     is_divided = F.col(LEAF) == DIVIDED
     places = tuples.frame
     found = _join(rows, places.filter(~is_divided), tuples.n_tuples).select(kept)
@@ -114,7 +114,7 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
         if is_blanked and not spec.leaves_out:
             column = F.when(F.col(LEAF) >= 0, column)
         columns.append(column)
-    if spec.unit is not None and spec.unit in spec.removed:
+    if spec.unit is not None and spec.is_unit_removed:
         columns.append(F.col(source.place(spec.unit)))
     named = [column.alias(f"r{i}") for i, column in enumerate(columns)]
     return _mixed(_pseudonymize(joined.select(named), places, plan), plan)

@@ -16,9 +16,10 @@ from core_mondrian.measure.verify import (
     beside,
     verify_counts,
 )
+from core_mondrian.plan import SUPPRESSED
 from core_mondrian.pseudonyms import LENGTH, PATTERN
-from core_mondrian.spark.arrow import in_utc
-from core_mondrian.spark.plans import LEAF, ROWS, SEEN, TUPLE, PlannedTuples
+from core_mondrian.spark.arrow import in_utc, send
+from core_mondrian.spark.plans import LEAF, ROWS, TUPLE, PlannedTuples
 from core_mondrian.spark.recode import PlacedRows
 from core_mondrian.spark.rows import key_of, numbered
 from core_mondrian.spark.troubles import working
@@ -128,24 +129,62 @@ def verify_spark(
 
 def find_concerns(placed: PlacedRows, tuples: PlannedTuples) -> tuple[Concern, ...]:
     """Say what columns that pass through may give away; some rows come here for it."""
+    source, planned = placed.source, tuples.planned
+    picked = planned.looked_at(source.names)
+    every = np.append(np.arange(picked.size - 1), SUPPRESSED).astype(np.int32)
+    leaves = send(placed.frame.sparkSession, pa.table({LEAF: every[picked]}))
+    with working("looking at columns that pass through"):
+        rows = in_utc(placed.frame.join(leaves, LEAF).toArrow())
+    own = rows.select(numbered("c", source.names)).rename_columns(list(source.names))
+    return planned.find_concerns(
+        *(own, rows[TUPLE].to_numpy(), rows[LEAF].to_numpy()),
+        lambda name: _count_repeats(placed, name, planned.spec),
+    )
+
+
+def _count_repeats(placed: PlacedRows, name: str, spec: Spec) -> Repeats:
+    """Count how far the values of a column repeat in all released rows.
+
+    Of a column that is removed, all rows are counted.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
-    source = placed.source
-    some = placed.frame.filter(F.col(SEEN)).drop(SEEN)
-    with working("looking at columns that pass through"):
-        rows = in_utc(some.toArrow())
-    own = rows.select(numbered("c", source.names)).rename_columns(list(source.names))
+    def key(column: str) -> "Column":
+        place = placed.source.place(column)
+        kind = placed.source.frame.schema[place].dataType
+        return key_of(F.col(place), kind, column)
 
-    def repeats(name: str) -> Repeats:
-        place = source.place(name)
-        kind = source.frame.schema[place].dataType
-        key = key_of(F.col(place), kind, name).alias("k")
-        each = source.frame.groupBy(key).count().filter(F.col("k").isNotNull())
-        with working("counting values"):
-            found = each.groupBy("count").agg(F.count(F.lit(1)).alias("n")).toArrow()
-        found = found.sort_by("count")
-        return Repeats(found["count"].to_numpy(), found["n"].to_numpy())
+    is_removed = name in spec.removed
+    rows, unit = placed.frame, None if is_removed else spec.unit
+    is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
+    if not is_removed and (spec.leaves_out or is_blanked):
+        rows = rows.filter(F.col(LEAF) >= 0)
+    person = F.lit(0) if unit is None else key(unit)
+    pairs = rows.select(key(name).alias("v"), person.alias("u"))
+    filled = pairs.filter(F.col("v").isNotNull())
+    with working("counting values"):
+        return _repeats_of_rows(filled) if unit is None else _repeats_of_persons(filled)
 
-    return tuples.planned.find_concerns(
-        own, rows[TUPLE].to_numpy(), rows[LEAF].to_numpy(), repeats
+
+def _repeats_of_rows(filled: "DataFrame") -> Repeats:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    n = F.col("count")
+    alone = F.sum(F.when(n == 1, 1).otherwise(0))
+    (row,) = filled.groupBy("v").count().agg(F.sum(n), F.count(n), alone).collect()
+    return Repeats(*(int(x or 0) for x in row))
+
+
+def _repeats_of_persons(filled: "DataFrame") -> Repeats:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    different = filled.distinct()
+    each = different.groupBy("v").agg(
+        F.count(F.lit(1)).alias("n"), F.first("u").alias("u")
+    )
+    alone = each.filter(F.col("n") == 1)
+    return Repeats(
+        different.select("u").distinct().count(),
+        each.count(),
+        alone.select("u").distinct().count(),
     )

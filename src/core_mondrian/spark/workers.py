@@ -33,7 +33,7 @@ def allocating(
         known = Shares(
             *(ordered[name].to_numpy() for name in ("tuple", "leaf", "rows", "piece"))
         )
-        own = rows.drop_columns(["tuple", "seen"]).rename_columns(list(names))
+        own = rows.drop_columns(["tuple"]).rename_columns(list(names))
         contents = row_keys(open_frame(own), others, np.arange(rows.num_rows))
         place = known.allocate(rows["tuple"].to_numpy(), contents, key)
         leaves = known.leaf[place]

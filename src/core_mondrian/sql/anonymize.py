@@ -185,7 +185,7 @@ class _Work:
     def _unit(self) -> list[Output]:
         """The column of the persons, if it is not released."""
         spec, source = self.planned.spec, self.source
-        if spec.unit is None or spec.unit not in spec.removed:
+        if spec.unit is None or not spec.is_unit_removed:
             return []
         return [Output(source.column(spec.unit), source.cell(spec.unit))]
 

@@ -15,7 +15,7 @@ from core_mondrian.counts import counted_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
 from core_mondrian.files.cells import spelled
 from core_mondrian.files.place import Content, write_files
-from core_mondrian.measure.concerns import Concern, LookedAt
+from core_mondrian.measure.concerns import Concern, LookedAt, Repeats
 from core_mondrian.measure.counting import code_column
 from core_mondrian.measure.sights import join_sights
 from core_mondrian.measure.verify import Verification
@@ -35,7 +35,7 @@ from core_mondrian.streams.recount import Recount
 from core_mondrian.streams.repeats import count_repeats
 from core_mondrian.streams.rows import BAD, Recoder
 from core_mondrian.streams.second_pass import Drafts, SecondPass, Written
-from core_mondrian.streams.source import Source
+from core_mondrian.streams.source import Source, open_source
 from core_mondrian.streams.state import Counts, save_counts
 from core_mondrian.streams.tally import Tally, put_last
 from core_mondrian.streams.targets import Targets, suffix_of
@@ -77,7 +77,7 @@ class Run:
         self.source.check_unchanged()
         _check_rows(planned, written)
         verification = run.verify(planned, drafts)
-        concerns = run.find_concerns(planned, written, space)
+        concerns = run.find_concerns(planned, written, drafts)
         release = planned.release(
             *(self.targets.release, verification),
             by=self.by,
@@ -145,12 +145,11 @@ class Run:
         targets, spec = self.targets, self.spec
         suffix = suffix_of(targets, self.source)
         apart = targets.suppressed
-        is_hidden = spec.unit is not None and spec.unit in spec.removed
         return Drafts(
             space.draft("release" + ("" if targets.is_folder else suffix)),
             suffix,
             None if apart is None else space.draft(f"apart{apart.suffix.lower()}"),
-            space.draft("units") if is_hidden else None,
+            space.draft("units") if spec.is_unit_removed else None,
         )
 
     def write(
@@ -165,9 +164,7 @@ class Run:
         with _dealing(plan, self.limit, folder) as deal:
             more = tally.n_tuples - plan.leaf.size
             leaf = np.append(plan.leaf, np.full(more, np.int32(BAD)))
-            looked_at = planned.looked_at()
-            if looked_at is not None:
-                looked_at = np.append(looked_at, np.zeros(more, dtype=np.bool_))
+            looked_at = planned.looked_at(self.source.schema.names)
             recoder = Recoder(
                 *(self.source, self.spec, plan, leaf, self.columns),
                 *(TupleIndex(tally), values.typed, deal, looked_at),
@@ -208,17 +205,24 @@ class Run:
         return found
 
     def find_concerns(
-        self, planned: CountedPlan, written: Written, space: Workspace
+        self, planned: CountedPlan, written: Written, drafts: Drafts
     ) -> tuple[Concern, ...]:
         """Say what columns that pass through may give away."""
         self.stages.report("warn")
         if not written.sights:
             return ()
+        spec, folder = self.spec, drafts.release.parent
+        release = open_source(drafts.release, guarded=spec.guard_formulas)
+
+        def repeats(name: str) -> Repeats:
+            if name in spec.removed:
+                return count_repeats(self.source, (name, None), self.sizes, folder)
+            unit = spec.unit if drafts.units is None else drafts.units
+            return count_repeats(release, (name, unit), self.sizes, folder)
+
         found = planned.concerns_of(
             LookedAt(
-                tuple(self.source.schema.names),
-                join_sights(written.sights),
-                lambda name: count_repeats(self.source, name, self.sizes, space.folder),
+                tuple(self.source.schema.names), join_sights(written.sights), repeats
             )
         )
         self.stages.end("warn")

@@ -86,7 +86,7 @@ class Recount:
         columns = self._columns(source)
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         wanted = tuple(dict.fromkeys((*columns, *hidden)))
-        units = None if self.units is None else _read_units(self.units)
+        units = None if self.units is None else read_units(self.units)
         marked = bool(hidden) and self.spec.suppressed == "blank"
 
         def count(item: tuple[Batch, int]) -> tuple[Batch, tuple[pa.Table, Codes]]:
@@ -105,7 +105,7 @@ class Recount:
             return batch, (self._typed(different), rows)
 
         asked = Wanted(wanted, coded=wanted, tells_empty=True)
-        batches = _numbered(read_batches(source, asked, self.sizes))
+        batches = numbered(read_batches(source, asked, self.sizes))
         nothing = self._nothing(source, columns, is_marked=marked)
         whole = nothing, np.zeros(0, dtype=np.int64)
         rest: list[tuple[pa.Table, Codes]] = []
@@ -146,7 +146,7 @@ def _marks(hidden: Sequence[Any]) -> pa.Array:
     return pa.array(is_shown, mask=~is_shown)
 
 
-def _numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
+def numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
     """Yield batches, and how many rows are before them."""
     n_rows = 0
     for batch in batches:
@@ -154,7 +154,8 @@ def _numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
         n_rows += batch.n_rows
 
 
-def _read_units(path: Path) -> NDArray[np.int32]:
+def read_units(path: Path) -> NDArray[np.int32]:
+    """Return the number of each row's person."""
     if not path.stat().st_size:
         return np.zeros(0, dtype=np.int32)
     return np.memmap(path, np.int32, "r")

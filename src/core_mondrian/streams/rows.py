@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from core_mondrian.cell_keys import cell_keys, combine_keys
 from core_mondrian.files.csv_text import empty_as_missing
 from core_mondrian.files.kinds import is_text
-from core_mondrian.measure.concerns import shown_columns
+from core_mondrian.measure.concerns import seen_columns
 from core_mondrian.measure.sights import Sight, look_at
-from core_mondrian.plan import DIVIDED, Plan
+from core_mondrian.plan import DIVIDED, SUPPRESSED, Plan
 from core_mondrian.pseudonyms import pseudonymize
 from core_mondrian.spec import Spec
 from core_mondrian.streams.dealing import Deal
@@ -37,7 +37,7 @@ class Released:
     units: NDArray[np.int32] | None
     """The number of each released row's person, if that column is removed."""
     sight: Sight
-    """Original rows that are looked at for what they give away."""
+    """Rows that are looked at for what they give away."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Recoder:
     typed: Mapping[str, pa.Array]
     """CSV: what each code of a quasi-identifier means; the first one is missing."""
     deal: Deal
-    looked_at: NDArray[np.bool_] | None
-    """By tuple: whether its rows are looked at; None: all are."""
+    looked_at: NDArray[np.bool_]
+    """By leaf, and of suppressed rows: whether they are looked at."""
     persons: NDArray[np.int32] | None = None
     """The person that each code of the unit stands for; 0: nobody."""
 
@@ -85,7 +85,7 @@ class Recoder:
         if self.spec.suppressed == "apart":
             apart = self._original(table, codes, np.flatnonzero(is_gone))
         units = None
-        if self.spec.unit is not None and self.spec.unit in self.spec.removed:
+        if self.spec.unit is not None and self.spec.is_unit_removed:
             units = codes[self.columns.index(self.spec.unit)][keep]
             units = units if self.persons is None else self.persons[units]
         return Released(
@@ -105,11 +105,9 @@ class Recoder:
         codes: Sequence[NDArray[np.int32]],
         leaf: NDArray[np.int32],
     ) -> Sight:
-        is_seen = leaf != BAD
-        if self.looked_at is not None:
-            is_seen &= self.looked_at[tuples]
-        rows = np.flatnonzero(is_seen)
-        names = shown_columns(self.spec, self.source.schema.names)
+        rows = np.flatnonzero(self.looked_at[np.maximum(leaf, SUPPRESSED)])
+        rows = rows[leaf[rows] != BAD]
+        names = seen_columns(self.spec, self.source.schema.names)
         columns = {
             name: self._original_cells(table, codes, name, rows) for name in names
         }

@@ -176,16 +176,17 @@ def _roles(spec: Spec, names: Sequence[str]) -> dict[str, Chosen]:
     lists: dict[Chosen, Sequence[str | None]] = {
         "quasi-identifier": spec.quasi_identifiers,
         "sensitive": spec.sensitive,
-        "identifier": spec.identifiers,
         "pseudonym": spec.pseudonyms,
         "unit": (spec.unit,),
+        "identifier": spec.identifiers,
         "weight": (spec.weight,),
     }
     roles: dict[str, Chosen] = {}
     for role, columns in lists.items():
         for name in columns:
             if name is not None:
-                roles.setdefault(name, role)  # a unit may have pseudonyms; see rest
+                # A unit may have pseudonyms (see rest), or be an identifier.
+                roles.setdefault(name, role)
     return roles | {name: "carried" for name in names if name not in roles}
 
 

@@ -301,7 +301,7 @@ def _compared(run: Run) -> dict[str, str]:
         "policy": spec.policy.name + (f", {effort}" if effort else ""),
         "lost": "" if loss is None else f"{loss:.2%}",
         "groups": f"{release.verification.n_classes:,}",
-        "smallest": f"{release.verification.smallest_class:,}",
+        "smallest": release.verification.smallest,
         "left out": f"{release.n_suppressed:,}",
         "digest": release.digest[:12],
     }

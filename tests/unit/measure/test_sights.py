@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian.measure import sights
-from core_mondrian.measure.concerns import _Hidden, repeats_of, told_share
+from core_mondrian.measure.concerns import Hidden, count_repeats, told_share
 from core_mondrian.measure.counting import Coded
 from core_mondrian.measure.sights import Sight, join_sights, look_at
 from core_mondrian.recognize import recognize
@@ -81,21 +81,20 @@ def test_equal_rows_tell_as_much_as_each_of_them(rows: list[Any]) -> None:
     texts = np.array([{"a": 0, "b": 1}.get(row[1], 2) for row in rows])
     each = np.ones(len(rows), dtype=np.int64)
     at_stake = hidden > 0
-    whole = told_share(Coded(texts, 3), _Hidden("q", hidden, 3, at_stake), each)
+    whole = told_share(Coded(texts, 3), Hidden("q", hidden, 3, at_stake), each)
     few = sight.piece.astype(np.int64)
     coded = sight.coded("text")
 
     assert coded is not None
-    assert told_share(coded, _Hidden("q", few, 3, few > 0), sight.counts) == whole
-    found = repeats_of(coded, sight.counts)
-    counted = Counter(Counter(row[1] for row in rows if row[1]).values())
-    assert dict(zip(found.rows.tolist(), found.n_values.tolist(), strict=True)) == (
-        counted
-    )
+    assert told_share(coded, Hidden("q", few, 3, few > 0), sight.counts) == whole
+    found = count_repeats(coded, counts=sight.counts)
+    counted = Counter(row[1] for row in rows if row[1])
+    assert (found.n_filled, found.n_values) == (counted.total(), len(counted))
+    assert found.n_alone == sum(n == 1 for n in counted.values())
 
 
 def test_very_wide_rows_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sights, "_MOST_CELLS", 100)
+    monkeypatch.setattr(sights, "MOST_CELLS", 100)
     column = pa.array(range(50))
 
     sight = look_at({str(i): column for i in range(10)}, np.zeros(50, dtype=np.int32))

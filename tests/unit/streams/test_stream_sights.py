@@ -64,7 +64,7 @@ def test_of_long_notes_little_is_kept(kept: list[Sight], tmp_path: Path) -> None
         for array in (sight.rows, *sight.cells.values(), *sight.values.values())
     ]
     assert sum(array.nbytes for array in arrays) < 100 * 600  # of 2,000 each
-    assert [one.why for one in release.warnings] == ["nearly-unique"]
+    assert [one.why for one in release.warnings] == ["singles-out"]
 
 
 def test_enough_different_rows_are_no_more_than_that(
@@ -109,6 +109,6 @@ def test_warnings_are_those_in_memory_where_few_tuples_have_many_rows(
     assert found.warnings == expected.warnings
     assert {(one.column, one.why) for one in found.warnings} == {
         ("mail", "identifier"),
-        ("mail", "nearly-unique"),
+        ("mail", "singles-out"),
         ("twin", "tells"),
     }
