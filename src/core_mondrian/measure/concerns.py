@@ -49,25 +49,21 @@ class Concern:
     """The quasi-identifier it tells."""
     share: float | None = None
     """How far it goes, from 0 to 1; rounded."""
-    public: str | None = None
-    """The sentence for readers, if figures of ``text`` cannot be computed from the
-    release: they might confirm a guess about a cell that is hidden."""
     accepted: bool = False
     """The spec says that this is known."""
 
     def __str__(self) -> str:
         return self.text
 
-    def to_json(self, *, for_owner: bool = False) -> dict[str, Any]:
-        """Return plain values: what readers may see, or all of it."""
-        is_whole = for_owner or self.public is None
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values: for the owner, as figures depend on hidden cells."""
         return {
             "column": self.column,
             "why": self.why,
             "about": self.about,
-            "share": self.share if is_whole else None,
+            "share": self.share,
             "accepted": self.accepted,
-            "text": self.text if is_whole else self.public,
+            "text": self.text,
         }
 
 
@@ -267,8 +263,6 @@ class _Look:
                 f"hidden in {one.name!r}",
                 one.name,
                 share,
-                public=f"{title} is released as it is, and tells at least half of what "
-                f"is hidden in {one.name!r}",
             )
             for one in self.hidden
             if (share := told_share(coded, one, sight.counts)) >= TELLS
@@ -302,20 +296,12 @@ class _Look:
         with_them = "together with the released quasi-identifiers"
         start = f"{title} is released as it is and singles out"
         alone = f"{repeats.n_alone:,} of {repeats.n_filled:,} {who} by itself"
-        # How many are alone in their class depends on which of equal rows is where.
-        half = "at least" if by_class else "less than"
-        if self.spec.is_unit_removed:
-            alone_public = f"{SINGLES_OUT:.0%} or more of the {who} by itself"
-            alone_public = alone_public if by_itself else f"some {who} by itself"
-        else:
-            alone_public = alone
         return [
             Concern(
                 name,
                 "singles-out",
                 f"{start} {alone}, {together} {with_them}",
                 share=round(repeats.share_alone if by_itself else inside, 4),
-                public=f"{start} {alone_public}, {half} half of them {with_them}",
             )
         ]
 
@@ -339,14 +325,8 @@ class _Look:
             f"{title} {several_rows}, and no unit is set, so classes count rows; "
             f"{self._say_small(name)}{advice}"
         )
-        # Which classes are small depends on which of equal rows is where.
-        repeated = "repeats" if name in self.spec.removed else several_rows
-        public = (
-            f"{title} {repeated}, and no unit is set, so classes count rows, not "
-            "persons"
-        )
         share = round(several / repeats.n_values, 4)
-        return [Concern(name, "persons", text, share=share, public=public)]
+        return [Concern(name, "persons", text, share=share)]
 
     def _say_small(self, name: str) -> str:
         coded, whole = self.looked.sight.coded(name), self.whole

@@ -159,7 +159,7 @@ def collect_facts(release: Release[Any]) -> Facts:
             *_find_unique(before, after, spec.quasi_identifiers, k),
             Uniqueness.of_all(spec.quasi_identifiers, *risks),
         ),
-        warnings=tuple(one.to_json(for_owner=True) for one in release.warnings),
+        warnings=tuple(one.to_json() for one in release.warnings),
         groups={name: release.by_group(name) for name in release._groups},  # noqa: SLF001
         balance=None if balance is None else balance.to_json(),
         loss=release.measures().loss,
