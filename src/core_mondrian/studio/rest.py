@@ -78,6 +78,11 @@ def _put_unit(found: Asked, key: str, value: str) -> None:
         found.setdefault(key, value)
 
 
+def _put_domains(found: Asked, key: str, value: Mapping[str, str]) -> None:
+    known = found.get("pseudonyms", ())
+    found[key] = {name: domain for name, domain in value.items() if name in known}
+
+
 def _put_nulls(found: Asked, key: str, value: list[str]) -> None:
     found[key] = [*value, *found.get(key, ())]
 
@@ -91,5 +96,6 @@ _PUT: Final[dict[str, Callable[[Asked, str, Any], None]]] = {
     "exclude": _put_excluded,
     "accept": _put_accepted,
     "unit": _put_unit,
+    "pseudonym_domains": _put_domains,
     "null_values": _put_nulls,
 }

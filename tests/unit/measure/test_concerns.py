@@ -246,6 +246,6 @@ def test_figures_are_of_released_rows_alone() -> None:
     first, second = anonymize(table, asked), anonymize(other, asked)
 
     assert first.n_suppressed == second.n_suppressed == 2
-    warnings = [x.manifest()["warnings"] for x in (first, second)]
+    warnings = [x.figures()["warnings"] for x in (first, second)]
     assert warnings[0] == warnings[1]
     assert "singles out 29 of 60 rows" in str(warnings[0])

@@ -284,11 +284,8 @@ def test_columns_that_single_out_are_counted_alike_in_every_engine(
         values = Counter(kept["code"].to_pylist())
         alone = sum(n == 1 for n in values.values())
         assert f"{alone:,} of {kept.num_rows:,} rows by itself" in one.text
-        assert f"{alone:,} of {kept.num_rows:,} rows by itself" in str(one.public)
     else:
         assert "persons by itself" in one.text
-        figures = [x for x in str(one.public).split() if x[0].isdigit()]
-        assert figures == ["5%"]
 
 
 def test_classes_of_large_tables_are_estimated(

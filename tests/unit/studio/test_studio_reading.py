@@ -96,6 +96,7 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
     choices = {
         "identifiers": st.permutations(names[5:7]),
         "pseudonyms": st.permutations(names[7:]).map(lambda x: x[:2]),
+        "pseudonym_domains": st.dictionaries(st.sampled_from(names[7:]), st.just("d")),
         "unit": st.just(names[7]),
         "weight": st.just(names[-1]),
         "accept": st.lists(st.sampled_from([*sensitive, names[7]]), max_size=2),
@@ -129,6 +130,10 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
     assert {*choices, "quasi_identifiers", "models", "k"} == set(KEYS), "a new key"
     for key in sorted(keys & set(choices)):
         asked[key] = draw(choices[key])
+    if "pseudonym_domains" in asked:
+        known = asked.get("pseudonyms", ())
+        domains = asked["pseudonym_domains"].items()
+        asked["pseudonym_domains"] = {x: y for x, y in domains if x in known}
     for policy in ("best", "paper", "original"):
         if asked.get("policy", "best") != policy:
             asked.pop(policy, None)
