@@ -310,7 +310,6 @@ class _Drawer:
             "numbers_by_column": some,
             "categories": self.pick(("label", "label", "set")),
             "nice": self.chance(0.2),
-            "seed": self.random.randint(0, 3),
             "class_id": "class" if self.chance(0.1) else None,
             "shuffle": self.random.randint(0, 3) if self.chance(0.1) else None,
             "uncovered": self.pick(("error", "own branch", "suppress")),

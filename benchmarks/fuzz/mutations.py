@@ -78,7 +78,6 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "numbers": ('"mean"', '"bounds"', '"struct"', '{ age = "median" }'),
     "categories": ('"set"', '"label"', '{ pet = "set" }'),
     "nice": ("true", "{ age = true }"),
-    "seed": ("7",),
     "identifiers": ('["name"]', '["name", "person"]'),
     "pseudonyms": ('["person"]',),
     "unit": ('"person"',),

@@ -31,11 +31,11 @@ def command(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
 
 
 def attacked(command: Command, release: Path, original: Path, name: str) -> Any:
-    """Return what an attack found, and check that nothing printed holds a cell."""
+    """Return what an attack found; None: there is nothing that it could look at."""
     done = command("attack", release, "--with", original, "--json")
     assert done.code == 0, done.err
-    (found,) = [one for one in json.loads(done.out)["attacks"] if one["name"] == name]
-    return found
+    found = [one for one in json.loads(done.out)["attacks"] if one["name"] == name]
+    return found[0] if found else None
 
 
 def attack_old(command: Command, folder: str, suffix: str, name: str) -> Any:
@@ -237,7 +237,7 @@ def test_dictionary_page_of_a_new_release_has_no_order(command: Command) -> None
         *("--qid", "age", "--qid", "sex", "--k", "5"),
     )
 
-    assert not found["succeeded"]
+    assert found is None or not found["succeeded"]
 
 
 # Leftovers

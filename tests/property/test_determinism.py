@@ -28,7 +28,7 @@ for policy in policies:
             inline_below=60,
         )
         release = anonymize(table, spec)
-        print(release.tree.digest, release.digest, release.input_digest)
+        print(release.tree.digest, release.digest, release.input_digest(bytes(32)))
 """
 
 

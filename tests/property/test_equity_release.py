@@ -139,7 +139,7 @@ def test_the_worst_group_loses_less_and_all_is_told(where: str, budget: int) -> 
         losses.append(math.fsum(group.n_rows * group.loss for group in small) / rows)
     assert balance.n_groups == len(losses)
     assert max(losses) == pytest.approx(balance.worst)
-    assert release.manifest()["equity"]["worst"] == balance.worst
+    assert release.figures()["equity"]["worst"] == balance.worst
     assert release.n_suppressed <= budget
 
 

@@ -43,7 +43,6 @@ def shapes(draw: Any, sample: Sample) -> Spec:
         numbers=draw(numbers),
         numbers_by_column=draw(st.dictionaries(st.sampled_from(sample.names), numbers)),
         nice=draw(st.booleans()),
-        seed=draw(st.integers(0, 3)),
         class_id=draw(st.sampled_from([None, "class"])),
         shuffle=draw(st.none() | st.integers(0, 3)),
         inline_below=draw(st.sampled_from([0, 100])),

@@ -114,7 +114,7 @@ def test_every_class_has_k_rows_and_every_row_is_accounted_for(
 
 
 @given(st.data())
-def test_other_columns_order_and_index_are_the_callers(data: st.DataObject) -> None:
+def test_other_columns_and_their_order_are_the_callers(data: st.DataObject) -> None:
     sample = data.draw(samples(max_rows=30))
     spec = data.draw(specs(sample))
     kind = data.draw(frame_kinds())
@@ -128,7 +128,7 @@ def test_other_columns_order_and_index_are_the_callers(data: st.DataObject) -> N
     ids = cells(frame, "id")
     assert cells(frame, "note") == [f"n{i}" for i in ids]
     if isinstance(frame, pd.DataFrame):
-        assert frame.index.tolist() == ids
+        assert frame.index.tolist() == list(range(len(ids)))
 
 
 def covers(label: str, value: str, twig: Twig, leaves: tuple[str, ...]) -> bool:
@@ -270,7 +270,7 @@ def test_permuting_rows_permutes_the_release(data: st.DataObject, seed: int) -> 
 
     assert first.digest == second.digest
     assert first.tree.digest == second.tree.digest
-    assert first.input_digest == second.input_digest
+    assert first.input_digest(bytes(32)) == second.input_digest(bytes(32))
     names = ("id", *spec.quasi_identifiers)
     assert sorted(keys(first.data, names)) == sorted(keys(second.data, names))
     kept = set(cells(second.data, "id"))
@@ -286,7 +286,7 @@ def test_frame_library_changes_nothing(data: st.DataObject) -> None:
 
     assert len({run.digest for run in runs}) == 1
     assert len({run.tree.digest for run in runs}) == 1
-    assert len({run.input_digest for run in runs}) == 1
+    assert len({run.input_digest(bytes(32)) for run in runs}) == 1
     names = ("id", *spec.quasi_identifiers)
     shown = [keys(run.data, names) for run in runs]
     assert shown[0] == shown[1] == shown[2]

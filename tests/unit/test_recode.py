@@ -237,7 +237,7 @@ def test_digest_depends_on_what_is_shown_not_on_what_is_hidden() -> None:
     second = anonymize(pa.table({"a": list("ppst")}), k_spec())
 
     assert first.digest == second.digest
-    assert first.input_digest != second.input_digest
+    assert first.input_digest(bytes(32)) != second.input_digest(bytes(32))
 
 
 def test_released_dictionary_lists_no_value_that_was_generalized_away() -> None:
