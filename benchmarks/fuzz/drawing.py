@@ -309,12 +309,17 @@ class _Drawer:
             "numbers": numbers,
             "numbers_by_column": some,
             "categories": self.pick(("label", "label", "set")),
-            "nice": self.chance(0.2),
+            "nice": self._nice(),
             "class_id": "class" if self.chance(0.1) else None,
             "shuffle": self.random.randint(0, 3) if self.chance(0.1) else None,
             "uncovered": self.pick(("error", "own branch", "suppress")),
             "inline_below": self.pick((0, 3, 1000, 1000)),
         }
+
+    def _nice(self) -> bool:
+        is_nice = self.chance(0.2)
+        self.random.randint(0, 3)  # once a seed: what is drawn later stays the same
+        return is_nice
 
     def policy(self, kinds: dict[str, str]) -> Policy:
         drawn = self.random.random()

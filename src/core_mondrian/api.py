@@ -249,6 +249,12 @@ def _check_names(
     check_look_alikes(spec, frame.columns)
 
 
+def _shown_cells(frame: nw.DataFrame[Any], spec: Spec) -> list[str]:
+    """Return columns that would show something of a row that is suppressed."""
+    replaced = {*spec.quasi_identifiers, *spec.pseudonyms, *spec.removed}
+    return [name for name in frame.columns if name not in replaced]
+
+
 def _release_rows(
     frame: nw.DataFrame[Any],
     plan: Plan,
@@ -265,7 +271,7 @@ def _release_rows(
             kept = pa.array(keep)
             hidden = {name: array.filter(kept) for name, array in hidden.items()}
         else:
-            frame = blank_cells(frame, spec.sensitive, suppressed)
+            frame = blank_cells(frame, _shown_cells(frame, spec), suppressed)
             # A pseudonym would lead from a blank row to the others of its person.
             gone = pa.array(suppressed)
             hidden = {

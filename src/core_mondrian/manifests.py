@@ -188,8 +188,16 @@ def _spec(
         categories_by_column=categories,
         hierarchies=trees,
         null_values=_names(asked, "null_values"),
+        class_id=_class_id(asked),
         guard_formulas=asked.get("guard_formulas") is True,
     )
+
+
+def _class_id(asked: Mapping[str, Any]) -> str | None:
+    name = asked.get("class_id")
+    if name is not None and not isinstance(name, str):
+        raise DataError("'class_id' is the name of a column")
+    return name
 
 
 def whole_spec(

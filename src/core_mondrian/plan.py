@@ -18,6 +18,8 @@ from core_mondrian.budget import Suppression
 from core_mondrian.encode.encoder import (
     Encoded,
     divide,
+    hash_tuples,
+    with_persons_exchanged,
     without_population,
 )
 from core_mondrian.encode.table import EncodedTable
@@ -63,6 +65,8 @@ class Shares:
     rows: Integers
     piece: Codes
     """The number of each entry among the pieces of all tuples."""
+    content: NDArray[np.uint64]
+    """A hash of each entry's tuple, by value: no other tuple has a say in its lots."""
 
     @property
     def n_rows(self) -> int:
@@ -75,9 +79,11 @@ class Shares:
 
         Lots drawn under the key decide, never the order the rows come in.
         """
-        order = order_by_lot(tuples, contents, key)
-        owners, n_found = np.unique(tuples, return_counts=True)
+        owners, which, n_found = np.unique(
+            tuples, return_inverse=True, return_counts=True
+        )
         first = np.searchsorted(self.tuple_of, owners)
+        order = order_by_lot(tuples, self.content[first][which], contents, key)
         last = np.searchsorted(self.tuple_of, owners, side="right")
         n = last - first
         places = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
@@ -176,6 +182,7 @@ class Plan:
             self.leaf_of_piece[piece],
             self.pieces.counts[piece],
             piece.astype(np.int32),
+            hash_tuples(self.encoded, owner[piece]),
         )
 
     @cached_property
@@ -298,7 +305,8 @@ def draw_up(
         InfeasibleError: no release satisfies the models within the budget.
     """
     grown = grow(encoded.table, spec, threads=threads, report=report, crew=crew)
-    return plan_of(encoded, grown, spec, key)
+    exchanged = with_persons_exchanged(encoded, key.derive("persons"))
+    return plan_of(exchanged, grown, spec, key)
 
 
 def plan_of(encoded: Encoded, grown: Grown, spec: Spec, key: Key) -> Plan:

@@ -10,7 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import moment_words
+from core_mondrian.cell_keys import (
+    cell_keys,
+    combine_keys,
+    moment_words,
+    object_keys,
+)
 from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.columns import (
     Ranked,
@@ -25,6 +30,7 @@ from core_mondrian.encode.table import (
     SensitiveColumn,
 )
 from core_mondrian.encode.trees import build_tree
+from core_mondrian.encoding.persons import exchange_persons
 from core_mondrian.errors import DataError
 from core_mondrian.files.cells import spelled, without_nulls
 from core_mondrian.frames import arrow_column
@@ -179,6 +185,34 @@ def divide(
     rows it has.
     """
     return replace(table, codes=table.codes[tuple_of], counts=rows)
+
+
+def with_persons_exchanged(encoded: Encoded, key: bytes) -> Encoded:
+    """Return the same tuples, those of persons who look the same exchanged by lot."""
+    table = encoded.table
+    if table.n_units is None or not table.n_tuples:
+        return encoded
+    others, person = table.codes[:, :-1], table.codes[:, -1].astype(np.int64)
+    # Tuples that differ in the person alone stand side by side.
+    is_new = (others[1:] != others[:-1]).any(axis=1)
+    base = np.concatenate([[0], np.cumsum(is_new)])
+    # Rows of nobody are not a person's: no profile is like theirs.
+    is_nobody = person == table.n_units - 1
+    counts = np.where(is_nobody, -table.counts, table.counts)
+    target = exchange_persons(base, person, counts, key).astype(np.int32)
+    return replace(encoded, row_tuple=target[encoded.row_tuple])
+
+
+def hash_tuples(encoded: Encoded, tuples: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return a public hash of some tuples, by value: persons have no say in it."""
+    table = encoded.table
+    hashes = [cell_keys(values) for values in encoded.values]
+    hashes += [object_keys(column.labels) for column in table.sensitive]
+    columns = (
+        np.append(values, np.uint64(0))[np.minimum(table.codes[tuples, i], values.size)]
+        for i, values in enumerate(hashes)
+    )
+    return combine_keys(columns, tuples.size)
 
 
 def weigh_tuples(

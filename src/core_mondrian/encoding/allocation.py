@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.keyed_hashing import Words, keyed_hash
 
 
-def draw_lots(tuples: NDArray[np.int32], contents: Words, key: bytes) -> Words:
+def draw_lots(
+    tuples: NDArray[np.int32], hashes: Words, contents: Words, key: bytes
+) -> Words:
     """Return a lot for each row, the same in whatever order the rows come.
 
-    ``contents`` is a hash of each row's other cells. Equal rows draw different lots;
-    which of them draws which makes no difference.
+    ``hashes`` are of each row's tuple, by value, so that the same key draws the same
+    lots for it whatever else is in the table; ``contents`` are of its other cells.
+    Equal rows draw different lots; which of them draws which makes no difference.
 
         tuple    7  7  7  7
         content  x  x  y  x        nth  0  1  0  2       lot = PRF(tuple, content, nth)
@@ -28,13 +31,13 @@ def draw_lots(tuples: NDArray[np.int32], contents: Words, key: bytes) -> Words:
     place = np.arange(order.size)
     nth = place - np.maximum.accumulate(np.where(is_new, place, 0))
     lots = np.empty(order.size, dtype=np.uint64)
-    words = [owner.astype(np.uint64), content, nth.astype(np.uint64)]
+    words = [hashes[order], content, nth.astype(np.uint64)]
     lots[order] = keyed_hash(words, key)
     return lots
 
 
 def order_by_lot(
-    tuples: NDArray[np.int32], contents: Words, key: bytes
+    tuples: NDArray[np.int32], hashes: Words, contents: Words, key: bytes
 ) -> NDArray[np.intp]:
     """Return an order of the rows, tuple by tuple, by lots drawn under a key."""
-    return np.lexsort((draw_lots(tuples, contents, key), tuples))
+    return np.lexsort((draw_lots(tuples, hashes, contents, key), tuples))

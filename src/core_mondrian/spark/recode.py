@@ -77,6 +77,7 @@ def _allocate(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
             LEAF: shares.leaf,
             ROWS: shares.rows,
             "piece": shares.piece,
+            "content": shares.content.view(np.int64),
         }
     )
     there = send(divided.sparkSession, table)
@@ -109,9 +110,8 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
             columns.append(F.col(f"s{plan.shown.column_names.index(place.name)}"))
             continue
         column = _without_notes(schema[source.place(str(place.source))])
-        # A pseudonym would lead from a blank row to the others of its person.
-        is_blanked = place.how == "pseudonym" or place.source in spec.sensitive
-        if is_blanked and not spec.leaves_out:
+        # Fewer than k rows are suppressed: what they show would be somebody's.
+        if not spec.leaves_out:
             column = F.when(F.col(LEAF) >= 0, column)
         columns.append(column)
     if spec.unit is not None and spec.is_unit_removed:
@@ -121,16 +121,14 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
 
 
 def _mixed(frame: "DataFrame", plan: Plan) -> "DataFrame":
-    """Return the rows in an order made from what they show, if a tuple is split.
+    """Return the rows in an order made from what they show.
 
-    Those of split tuples would come after all others, and a reader would see which
-    rows of a class are of which kind.
+    Else they would stand as Spark happened to join them: by a public hash of their
+    exact tuple, those of split tuples after all others.
     """
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
 
-    if not plan.shares.n_rows:
-        return frame
     flat = [
         F.col(field.name)
         for field in frame.schema.fields

@@ -30,9 +30,10 @@ def allocating(
         """Take all rows of some tuples, and how many of them go to which leaf."""
         # A shuffle keeps no order; pieces are numbered in the order of their tuples.
         ordered = shares.sort_by("piece")
-        known = Shares(
-            *(ordered[name].to_numpy() for name in ("tuple", "leaf", "rows", "piece"))
-        )
+        names_of = ("tuple", "leaf", "rows", "piece", "content")
+        parts = [ordered[name].to_numpy() for name in names_of]
+        tuples, leaf, n_rows, piece, content = parts
+        known = Shares(tuples, leaf, n_rows, piece, content.view(np.uint64))
         own = rows.drop_columns(["tuple"]).rename_columns(list(names))
         contents = row_keys(open_frame(own), others, np.arange(rows.num_rows))
         place = known.allocate(rows["tuple"].to_numpy(), contents, key)

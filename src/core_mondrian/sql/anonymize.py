@@ -198,6 +198,7 @@ class _Work:
         own = [Output(x, self.source.cell(x.name)) for x in self.source.columns]
         query = places.select(_cells(own), f"WHERE p.leaf = {SUPPRESSED}")
         self.database.create(apart, self.source.columns, query)
+        self.database.protect(apart)
         if count_rows(self.database, apart.sql) != plan.n_suppressed:
             raise InternalError("rows set apart are not those that are suppressed")
         return apart.text

@@ -51,6 +51,8 @@ class Database(Protocol):
     errors: tuple[type[Exception], ...]
     """What the driver raises."""
     has_structs: bool
+    has_views: bool
+    """Whoever reads a view can read its source anyway: it is no boundary."""
     ignores_case: bool
     """Names that differ only in case are the same."""
     longest_name: int
@@ -118,6 +120,13 @@ class Database(Protocol):
     def create(self, name: Name, columns: Sequence[Column], query: str) -> None:  # noqa: ARG002
         """Make a table of a query's rows; it gives the columns in this order."""
         self.run(f"CREATE {name.new_table} AS {query}")
+
+    def mixed(self, query: str) -> str:
+        """Return a query of the same rows in an order that nobody can predict."""
+
+    def protect(self, name: Name) -> None:  # noqa: ARG002
+        """Keep a table with original rows from all but its owner, as a file is."""
+        return
 
     def begin(self) -> None:
         """Begin the transaction: from now on others change nothing that is read."""

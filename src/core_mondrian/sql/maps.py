@@ -144,9 +144,8 @@ def _output(
     if place.how == "pseudonym":
         cell = f"h{spec.pseudonyms.index(name)}.hidden"
         column = Column(name, database.kind_of(pa.string()))
-    is_blanked = name in (*spec.sensitive, *spec.pseudonyms) and not spec.leaves_out
-    if is_blanked and plan.n_suppressed:
-        # A pseudonym would lead from a blank row to the others of its person.
+    if not spec.leaves_out and plan.n_suppressed:
+        # Fewer than k rows are suppressed: what they show would be somebody's.
         cell = f"CASE WHEN p.leaf = {SUPPRESSED} THEN NULL ELSE {cell} END"
     return Output(column, cell)
 

@@ -36,6 +36,7 @@ class PostgreSQL(Database):
 
     title = "PostgreSQL"
     has_structs = False
+    has_views = False
     ignores_case = False
     longest_name = 63
     join = "JOIN"
@@ -106,6 +107,24 @@ class PostgreSQL(Database):
     def present(self, cell: str, column: Column) -> str:
         has_nan = _SIZE.sub("", column.kind) in _FLOATS
         return f"{cell} IS NOT NULL" + (f" AND {cell} <> 'NaN'" * has_nan)
+
+    def mixed(self, query: str) -> str:
+        # Unlike random(), it cannot be seeded by whoever reads.
+        return f"SELECT * FROM ({query}) AS rows ORDER BY gen_random_uuid()"
+
+    def protect(self, name: Name) -> None:
+        """Take back what default privileges of the schema gave away."""
+        table = literal(name.sql)
+        self.run(
+            "DO $$ DECLARE one record; BEGIN FOR one IN "
+            "SELECT DISTINCT a.grantee, pg_get_userbyid(a.grantee) AS who "
+            "FROM pg_class AS c, aclexplode(c.relacl) AS a "
+            f"WHERE c.oid = to_regclass({table}) AND a.grantee <> c.relowner LOOP "
+            "IF one.grantee = 0 THEN "
+            f"EXECUTE 'REVOKE ALL ON ' || {table} || ' FROM PUBLIC'; ELSE "
+            f"EXECUTE format('REVOKE ALL ON ' || {table} || ' FROM %I', one.who); "
+            "END IF; END LOOP; END $$"
+        )
 
     def is_countable(self, column: Column) -> bool:
         return _SIZE.sub("", column.kind) in _READ

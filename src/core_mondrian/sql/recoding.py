@@ -146,15 +146,12 @@ class Places:
         )
 
     def select_mixed(self, cells: Sequence[str], more: str = "") -> str:
-        """Return the same rows in a random order, if a tuple is split.
+        """Return the same rows in a random order.
 
-        A database would return the rows of split tuples after all others, and a
-        reader would see which rows of a class are of which kind.
+        Else they would stand as the database happened to join them: sorted by their
+        exact tuple, by a public hash of it, or as in the source.
         """
-        query = self.select(cells, more)
-        if self.split is None:
-            return query
-        return f"SELECT * FROM ({query}) AS rows ORDER BY random()"
+        return self.database.mixed(self.select(cells, more))
 
     @property
     def with_shown(self) -> str:

@@ -28,6 +28,7 @@ class SQLiteFile(Database):
 
     title = "SQLite"
     has_structs = False
+    has_views = True
     ignores_case = True
     longest_name = 2**31
     # Of a plain join it may take the small table first, and the large one for each row.
@@ -117,6 +118,10 @@ class SQLiteFile(Database):
                 hint="dates are YYYY-MM-DD; else cast it in a query: "
                 "SELECT CAST(… AS TEXT) …",
             ) from None
+
+    def mixed(self, query: str) -> str:
+        # Its generator is a stream cipher that the system seeds.
+        return f"SELECT * FROM ({query}) AS rows ORDER BY random()"
 
     def as_sql(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
         return cells.cast(pa.string()) if pa.types.is_temporal(cells.type) else cells

@@ -25,6 +25,12 @@ def check_request(database: Database, spec: Spec, *, view: bool) -> None:
         raise SpecError(
             f"{database.title} has no structs", hint="take numbers = 'bounds'"
         )
+    if view and not database.has_views:
+        raise SpecError(
+            f"a view in {database.title} is no boundary: whoever may read it can watch "
+            "how it is computed, and find exact values",
+            hint="make a table, and grant rights on that",
+        )
     if view and spec.pseudonyms:
         raise SpecError(
             "a view with pseudonyms would keep a table of who is who",

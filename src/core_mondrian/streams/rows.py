@@ -151,10 +151,9 @@ class Recoder:
                 array = take_arrow(self._hidden(table, name), cleared)
                 fields.append(pa.field(name, array.type))
             else:
-                is_cleared = name in self.spec.sensitive
-                column = self._as_read(table, name)
-                array = take_arrow(column, cleared if is_cleared else places)
-                fields.append(self._field(name, array, blanked=is_cleared))
+                array = take_arrow(self._as_read(table, name), cleared)
+                blanked = not self.spec.leaves_out
+                fields.append(self._field(name, array, blanked=blanked))
             arrays.append(array)
         return pa.table(arrays, schema=pa.schema(fields))
 

@@ -254,6 +254,13 @@ def check_streamable(source: Source, spec: Spec) -> None:
             "shuffle needs all rows at once, and streams never have them",
             hint="leave it out, or read the table into memory: anonymize()",
         )
+    keys = {name for part in source.parts for name, _ in part.keys}
+    if told := sorted(keys.intersection(spec.quasi_identifiers)):
+        raise SpecError(
+            f"folders are named by {told}, which are quasi-identifiers: rows are "
+            "written folder by folder, so that their order would give the values away",
+            hint="load them into DuckDB and release a table: --database mixes the rows",
+        )
     empty = source.no_rows()
     for name in counted_columns(spec):
         rank_column(empty.column(name), name)  # refuses types that have no order

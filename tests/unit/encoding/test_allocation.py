@@ -176,8 +176,10 @@ def test_lots_of_one_tuple_say_nothing_about_those_of_another() -> None:
     contents = np.arange(50, dtype=np.uint64)
     tuples = np.zeros(50, dtype=np.int32)
 
-    first = np.argsort(draw_lots(tuples, contents, KEY))
-    second = np.argsort(draw_lots(tuples + np.int32(1), contents, KEY))
+    first, second = (
+        np.argsort(draw_lots(tuples, np.full(50, word, np.uint64), contents, KEY))
+        for word in (1, 2)
+    )
 
     assert first.tolist() != second.tolist()
 
@@ -185,10 +187,10 @@ def test_lots_of_one_tuple_say_nothing_about_those_of_another() -> None:
 def test_every_row_is_equally_likely_to_be_lent() -> None:
     tuples = np.zeros(8, dtype=np.int32)
     contents = np.array([3, 3, 3, 4, 5, 5, 6, 7], dtype=np.uint64)
-    first = np.zeros(8)
+    hashes, first = np.ones(8, np.uint64), np.zeros(8)
 
     for number in range(4000):
-        first[order_by_lot(tuples, contents, key_of(number))[:2]] += 1
+        first[order_by_lot(tuples, hashes, contents, key_of(number))[:2]] += 1
 
     # Each is among the first two with a chance of 1/4; rows that are equal count alike.
     by_content = np.array([first[contents == x].mean() for x in np.unique(contents)])

@@ -180,6 +180,7 @@ def shares_of(tuple_of: list[int], rows: list[int]) -> Shares:
         np.arange(n, dtype=np.int32),
         np.array(rows, dtype=np.int64),
         np.arange(n, dtype=np.int32),
+        np.array(tuple_of, dtype=np.uint64),
     )
 
 

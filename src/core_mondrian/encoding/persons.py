@@ -1,0 +1,71 @@
+"""Persons who look the same to the engine change places by lot, under a key.
+
+Where a table has persons, a tuple holds the rows of one. The engine chooses among
+tuples that differ in the person alone by the order of their ids; a reader who sees
+something that rises with the id could tell which persons were lent to a class. So
+persons with the same profile, the same tuples with as many rows, change places: the
+tuples that the engine sees are the same, and whose they are is drawn by lot.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.encoding.keyed_hashing import Words, keyed_hash
+
+Integers = NDArray[np.int64]
+
+
+def exchange_persons(
+    base: Integers, person: Integers, counts: Integers, key: bytes
+) -> Integers:
+    """Return for each tuple the tuple that its rows go to, of a person drawn by lot.
+
+    ``base`` numbers what a tuple shows besides its ``person``; each pair of both occurs
+    once, and ``counts`` are its rows.
+
+        tuple    base  person  rows         profiles: 0 and 2 are alike, {A: 1, B: 2};
+          0       A      0      1           they may change places: tuples 0 and 1
+          1       A      2      1           as well as 3 and 4
+          2       A      5      2
+          3       B      0      2
+          4       B      2      2
+    """
+    n_persons = int(person.max(initial=-1)) + 1
+    profile = _profiles(base, person, counts, n_persons)
+    drawn = _draw(profile, key)
+    # The tuple of the person drawn that shows the same, with as many rows.
+    width = n_persons + 1
+    known = base * width + person
+    order = np.argsort(known, kind="stable")
+    wanted = base * width + drawn[person]
+    place = np.minimum(np.searchsorted(known, wanted, sorter=order), order.size - 1)
+    target = order[place]
+    is_same = (known[target] == wanted) & (counts[target] == counts)
+    if is_same.all():
+        return target
+    # Two profiles share a hash: these persons stay where they are.
+    stays = np.zeros(n_persons, dtype=np.bool_)
+    stays[np.isin(profile, profile[person[~is_same]])] = True
+    return np.where(stays[person], np.arange(base.size), target)
+
+
+def _profiles(
+    base: Integers, person: Integers, counts: Integers, n_persons: int
+) -> Words:
+    """Return a hash of each person's tuples and how many rows they have."""
+    words = [base.astype(np.uint64), counts.astype(np.uint64)]
+    hashed = keyed_hash(words, b"profiles of all.")  # public: it only groups
+    found = np.zeros(n_persons, dtype=np.uint64)
+    np.add.at(found, person, hashed)
+    return found
+
+
+def _draw(profile: Words, key: bytes) -> Integers:
+    """Return the person that each is replaced by, drawn among those of its profile."""
+    persons = np.arange(profile.size)
+    lots = keyed_hash([persons.astype(np.uint64)], key)
+    by_number = np.lexsort((persons, profile))
+    by_lot = np.lexsort((lots, profile))
+    drawn = np.empty(profile.size, dtype=np.int64)
+    drawn[by_number] = by_lot
+    return drawn
