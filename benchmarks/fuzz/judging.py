@@ -103,34 +103,39 @@ class _Judge:
     # What a fault is
 
     def faults(self, release: Release[Any]) -> Iterator[str]:
+        yield from self.shown_of_suppressed(release)
         ids = self.shown["id"]
         columns = [self.column(name) for name in self.spec.quasi_identifiers]
         keys = list(zip(*columns, strict=True))
-        blank = (None,) * len(columns)
-        is_left_out = self.spec.suppressed != "blank"
-        yield from self.lost_rows(release, ids, is_left_out=is_left_out)
+        yield from self.lost_rows(release, ids)
         if len(set(ids)) != len(ids) or not set(ids) <= set(self.came["id"]):
             return
-        suppressed = []
-        if not is_left_out and release.n_suppressed:
-            suppressed = [i for i, key in zip(ids, keys, strict=True) if key == blank]
-            if len(suppressed) < release.n_suppressed:
-                yield "lost rows: fewer blank rows than suppressed ones"
-        yield from self.changed_cells(ids, suppressed, release.n_suppressed)
-        yield from self.bad_pseudonyms(ids, suppressed)
+        yield from self.changed_cells(ids)
+        yield from self.bad_pseudonyms(ids)
         for name, column in zip(self.spec.quasi_identifiers, columns, strict=True):
-            sure = set(ids) - set(suppressed)
-            yield from self.uncovered(name, ids, column, sure, release.n_blanked)
-        yield from self.violations(ids, keys, suppressed)
+            yield from self.uncovered(name, ids, column, set(ids), release.n_blanked)
+        yield from self.violations(ids, keys)
         yield from self.bad_numbers(keys)
 
-    def lost_rows(
-        self, release: Release[Any], ids: list[int], *, is_left_out: bool
-    ) -> Iterator[str]:
+    def shown_of_suppressed(self, release: Release[Any]) -> Iterator[str]:
+        """Check that suppressed rows that stay show nothing, and take them out."""
+        if self.spec.suppressed != "blank":
+            return
+        gone = {i for i, one in enumerate(self.shown["id"]) if one is None}
+        if len(gone) != release.n_suppressed:
+            yield "lost rows: blank rows are not as many as suppressed ones"
+        if any(column[i] is not None for column in self.shown.values() for i in gone):
+            yield "blank: a suppressed row shows something"
+        self.shown = {
+            name: [x for i, x in enumerate(column) if i not in gone]
+            for name, column in self.shown.items()
+        }
+
+    def lost_rows(self, release: Release[Any], ids: list[int]) -> Iterator[str]:
         n, gone = self.case.n_rows, release.n_suppressed
         if gone > budget_of(self.case):
             yield "budget: more rows suppressed than allowed"
-        if len(ids) + (gone if is_left_out else 0) != n or len(set(ids)) != len(ids):
+        if len(ids) + gone != n or len(set(ids)) != len(ids):
             yield "lost rows: released and suppressed ones do not add up"
         if self.spec.shuffle is None and ids != sorted(ids):
             yield "order: rows are not in the order they came in"
@@ -143,31 +148,20 @@ class _Judge:
         if apart != {name: [c[i] for i in rest] for name, c in self.exactly.items()}:
             yield "lost rows: those given apart are not those left out"
 
-    def changed_cells(
-        self, ids: list[int], suppressed: list[int], n_suppressed: int
-    ) -> Iterator[str]:
+    def changed_cells(self, ids: list[int]) -> Iterator[str]:
         """Compare what passes through, row by row."""
         spec = self.spec
         hidden = {*spec.quasi_identifiers, *spec.removed, *spec.pseudonyms}
-        may_blank = set(suppressed)
         for name in set(self.came) - hidden:
-            n_blank = 0
-            for i, cell in zip(ids, self.shown[name], strict=True):
-                if cell == self.came[name][i]:
-                    continue
-                n_blank += 1
-                if cell is not None or i not in may_blank or name not in spec.sensitive:
-                    yield f"carried: column {name!r} was changed"
-                    break
-            if n_blank > n_suppressed:
-                yield f"carried: column {name!r} is blank in rows that were released"
+            if self.shown[name] != [self.came[name][i] for i in ids]:
+                yield f"carried: column {name!r} was changed"
 
-    def bad_pseudonyms(self, ids: list[int], suppressed: list[int]) -> Iterator[str]:
+    def bad_pseudonyms(self, ids: list[int]) -> Iterator[str]:
         for name in self.spec.pseudonyms:
             seen: dict[Any, Any] = {}
             for i, cell in zip(ids, self.shown[name], strict=True):
                 value = self.came[name][i]
-                if cell is None and (value is None or i in suppressed):
+                if cell is None and value is None:
                     continue
                 if cell is None or not _PSEUDONYM.fullmatch(cell) or value is None:
                     yield "pseudonyms: something else is shown"
@@ -223,20 +217,12 @@ class _Judge:
 
     # Models
 
-    def violations(
-        self, ids: list[int], keys: list[Key], suppressed: list[int]
-    ) -> Iterator[str]:
+    def violations(self, ids: list[int], keys: list[Key]) -> Iterator[str]:
         """Recount the classes that a reader sees."""
         classes = defaultdict(list)
         for i, key in zip(ids, keys, strict=True):
             classes[key].append(i)
-        blank = (None,) * len(self.spec.quasi_identifiers)
-        with_blank = self.failing(classes)
-        if with_blank and suppressed and len(suppressed) <= budget_of(self.case):
-            # Blank rows are no class as long as the budget allows for them.
-            del classes[blank]
-            with_blank = self.failing(classes)
-        yield from with_blank
+        yield from self.failing(classes)
 
     def failing(self, classes: dict[Key, list[int]]) -> list[str]:
         if not classes:

@@ -7,9 +7,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from conftest import Command, files_in
+from support.keys import KEY
 
 from core_mondrian import KAnonymity, Spec, anonymize
 from core_mondrian.datasets import census
+from core_mondrian.files.read import read_table
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--identifier", "person_id")
 
@@ -24,13 +26,18 @@ def source(tmp_path: Path) -> Path:
 def test_report_is_written_with_the_release(
     cli: Command, source: Path, tmp_path: Path
 ) -> None:
-    done = cli("anonymize", source, "out.csv", *ASKED, "--report", "report.html")
+    Path("own.key").write_bytes(KEY)
+    done = cli(
+        *("anonymize", source, "out.csv", *ASKED, "--report", "report.html"),
+        *("--key-file", "own.key"),
+    )
 
     assert done.code == 0, done.err
     assert "wrote report.html" in done.err
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     spec = Spec(("age", "sex"), (KAnonymity(5),), identifiers=("person_id",))
-    assert page == anonymize(census(300), spec).report_html()
+    table = read_table(source, typed=spec.quasi_identifiers)
+    assert page == anonymize(table, spec, key=KEY).report_html()
     assert str(tmp_path) not in page
     digest = json.loads((tmp_path / "out.csv.manifest.json").read_text())["digests"]
     assert digest["release"] in page

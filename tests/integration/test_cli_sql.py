@@ -49,7 +49,8 @@ def test_a_table_is_made_and_its_manifest_written(
     assert json.loads(text) == known.manifest()
     assert CANARY not in text + Path("report.html").read_text()
     assert files_in(tmp_path) == [
-        *("db.duckdb", "released.manifest.json", "report.html"),
+        *("db.duckdb", "released.manifest.json", "released.owner.json"),
+        "report.html",
     ]
     assert place.catalog() == ["people", "released"]
     # A second time, both are in the way.

@@ -75,7 +75,9 @@ def test_folder_as_target_gets_parts(cli: Command, tmp_path: Path) -> None:
     done = cli("anonymize", "a.parquet", "out", *ASKED, "--stream")
 
     assert done.code == 0, done.err
-    assert files_in(tmp_path) == ["a.parquet", "out", "out.manifest.json"]
+    assert files_in(tmp_path) == [
+        *("a.parquet", "out", "out.manifest.json", "out.owner.json"),
+    ]
     assert files_in(tmp_path / "out") == ["part-00000.parquet"]
 
 

@@ -23,7 +23,7 @@ from core_mondrian.files.write import write_table
 
 ROOT = Path(__file__).parents[2]
 NAMES = "names: formulas, HTML, escapes, markup"
-RELEASE = ["out.csv", "out.csv.manifest.json"]
+RELEASE = ["out.csv", "out.csv.manifest.json", "out.csv.owner.json"]
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != NAMES])

@@ -82,7 +82,7 @@ def carry_out(table: pa.Table, owner: list[int], planned: CountedPlan) -> list[A
             continue
         released = {}
         for name, how, source in plan.places(table.column_names):
-            gone = leaf < 0 and source in plan.spec.sensitive
+            gone = leaf < 0
             if how == "shown":
                 released[name] = shown[leaf][name]
             else:

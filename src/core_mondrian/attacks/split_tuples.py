@@ -172,7 +172,7 @@ def _finding(candidates: Candidates, split: Split, best: _Judged, k: int) -> Fin
         },
         sentence=(
             f"{counted(n_mixed, 'class holds', 'classes hold')} lent rows next to "
-            f"fewer than {k} people of their own. By the {best.guess.order}, "
+            f"fewer than {k} rows of their own. By the {best.guess.order}, "
             f"{counted(n, 'row', 'rows')} can only be theirs: "
             f"{best.right} of {counted(best.n, 'guess is', 'guesses are')} right, and "
             f"{best.by_chance:.1f} would be by chance."

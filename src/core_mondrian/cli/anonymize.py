@@ -1,5 +1,6 @@
 """core-mondrian anonymize: a table in, a verified release and its manifest out."""
 
+import json
 import os
 import time
 from collections.abc import Mapping
@@ -380,9 +381,10 @@ def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
     from core_mondrian.files.drafts import read_secret
     from core_mondrian.tables.keys import key_for
 
+    key: bytes | None
     if file is not None:
         try:
-            key: bytes | None = read_secret(file).rstrip(b"\r\n")
+            key = _key_in(read_secret(file), file)
         except OSError as error:
             raise SpecError(
                 f"key file {file}: {error.strerror}", hint=CHECK_PATH
@@ -391,6 +393,24 @@ def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
         found = os.environ.get("CORE_MONDRIAN_KEY")
         key = None if found is None else os.fsencode(found)
     key_for(key, () if spec is None else spec.pseudonyms)
+    return key
+
+
+def _key_in(raw: bytes, file: Path) -> bytes:
+    """Return the key that a file holds: as it is, or in the owner's record of a run."""
+    from core_mondrian.owner_record import parse_record
+
+    if not raw.lstrip().startswith(b"{"):
+        return raw.rstrip(b"\r\n")
+    try:
+        key = parse_record(json.loads(raw)).key
+    except ValueError:  # a DataError is one
+        return raw.rstrip(b"\r\n")
+    if key is None:
+        raise SpecError(
+            f"key file {file}: the run of this record had a key of yours",
+            hint="give the file that it was made with",
+        )
     return key
 
 

@@ -50,8 +50,8 @@ KeyFile = Annotated[
     typer.Option(
         "--key-file",
         metavar="FILE",
-        help="The secret of the run, 16 bytes or more [env: CORE_MONDRIAN_KEY] "
-        "[default: random].",
+        help="The secret of the run, 16 bytes or more; or the owner's record of a run "
+        "to be made again [env: CORE_MONDRIAN_KEY] [default: random].",
     ),
 ]
 RecordFile = Annotated[

@@ -99,7 +99,9 @@ def verify_file(
         return
     spec = released_spec(locals())
     data = read_release(table, spec)
-    counted_by, spec = spec.unit, _countable(spec, data.column_names)
+    counted_by = spec.unit
+    if unit is None:  # else it was asked for here and now
+        spec = _countable(spec, data.column_names)
     try:
         found = verify(data, spec)
     except PrivacyViolation as error:

@@ -188,10 +188,11 @@ def _recount(
     values = {name: reader.counted(name, ordered=True) for name in spec.sensitive}
     kept: Flags | slice = slice(None)
     if spec.suppressed == "blank":
-        hidden = spec.pseudonyms if counts is None else (SHOWS_PSEUDONYM,)
-        more = [reader.shown(name) for name in hidden if name in frame.columns]
+        looked = {*names, *spec.sensitive, spec.unit}
+        more = [reader.missing(x) for x in frame.columns if x not in looked]
         allowed = spec.budget(n_rows) if budget is None else budget
-        kept = _released([*columns, *values.values(), *more], allowed, counts)
+        blank = [column.missing for column in (*columns, *values.values())]
+        kept = _released([*blank, *more], allowed, counts)
     keys = compress(combine(columns).select(kept))
     each = None if counts is None else counts[kept]
     rows = class_sizes(keys, each)
@@ -235,6 +236,15 @@ class _Reader:
         """Number the cells of a column that is shown in the place of another."""
         read = partial(without_nulls, null_values=self.null_values)
         return code_series(self.frame[name], read=read)
+
+    def missing(self, name: str) -> Flags:
+        """Tell which cells of any column show nothing."""
+        series = self.frame[name]
+        flags = series.is_null().to_numpy()
+        if series.dtype == nw.String:
+            is_null = series.is_in(["", *self.null_values])
+            flags = flags | is_null.fill_null(value=True).to_numpy()
+        return np.asarray(flags, dtype=np.bool_)
 
     def counted(self, name: str, *, ordered: bool = False) -> Coded:
         """Number the values that the cells of a column stand for."""
@@ -330,13 +340,10 @@ def open_release(
 
 
 def _released(
-    columns: Sequence[Coded], allowed: int, counts: Codes | None
+    missing: Sequence[Flags], allowed: int, counts: Codes | None
 ) -> Flags | slice:
-    """Return the rows that show anything, if few enough do not.
-
-    A row that still shows a sensitive value or a pseudonym is not suppressed.
-    """
-    blank = np.logical_and.reduce([column.missing for column in columns])
+    """Return the rows that show anything, in any column, if few enough do not."""
+    blank = np.logical_and.reduce(missing)
     found = np.count_nonzero(blank) if counts is None else counts[blank].sum()
     return ~blank if found <= allowed else slice(None)
 
