@@ -240,11 +240,12 @@ class _Reader:
     def missing(self, name: str) -> Flags:
         """Tell which cells of any column show nothing."""
         series = self.frame[name]
-        flags = series.is_null().to_numpy()
-        if series.dtype == nw.String:
-            is_null = series.is_in(["", *self.null_values])
-            flags = flags | is_null.fill_null(value=True).to_numpy()
-        return np.asarray(flags, dtype=np.bool_)
+        if series.dtype != nw.String:
+            return np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
+        column = series.to_arrow()
+        chunked = column if isinstance(column, pa.ChunkedArray) else [column]
+        read = without_nulls(pa.chunked_array(chunked), ("", *self.null_values))
+        return np.asarray(read.is_null().to_numpy(), dtype=np.bool_)
 
     def counted(self, name: str, *, ordered: bool = False) -> Coded:
         """Number the values that the cells of a column stand for."""
