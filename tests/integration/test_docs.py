@@ -55,8 +55,22 @@ def blocks(page: str) -> Iterator[Block]:
         yield Block(found[1], marks, found[3], *found.span(3))
 
 
+DRAWN_ALIKE = """
+import secrets
+
+secrets.token_bytes = lambda n=32: bytes(range(n))
+"""
+
+
 def run_block(block: Block, folder: Path) -> str:
-    """Return what the block prints, on either stream."""
+    """Return what the block prints, on either stream.
+
+    Keys are drawn alike in every run: what a page shows may depend on them.
+    """
+    drawn = folder.parent / f"{folder.name}-keys"
+    drawn.mkdir(exist_ok=True)
+    (drawn / "sitecustomize.py").write_text(DRAWN_ALIKE, encoding="utf-8")
+    modules = os.environ.get("PYTHONPATH")
     commands = {"python": [sys.executable, "example.py"], "sh": ["bash", "-eu"]}
     (folder / "example.py").write_text(block.text, encoding="utf-8")
     scripts = str(Path(sys.executable).parent)
@@ -65,7 +79,13 @@ def run_block(block: Block, folder: Path) -> str:
         input=block.text if block.language == "sh" else None,
         cwd=folder,
         env=os.environ
-        | {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"},
+        | {
+            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": os.pathsep.join(
+                [str(drawn), *([modules] if modules else [])]
+            ),
+            "COLUMNS": "80",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -309,6 +309,9 @@ class _Look:
         """Say so if an identifier has several rows of a value, and nobody counts it."""
         if self.spec.unit is not None or self.looked.sight.coded(name) is None:
             return []
+        looks = recognize_name(name)
+        if looks is not None and looks.kind.role != "identifier":
+            return []  # such as a place: many persons share it
         repeats = self.looked.repeats(name)
         several = repeats.n_values - repeats.n_alone
         if not several:
