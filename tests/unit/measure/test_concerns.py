@@ -225,7 +225,7 @@ def test_adults_weights_single_people_out() -> None:
     shown = zip(*(release.data[name].to_pylist() for name in cells), strict=True)
     together = sum(n == 1 for n in Counter(shown).values())
     assert f"{together:,} together with the released quasi-identifiers" in one.text
-    assert release.manifest()["warnings"] == [one.to_json()]
+    assert release.figures()["warnings"] == [one.to_json()]
     assert "fnlwgt" in one.to_json()["text"]
 
 
