@@ -59,7 +59,7 @@ def show_minimality(
         typer.Option(
             "--size",
             metavar="N",
-            help="Values of a quasi-identifier. Repeat for more. [default: 4]",
+            help="Values of a quasi-identifier. Repeat for more. Default: 4.",
         ),
     ] = None,
     values: Annotated[
@@ -84,7 +84,7 @@ def show_minimality(
         typer.Option(
             "--model",
             metavar="'NAME KEY=VALUE …'",
-            help="A model next to K. Repeat. [default: five, K alone the first]",
+            help="A model next to K. Repeat. Default: five, K alone the first.",
         ),
     ] = None,
     policies: Annotated[
@@ -92,7 +92,7 @@ def show_minimality(
         typer.Option(
             "--policy",
             metavar="NAME",
-            help=f"One of {', '.join(_POLICIES)}. Repeat. [default: all]",
+            help=f"One of {', '.join(_POLICIES)}. Repeat. Default: all.",
         ),
     ] = None,
     as_json: AsJson = False,

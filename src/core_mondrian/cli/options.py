@@ -51,7 +51,7 @@ KeyFile = Annotated[
         "--key-file",
         metavar="FILE",
         help="The secret of the run, 16 bytes or more; or the owner's record of a run "
-        "to be made again [env: CORE_MONDRIAN_KEY] [default: random].",
+        "to be made again. Default: CORE_MONDRIAN_KEY, else random.",
     ),
 ]
 RecordFile = Annotated[
@@ -59,7 +59,7 @@ RecordFile = Annotated[
     typer.Option(
         "--record",
         metavar="FILE",
-        help="The owner's record of the release [default: beside it, if it is there].",
+        help="The owner's record of the release. Default: beside it, if it is there.",
     ),
 ]
 Suppress = Annotated[

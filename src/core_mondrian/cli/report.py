@@ -44,7 +44,7 @@ ReportFor = Annotated[
         "--report-for",
         metavar="owner|readers",
         help="Whom the report is for. Readers get what they can compute from the "
-        "release [default: owner].",
+        "release.",
     ),
 ]
 
