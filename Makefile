@@ -45,7 +45,7 @@ endef
 
 $(VENV)/stamp-run: pyproject.toml
 	$(call environment,$(VENV),core-mondrian)
-	@$(BIN)/python $(PIP) --editable .
+	@$(BIN)/python $(PIP) --editable '.[report]'
 	@touch $@
 
 # The locked versions, each checked against its hashes: pip has nothing to resolve.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from core_mondrian.errors import SpecError
+from core_mondrian.report_file import require_report
 
 if TYPE_CHECKING:
     from core_mondrian.advise import Point, Sweep
@@ -179,7 +180,9 @@ def draw_trade_off(sweep: "Sweep") -> Chart:
 
     Raises:
         MondrianError: no point has figures; see `Sweep.check_feasible`.
+        SpecError: the extra `report` is not installed.
     """
+    require_report("a chart")
     import altair as alt
 
     sweep.check_feasible()
@@ -345,8 +348,9 @@ def draw_comparison(found: "Comparison") -> Chart:
     """Return both tables' statistics as dots, a panel for each question.
 
     Raises:
-        SpecError: no question has an answer.
+        SpecError: no question has an answer, or the extra `report` is not installed.
     """
+    require_report("a chart")
     import altair as alt
 
     answers = [answer for answer in found.answers if answer.rows]

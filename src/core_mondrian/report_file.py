@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from core_mondrian.errors import SpecError, list_names
 
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 
 Audience: TypeAlias = Literal["owner", "readers"]
+_NEEDED: Final = {
+    "altair": "Altair",
+    "vl_convert": "vl-convert-python",
+    "jinja2": "Jinja2",
+}
+"""The packages of the extra `report`: by the name they are imported and installed."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,10 @@ class ReportFile:
         """Refuse what no report can be, before any work.
 
         Raises:
-            SpecError: the file is no page, or the painting not of two of its columns.
+            SpecError: the file is no page, the painting not of two of its columns, or
+                the extra is not installed.
         """
+        require_report("a report")
         if self.path.suffix.lower() not in (".html", ".htm"):
             raise SpecError(
                 f"{self.path}: a report is a page", hint="name it FILE.html"
@@ -48,6 +57,31 @@ class ReportFile:
             timings=self.timings, painting=self.painting, audience=self.audience
         )
         return page.encode()
+
+
+def require_report(what: str, extra: str = "report") -> None:
+    """Refuse ``what`` where the packages that draw it are not installed.
+
+    It looks for them without loading them: 80 MB that a refused request need not wait
+    for.
+
+    Raises:
+        SpecError: one of them is not there.
+    """
+    missing = [title for name, title in _NEEDED.items() if not _is_installed(name)]
+    if missing:
+        verb = "which is not" if len(missing) == 1 else "which are not"
+        raise SpecError(
+            f"{what} needs {', '.join(missing)}, {verb} installed",
+            hint=f"pip install 'core-mondrian[{extra}]'",
+        )
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):  # refused, or stood in for by something else
+        return False
 
 
 def check_painting(asked: Sequence[str], names: Sequence[str]) -> None:

@@ -122,7 +122,7 @@ def clean(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(places["scripts"])
 
 
-def run(clean: Path, folder: Path, command: str, *arguments: str) -> str:
+def run(clean: Path, folder: Path, command: str, *arguments: str, code: int = 0) -> str:
     """Return what a command of the environment prints, away from the checkout."""
     hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
     kept = {name: text for name, text in os.environ.items() if name not in hidden}
@@ -135,7 +135,7 @@ def run(clean: Path, folder: Path, command: str, *arguments: str) -> str:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == code, done.stdout
     return done.stdout
 
 
@@ -160,14 +160,12 @@ def test_the_command_says_its_version_and_helps(clean: Path, tmp_path: Path) -> 
     assert "demo" in run(clean, tmp_path, "core-mondrian", "demo", "--help")
 
 
-def test_a_table_is_anonymized_reported_and_verified(
-    clean: Path, tmp_path: Path
-) -> None:
+def test_a_table_is_anonymized_and_verified(clean: Path, tmp_path: Path) -> None:
     rows = [(age, "fm"[age % 2], age % 3) for age in range(20, 60)]
     with (tmp_path / "people.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("age", "sex", "disease"), *rows])
     asked = ["--k", "4", "--qid", "age", "--qid", "sex"]
-    files = ["people.csv", "release.csv", "--report", "report.html"]
+    files = ["people.csv", "release.csv"]
 
     run(clean, tmp_path, "core-mondrian", "anonymize", *files, *asked)
     verified = run(clean, tmp_path, "core-mondrian", "verify", "release.csv", *asked)
@@ -177,4 +175,14 @@ def test_a_table_is_anonymized_reported_and_verified(
     assert len(shown) == len(rows)
     assert min(shown.count(one) for one in shown) >= 4
     assert "verified    4-anonymity" in verified
-    assert "<style>" in (tmp_path / "report.html").read_text()
+
+
+def test_a_report_is_refused_before_any_work(clean: Path, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age,sex\n20,f\n30,m\n")
+    asked = ["people.csv", "release.csv", "--qid", "age", "--k", "2"]
+    asked += ["--report", "report.html"]
+
+    told = run(clean, tmp_path, "core-mondrian", "anonymize", *asked, code=2)
+
+    assert "core-mondrian[report]" in told
+    assert [file.name for file in tmp_path.iterdir()] == ["people.csv"]

@@ -168,11 +168,15 @@ def check_files(
     """Refuse files that cannot be written, before the work."""
     from core_mondrian.charts import KINDS
     from core_mondrian.files.place import check_apart, check_place
+    from core_mondrian.report_file import require_report
 
-    if plot is not None and plot.suffix.lower() not in KINDS:
-        raise SpecError(
-            f"{plot}: unknown kind of picture", hint=f"take one of {', '.join(KINDS)}"
-        )
+    if plot is not None:
+        require_report("a chart")
+        if plot.suffix.lower() not in KINDS:
+            kinds = ", ".join(KINDS)
+            raise SpecError(
+                f"{plot}: unknown kind of picture", hint=f"take one of {kinds}"
+            )
     check_apart("source, --plot and --json", (*files, source))
     for file in files:
         check_place(file, overwrite=overwrite)

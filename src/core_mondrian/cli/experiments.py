@@ -84,6 +84,7 @@ def run_experiments(
     started = time.perf_counter()
     from core_mondrian.experiments.evaluation import Setting, run_figures
     from core_mondrian.experiments.registry import choose_figures
+    from core_mondrian.report_file import require_report
     from core_mondrian.statistics.regressions import require_sklearn
     from core_mondrian.threads import n_cores
 
@@ -93,6 +94,7 @@ def run_experiments(
             "--docs is for a full run on Adult",
             hint="leave out --quick, --figures and --table",
         )
+    require_report("the experiments", "experiments")
     if any(figure.fits for figure in chosen):
         require_sklearn()
     for folder in (out, *(() if docs is None else (docs,))):

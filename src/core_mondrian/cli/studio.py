@@ -46,6 +46,9 @@ def open_studio(
             "the studio needs NiceGUI, which is not installed",
             hint="pip install 'core-mondrian[studio]'",
         ) from None
+    from core_mondrian.report_file import require_report
+
+    require_report("the studio", "studio")
     from core_mondrian.studio.server import serve
 
     named = None if spec is None else _check_spec(spec, table)

@@ -19,7 +19,7 @@ from core_mondrian.report.pictures import (
 )
 from core_mondrian.report.plain import DASH, between, manifest_text, writable
 from core_mondrian.report.public import public_values
-from core_mondrian.report_file import Audience, check_painting
+from core_mondrian.report_file import Audience, check_painting, require_report
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -50,8 +50,10 @@ def write_page(
     For ``audience="readers"`` it holds what they can compute anyway, and no more.
 
     Raises:
-        SpecError: a column of the painting is not a quasi-identifier.
+        SpecError: a column of the painting is not a quasi-identifier, or the extra
+            `report` is not installed.
     """
+    require_report("a report")
     if audience == "readers":
         shown: str = _template("public.html.j2").render(
             style=_resource("report.css"), **public_values(release)
