@@ -9,31 +9,41 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
-from typing import Annotated, NoReturn, ParamSpec
+from typing import Annotated, Any, Final, NoReturn, ParamSpec
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from core_mondrian import __version__
-from core_mondrian.cli.advise import advise_file
-from core_mondrian.cli.anonymize import anonymize_file
-from core_mondrian.cli.attack import attack_file
-from core_mondrian.cli.compare import compare_file
-from core_mondrian.cli.demo import show_demo
-from core_mondrian.cli.experiments import run_experiments
-from core_mondrian.cli.explain import explain_file
-from core_mondrian.cli.hierarchy import hierarchy_file
-from core_mondrian.cli.init import init_file, show_schema
-from core_mondrian.cli.inspect import inspect_file
-from core_mondrian.cli.minimality import show_minimality
-from core_mondrian.cli.p_sensitize import p_sensitize_file
-from core_mondrian.cli.sign import make_key_files, sign_file
-from core_mondrian.cli.studio import open_studio
+from core_mondrian.cli.parsing import Command, read_plainly
+from core_mondrian.cli.process import own_process
 from core_mondrian.cli.summary import say
-from core_mondrian.cli.verify import verify_file
 from core_mondrian.errors import MemoryLimitError, MondrianError, is_cancelled, place_of
 
 P = ParamSpec("P")
+_COMMANDS: Final = {
+    "anonymize": "anonymize:anonymize_file",
+    "verify": "verify:verify_file",
+    "attack": "attack:attack_file",
+    "minimality": "minimality:show_minimality",
+    "sign": "sign:sign_file",
+    "keygen": "sign:make_key_files",
+    "explain": "explain:explain_file",
+    "p-sensitize": "p_sensitize:p_sensitize_file",
+    "advise": "advise:advise_file",
+    "compare": "compare:compare_file",
+    "inspect": "inspect:inspect_file",
+    "hierarchy": "hierarchy:hierarchy_file",
+    "init": "init:init_file",
+    "schema": "init:show_schema",
+    "studio": "studio:open_studio",
+    "demo": "demo:show_demo",
+    "experiments": "experiments:run_experiments",
+}
+"""The commands in the order of the help: module and function of each."""
 
 
 class _Terminated(BaseException):
@@ -42,6 +52,8 @@ class _Terminated(BaseException):
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; leave with the exit code of errors.py, or 2 on misuse."""
+    if arguments is None:
+        own_process()
     try:
         app(arguments, prog_name="core-mondrian")
     except KeyboardInterrupt:
@@ -127,8 +139,36 @@ def _show_version(asked: bool) -> None:  # noqa: FBT001  # typer calls it
         raise typer.Exit
 
 
+class _Commands(TyperGroup):
+    """The commands; each is loaded when it is called or described."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+        # All of them for a name that is not there: one that is like it is suggested.
+        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
+            if name not in self.commands:
+                self.commands[name] = _load(name)
+        return super().get_command(ctx, cmd_name)
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+        return read_plainly(super().get_params(ctx))
+
+
+def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
+    module, _, function = _COMMANDS[name].partition(":")
+    found = getattr(import_module(f"core_mondrian.cli.{module}"), function)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, cls=Command)(_guarded(found))
+    return get_command(alone)
+
+
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
 
 
@@ -147,24 +187,6 @@ def main(
 ) -> None:
     """Tables with people in them go in; verified releases come out."""
 
-
-app.command("anonymize")(_guarded(anonymize_file))
-app.command("verify")(_guarded(verify_file))
-app.command("attack")(_guarded(attack_file))
-app.command("minimality")(_guarded(show_minimality))
-app.command("sign")(_guarded(sign_file))
-app.command("keygen")(_guarded(make_key_files))
-app.command("explain")(_guarded(explain_file))
-app.command("p-sensitize")(_guarded(p_sensitize_file))
-app.command("advise")(_guarded(advise_file))
-app.command("compare")(_guarded(compare_file))
-app.command("inspect")(_guarded(inspect_file))
-app.command("hierarchy")(_guarded(hierarchy_file))
-app.command("init")(_guarded(init_file))
-app.command("schema")(_guarded(show_schema))
-app.command("studio")(_guarded(open_studio))
-app.command("demo")(_guarded(show_demo))
-app.command("experiments")(_guarded(run_experiments))
 
 if __name__ == "__main__":
     run()

@@ -1,0 +1,111 @@
+"""Plain values of options, read without Pydantic.
+
+Newer versions of typer hand every value to Pydantic, which takes .09 s to load. Most
+values are texts, paths and whole numbers that need none of it; all others, and all that
+might be refused, still go there.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from typer.core import TyperCommand
+
+_DIGITS: Final = 15
+_UNREAD: Final = object()
+"""For values that are left to typer."""
+
+
+class Command(TyperCommand):
+    """A command whose plain values are read here."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+        return read_plainly(super().get_params(ctx))
+
+
+def read_plainly(parameters: list[Any]) -> list[Any]:
+    """Return parameters of typer's, made to read their plain values themselves."""
+    for parameter in parameters:
+        usual = parameter.process_value
+        if hasattr(parameter, "type_descriptor") and not _is_done(usual):
+            parameter.process_value = functools.partial(_process, parameter, usual)
+    return parameters
+
+
+def _is_done(process: object) -> bool:
+    return isinstance(process, functools.partial)
+
+
+def _process(
+    parameter: Any,  # noqa: ANN401  # typer's classes of them are its own
+    usual: Callable[[Any, Any], Any],
+    context: Any,  # noqa: ANN401
+    value: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Return what a value means, in the ``usual`` way unless it is plain."""
+    found = _read(parameter, value)
+    if found is _UNREAD:
+        return usual(context, value)
+    if parameter.callback is not None:
+        return parameter.callback(context, parameter, found)
+    return found
+
+
+def _read(parameter: Any, value: Any) -> Any:  # noqa: ANN401
+    is_many = parameter.multiple or parameter.nargs == -1
+    if value is None:
+        return _UNREAD if parameter.required else () if is_many else None
+    descriptor = parameter.type_descriptor
+    if value is parameter.default and type(value) is descriptor.annotation:
+        return value
+    if is_many:
+        is_plain = descriptor.annotation == list[str] and value
+        return list(value) if is_plain and all(map(_is_text, value)) else _UNREAD
+    read = _READERS.get(descriptor.annotation)
+    if read is None or not _is_text(value):
+        return _UNREAD
+    return read(value, descriptor.parameter_info)
+
+
+def _is_text(value: object) -> bool:
+    """Tell whether a value is a text, and not bytes that are none."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
+
+
+def _text(value: str, _asked: object) -> str:
+    return value
+
+
+def _path(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
+    """Return a path, unless it is to be more than one that can be read."""
+    is_special = asked.exists or asked.writable or asked.resolve_path
+    is_special |= asked.allow_dash or not (asked.file_okay and asked.dir_okay)
+    path = Path(value)
+    is_shut = path.exists() and not os.access(path, os.R_OK)
+    return _UNREAD if is_special or asked.path_type or is_shut else path
+
+
+def _whole(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
+    """Return a whole number of few digits that is within its bounds."""
+    is_plain = value.isascii() and value.isdigit() and len(value) <= _DIGITS
+    if not is_plain or asked.clamp:
+        return _UNREAD
+    number = int(value)
+    is_low = asked.min is not None and number < asked.min
+    is_high = asked.max is not None and number > asked.max
+    return _UNREAD if is_low or is_high else number
+
+
+_READERS: Final[dict[Any, Callable[[str, Any], Any]]] = {
+    str: _text,
+    Path: _path,
+    int: _whole,
+}
