@@ -4,7 +4,6 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html import escape
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 P = ParamSpec("P")
@@ -110,6 +109,8 @@ def _notebook_bars() -> Iterator[Progress]:
 
 def _bundle(percents: dict[str, tuple[int, str]]) -> dict[str, Any]:
     """Return the bars as HTML, and in a line for who cannot show it."""
+    from html import escape
+
     rows = "".join(
         f"<div>{escape(stage)} <progress value={percent} max=100></progress> "
         f"{percent} % {escape(text)}".rstrip()

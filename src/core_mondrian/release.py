@@ -4,9 +4,9 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +19,23 @@ from core_mondrian.errors import SpecError
 from core_mondrian.files.place import check_place, write_files
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.concerns import Concern
-from core_mondrian.measure.groups import GroupCounts, GroupMeasures, measure_groups
-from core_mondrian.measure.quality import Shortfall, check, score
-from core_mondrian.measure.risk import Risk, measure_risk, table_records
-from core_mondrian.measure.savings import Saving, find_savings
-from core_mondrian.measure.utility import Measures, measure
 from core_mondrian.measure.verify import Verification
-from core_mondrian.notebook import release_html
 from core_mondrian.partition.equity import Balance
 from core_mondrian.partition.funnel import Funnel
 from core_mondrian.policies import BestPolicy
 from core_mondrian.recode import Recoded, release_digest, shown_sizes
-from core_mondrian.report_file import Audience, ReportFile
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Spent
 from core_mondrian.tables.keys import Key
 from core_mondrian.tree import PartitionTree
+
+if TYPE_CHECKING:
+    from core_mondrian.measure.groups import GroupCounts, GroupMeasures
+    from core_mondrian.measure.quality import Shortfall
+    from core_mondrian.measure.risk import Risk
+    from core_mondrian.measure.savings import Saving
+    from core_mondrian.measure.utility import Measures
+    from core_mondrian.report_file import Audience
 
 FrameT = TypeVar("FrameT")
 
@@ -76,7 +77,7 @@ class Release(Generic[FrameT]):
     _key: Key = field(repr=False)
     _weights: NDArray[np.float64] | None = field(default=None, repr=False)
     """Of each tuple, what its rows weigh."""
-    _groups: Mapping[str, GroupCounts] = field(default_factory=dict, repr=False)
+    _groups: "Mapping[str, GroupCounts]" = field(default_factory=dict, repr=False)
     _suppressed_rows: NDArray[np.int64] | None = field(default=None, repr=False)
     """Where suppressed rows stood in the table that came in, rising; None: the rows
     are elsewhere, such as in files."""
@@ -120,18 +121,22 @@ class Release(Generic[FrameT]):
         return {name: tree for name in self.spec.hierarchies if (tree := trees[name])}
 
     @cached_property
-    def _measures(self) -> Measures:
+    def _measures(self) -> "Measures":
+        from core_mondrian.measure.utility import measure
+
         return measure(self._pieces, self._recoded.classes, self.spec, self._weights)
 
-    def measures(self) -> Measures:
+    def measures(self) -> "Measures":
         """Return what was lost; computed once, when first asked for."""
         return self._measures
 
-    def risk_before(self) -> Risk:
+    def risk_before(self) -> "Risk":
         """Return how likely people are to be found in the table that came in."""
+        from core_mondrian.measure.risk import measure_risk, table_records
+
         return measure_risk(table_records(self._encoded.table), self.spec.min_rows)
 
-    def by_group(self, column: str) -> tuple[GroupMeasures, ...]:
+    def by_group(self, column: str) -> "tuple[GroupMeasures, ...]":
         """Return what each group of a column lost, those of most rows first.
 
         The column is one of ``by`` that `anonymize` was given, or that of ``equity``.
@@ -146,11 +151,15 @@ class Release(Generic[FrameT]):
                 f"the rows were not counted by column {column!r}",
                 hint=f"anonymize(data, spec, by=[{column!r}])",
             )
+        from core_mondrian.measure.groups import measure_groups
+
         classes = self._recoded.classes
         return measure_groups(self._pieces, classes, self.spec, counted)
 
-    def savings(self) -> tuple[Saving, ...]:
+    def savings(self) -> "tuple[Saving, ...]":
         """Return what hierarchies would have saved in the same classes."""
+        from core_mondrian.measure.savings import find_savings
+
         encoded, classes = self._encoded, self._recoded.classes
         return find_savings(
             *(self._pieces, encoded.values, classes, self.spec, self.measures())
@@ -161,12 +170,16 @@ class Release(Generic[FrameT]):
         nodes = self.tree.to_json()["nodes"]
         return pa.table(nodes).replace_schema_metadata({"digest": self.tree.digest})
 
-    def shortfalls(self) -> tuple[Shortfall, ...]:
+    def shortfalls(self) -> "tuple[Shortfall, ...]":
         """Return the spec's quality thresholds that the release does not reach."""
+        from core_mondrian.measure.quality import check
+
         return check(self.measures(), self.spec.thresholds, self.spec.exclude)
 
     def score(self) -> float:
         """Return the run score against the spec's thresholds; higher is better."""
+        from core_mondrian.measure.quality import score
+
         return score(self.measures(), self.spec.thresholds, self.spec.exclude)
 
     def manifest(self) -> dict[str, Any]:
@@ -197,7 +210,7 @@ class Release(Generic[FrameT]):
             "versions": {
                 "core-mondrian": __version__,
                 "python": platform.python_version(),
-                **{package: version(package) for package in packages},
+                **{name: import_module(name).__version__ for name in packages},
             },
         }
 
@@ -264,7 +277,7 @@ class Release(Generic[FrameT]):
         *,
         timings: bool = False,
         painting: tuple[str, str] | None = None,
-        audience: Audience = "owner",
+        audience: "Audience" = "owner",
     ) -> str:
         """Return the report as one page of HTML; the same bytes for the same release.
 
@@ -282,7 +295,7 @@ class Release(Generic[FrameT]):
         *,
         timings: bool = False,
         painting: tuple[str, str] | None = None,
-        audience: Audience = "owner",
+        audience: "Audience" = "owner",
         overwrite: bool = False,
     ) -> None:
         """Write the report to an HTML file; see `report_html`.
@@ -291,6 +304,8 @@ class Release(Generic[FrameT]):
             SpecError: the file is no .html, or exists and is not to be overwritten.
             OutputError: it cannot be written.
         """
+        from core_mondrian.report_file import ReportFile
+
         file = ReportFile(Path(path), painting, timings, audience)
         file.check(self.spec)
         check_place(file.path, overwrite=overwrite)
@@ -304,4 +319,6 @@ class Release(Generic[FrameT]):
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook."""
+        from core_mondrian.notebook import release_html
+
         return release_html(self)

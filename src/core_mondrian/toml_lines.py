@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -35,6 +34,8 @@ def read_toml(text: str) -> dict[str, Any]:
     """
     if _LONG_KEY.search(text):
         raise ValueError("a key of too many parts")
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except RecursionError:

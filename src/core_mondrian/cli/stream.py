@@ -97,8 +97,8 @@ class Streamed:
 
     def is_asked(self, source: Path, target: Path, spec: "Spec") -> bool:
         """Tell whether rows are streamed: as asked, or since they have to be."""
-        from core_mondrian.streams.memory import machine_memory, size_of
-        from core_mondrian.streams.source import is_compressed, kind_of
+        from core_mondrian.files.kinds import is_compressed, kind_of
+        from core_mondrian.files.sizes import machine_memory, size_of
 
         asked = (self.memory, self.bad_rows, self.save_counts, self.add_counts)
         if any(option is not None for option in asked) or self.stream or self.resume:

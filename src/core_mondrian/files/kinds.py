@@ -23,11 +23,25 @@ FORMATS: Final = {
     ".ipc": "ipc",
 }
 SUFFIXES: Final = ", ".join(FORMATS)
+COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _SOURCE_SCHEMA: Final = b"core_mondrian:source_schema"
 BLOCK: Final = 1 << 23
 """Bytes of CSV that Arrow parses at a time; no row may be longer."""
 MOST_COLUMNS: Final = 10_000
 """Arrow takes 10 KB for each, however few rows there are."""
+
+
+def is_compressed(path: Path) -> bool:
+    """Tell whether the suffix says so."""
+    return path.suffix.lower() in COMPRESSIONS
+
+
+def kind_of(path: Path) -> str | None:
+    """Return what a file holds by its suffix; None: nothing we know."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        return "csv" if suffixes[-2:-1] == [".csv"] else None
+    return FORMATS.get(path.suffix.lower())
 
 
 def is_text(kind: Type) -> bool:

@@ -4,10 +4,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core_mondrian.errors import (
     DataError,
@@ -24,6 +23,9 @@ from core_mondrian.files.kinds import (
     remember,
     unreadable,
 )
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _STREAM: Final = "--memory SIZE reads CSV and Parquet in batches"
 
@@ -137,6 +139,8 @@ def _damaged(path: Path, kind: str, message: str) -> DataError:
 
 
 def _read_parquet(path: Path, columns: Collection[str] | None) -> pa.Table:
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
     check_names(path, schema.names)
@@ -150,7 +154,7 @@ def _read_parquet(path: Path, columns: Collection[str] | None) -> pa.Table:
         return file.read([name for name in schema.names if name in columns])
 
 
-def check_counts(path: Path, metadata: pq.FileMetaData) -> None:
+def check_counts(path: Path, metadata: "pq.FileMetaData") -> None:
     """Raise DataError if a Parquet file contradicts itself on how many rows it has."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     first = metadata.schema.column(0) if metadata.num_columns else None
@@ -165,7 +169,7 @@ def check_counts(path: Path, metadata: pq.FileMetaData) -> None:
         )
 
 
-def is_repetitive(metadata: pq.FileMetaData, name: str) -> bool:
+def is_repetitive(metadata: "pq.FileMetaData", name: str) -> bool:
     """Tell whether the file stores a text column as dictionary codes throughout.
 
     One that is mostly distinct values would take longer to read as a dictionary.

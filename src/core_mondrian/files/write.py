@@ -3,11 +3,10 @@
 import base64
 import json
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from core_mondrian.errors import OutputError, drops_context
 from core_mondrian.files.csv_text import csv_blocks, csv_column
@@ -21,6 +20,9 @@ from core_mondrian.files.kinds import (
 )
 from core_mondrian.files.place import Writer, check_target, write_files
 from core_mondrian.tables.cleaning import clean_table
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 Compression: TypeAlias = Literal["lz4"] | None
 _PANDAS_TYPES: Final = {
@@ -227,7 +229,9 @@ def _encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(plain, names=table.column_names)
 
 
-def _open_parquet(path: Path, encoded: pa.Schema) -> pq.ParquetWriter:
+def _open_parquet(path: Path, encoded: pa.Schema) -> "pq.ParquetWriter":
+    import pyarrow.parquet as pq
+
     dictionaries = [pa.types.is_dictionary(kind) for kind in encoded.types]
     names = zip(encoded.names, dictionaries, strict=True)
     counted = [name for name, coded in names if not coded]

@@ -3,23 +3,15 @@
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
-from core_mondrian.hierarchies.codes import Flat, Prefix, Redact
-from core_mondrian.hierarchies.dates import Dates
-from core_mondrian.hierarchies.groups import Grouping, Lookup
-from core_mondrian.hierarchies.learned import Learned
-from core_mondrian.hierarchies.ranges import Ranges
 from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchy import Hierarchy
 
-KINDS: dict[str, type[Builder]] = {
-    kind.kind: kind
-    for kind in (Flat, Ranges, Dates, Prefix, Redact, Lookup, Grouping, Learned)
-}
 _SHORT = {
     "flat": "",
     "ranges": "widths",
@@ -29,6 +21,19 @@ _SHORT = {
     "learned": "columns",
 }
 """The key that stands after the colon of a short form."""
+
+
+@cache
+def builders() -> dict[str, type[Builder]]:
+    """Return the kinds of builders by name; they load when a spec names one."""
+    from core_mondrian.hierarchies.codes import Flat, Prefix, Redact
+    from core_mondrian.hierarchies.dates import Dates
+    from core_mondrian.hierarchies.groups import Grouping, Lookup
+    from core_mondrian.hierarchies.learned import Learned
+    from core_mondrian.hierarchies.ranges import Ranges
+
+    kinds = (Flat, Ranges, Dates, Prefix, Redact, Lookup, Grouping, Learned)
+    return {kind.kind: kind for kind in kinds}
 
 
 def load_hierarchies(
@@ -66,17 +71,18 @@ def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builde
             if not isinstance(table["file"], str):
                 raise SpecError(f"{where}.file is the name of a file")
             file = folder / table["file"]
-            return read_hierarchy(file) if kind is None else Lookup.read(file)
+            return _read_file(file, kind)
         if kind is None:
             raise SpecError(f"{where} has neither file nor kind", hint=_kinds())
-    if kind not in KINDS:
-        close = difflib.get_close_matches(str(kind), KINDS, n=1)
+    if kind not in builders():
+        close = difflib.get_close_matches(str(kind), builders(), n=1)
         hint = f"did you mean {close[0]!r}?" if close else _kinds()
         raise SpecError(f"{where}.kind is no kind of hierarchy", hint=hint)
-    names = [item.name for item in dataclasses.fields(KINDS[kind])]  # type: ignore[arg-type]
+    builder = builders()[kind]
+    names = [item.name for item in dataclasses.fields(builder)]  # type: ignore[arg-type]
     _check_keys(table, names, where)
     try:
-        return KINDS[kind](**{key: _freeze(x) for key, x in table.items()})
+        return builder(**{key: _freeze(x) for key, x in table.items()})
     except (TypeError, AttributeError):
         raise SpecError(
             f"{where} lacks a key, or one is of the wrong kind",
@@ -84,8 +90,16 @@ def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builde
         ) from None
 
 
+def _read_file(file: Path, kind: str | None) -> Hierarchy | Builder:
+    if kind is None:
+        return read_hierarchy(file)
+    from core_mondrian.hierarchies.groups import Lookup
+
+    return Lookup.read(file)
+
+
 def _kinds() -> str:
-    return f"kinds are {', '.join(KINDS)}"
+    return f"kinds are {', '.join(builders())}"
 
 
 def _check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
@@ -149,6 +163,8 @@ def tree_over(
     Raises:
         SpecError: it has to be learned, which takes more than values.
     """
+    from core_mondrian.hierarchies.learned import Learned
+
     if isinstance(entry, Learned):
         raise SpecError(
             "a learned hierarchy cannot be learned again from a release",

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -100,6 +99,8 @@ def _read_text(path: Path, where: str) -> str:
 
 def _parse(path: Path, where: str) -> Any:  # noqa: ANN401
     """Return what JSON or TOML says; their own messages quote the file."""
+    import tomllib
+
     text = _read_text(path, where)
     try:
         if path.suffix.lower() == ".toml":

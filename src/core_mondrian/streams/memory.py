@@ -5,7 +5,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 from core_mondrian.errors import MemoryLimitError, SpecError
 from core_mondrian.files.kinds import BLOCK
 from core_mondrian.files.read import reading
+from core_mondrian.files.sizes import parquet_row
 from core_mondrian.partition.crew import Crew, LocalCrew
 from core_mondrian.streams.batches import Sizes
-from core_mondrian.streams.source import Source, kind_of
+from core_mondrian.streams.source import Source
 from core_mondrian.threads import n_cores
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -61,20 +62,6 @@ def show_size(size: float) -> str:
             return f"{size:.0f} {unit}"
         size /= 1 << 10
     return f"{size:.1f} GB"
-
-
-def machine_memory() -> int:
-    """Return the bytes of memory that this machine has, or this container may use."""
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for file in (
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    ):
-        path = Path(file)
-        text = path.read_text().strip() if path.exists() else "max"
-        if text.isdigit():
-            found = min(found, int(text))
-    return found
 
 
 def used_memory() -> int:
@@ -180,38 +167,4 @@ def _row_size(source: Source) -> float:
         return 64.0
     with reading(source.parts[0].path, "parquet"):
         metadata = pq.read_metadata(source.parts[0].path)
-    return _parquet_row(metadata, source.schema)
-
-
-def size_of(path: Path) -> int:
-    """Return about how many bytes a file takes in memory, by what it says of itself.
-
-    A Parquet file of a few kilobytes may hold billions of rows that are all alike.
-    """
-    size = path.stat().st_size
-    if kind_of(path) != "parquet" or not size:
-        return size
-    with reading(path, "parquet"), pq.ParquetFile(path) as file:
-        metadata, schema = file.metadata, file.schema_arrow
-    return max(size, int(metadata.num_rows * _parquet_row(metadata, schema)))
-
-
-def _parquet_row(metadata: pq.FileMetaData, schema: pa.Schema) -> float:
-    size = 0.0
-    for field in schema:
-        fixed = _width(field.type)
-        size += 8.0 if fixed is None else fixed
-    groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, 1))]
-    for group in groups:
-        stored = sum(
-            group.column(i).total_uncompressed_size for i in range(group.num_columns)
-        )
-        size = max(size, stored / max(group.num_rows, 1))
-    return max(size, 1.0)
-
-
-def _width(kind: Any) -> float | None:  # noqa: ANN401
-    try:
-        return float(kind.bit_width) / 8
-    except ValueError:
-        return None
+    return parquet_row(metadata, source.schema)

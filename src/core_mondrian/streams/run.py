@@ -7,6 +7,7 @@ from core_mondrian.api import check_threads
 from core_mondrian.counts import TupleCounts
 from core_mondrian.errors import SpecError, drops_context
 from core_mondrian.files.place import Content, check_place, write_files
+from core_mondrian.files.sizes import machine_memory
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
 from core_mondrian.report_file import ReportFile
@@ -15,7 +16,7 @@ from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
 from core_mondrian.streams.csv_blocks import BadRows
 from core_mondrian.streams.making import Run
-from core_mondrian.streams.memory import Limit, machine_memory, parse_size
+from core_mondrian.streams.memory import Limit, parse_size
 from core_mondrian.streams.source import check_streamable, open_source
 from core_mondrian.streams.state import Counts, fit, load_counts
 from core_mondrian.streams.state import save_counts as keep

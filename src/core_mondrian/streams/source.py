@@ -14,13 +14,12 @@ from core_mondrian.counts import counted_columns
 from core_mondrian.encode.columns import rank_column
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.files.csv_text import infer_type, unguarded_names
-from core_mondrian.files.kinds import FORMATS, check_names, is_text
+from core_mondrian.files.kinds import COMPRESSIONS, check_names, is_text, kind_of
 from core_mondrian.files.read import check_counts, check_file, is_repetitive, reading
 from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.streams.csv_blocks import read_names
 
 Kind = Literal["csv", "parquet"]
-COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _HINT: Final = "CSV (also .gz, .bz2, .zst) and Parquet can be streamed"
 _NO_KEY: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -79,19 +78,6 @@ class Source:
                     f"{part.path}: changed while it was read",
                     hint="run again when nobody writes to it",
                 )
-
-
-def is_compressed(path: Path) -> bool:
-    """Tell whether the suffix says so."""
-    return path.suffix.lower() in COMPRESSIONS
-
-
-def kind_of(path: Path) -> str | None:
-    """Return what a file holds by its suffix; None: nothing we know."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        return "csv" if suffixes[-2:-1] == [".csv"] else None
-    return FORMATS.get(path.suffix.lower())
 
 
 def open_source(source: str | Path, *, guarded: bool = False) -> Source:
