@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -39,7 +39,6 @@ from core_mondrian.measure.concerns import (
     seen_columns,
 )
 from core_mondrian.measure.counting import code_series
-from core_mondrian.measure.groups import count_groups
 from core_mondrian.measure.sights import look_at_frame
 from core_mondrian.measure.verify import verify
 from core_mondrian.plan import Plan, ask_again, built, draw_up
@@ -52,6 +51,9 @@ from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.stages import Stages
 from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.keys import Key, key_for
+
+if TYPE_CHECKING:
+    from core_mondrian.measure.groups import GroupCounts
 
 FrameT = TypeVar("FrameT")
 
@@ -124,10 +126,7 @@ def anonymize(
         spent=stages.spent,
         warnings=_find_concerns(frame, plan, piece, stages),
         _weights=None if weights is None else weigh_tuples(placed, weights),
-        _groups={
-            name: count_groups(frame, name, piece, spec)
-            for name in grouped_by(spec, by)
-        },
+        _groups=_count_groups(frame, grouped_by(spec, by), piece, spec),
         _suppressed_rows=np.flatnonzero(leaf < 0),
     )
 
@@ -137,6 +136,19 @@ def grouped_by(spec: Spec, by: Sequence[str]) -> tuple[str, ...]:
     asked = [by] if isinstance(by, str) else by
     equity = [] if spec.equity is None else [spec.equity]
     return tuple(dict.fromkeys((*asked, *equity)))
+
+
+def _count_groups(
+    frame: nw.DataFrame[Any],
+    names: Sequence[str],
+    piece: NDArray[np.int32],
+    spec: Spec,
+) -> "dict[str, GroupCounts]":
+    if not names:
+        return {}
+    from core_mondrian.measure.groups import count_groups
+
+    return {name: count_groups(frame, name, piece, spec) for name in names}
 
 
 def _check_groups(frame: nw.DataFrame[Any], spec: Spec, by: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ from core_mondrian.cli.options import (
     runs_on_spark,
     spec_of,
 )
-from core_mondrian.cli.process import spare_pandas
+from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.report import Painting, Report, ReportFor, Timings, report_of
 from core_mondrian.cli.sign import SignKey, open_signer, signed_text
 from core_mondrian.cli.stream import (
@@ -282,7 +282,7 @@ def anonymize_file(
     spec = spec_of(options)
     if _ran_on_spark(spec, options):
         return
-    spare_pandas()
+    prepare_for(source)
     page = report_of(options, spec)
     key = read_key(key_file, spec)
     signer = open_signer(sign_key, target, overwrite=overwrite)

@@ -1,15 +1,21 @@
 """Settings for a process that runs one command and ends: they make it start sooner."""
 
+import ctypes
 import gc
 import os
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from typing import Any, Final
 
 _IS_OWN = False
 """Whether this process is the command line's; see `own_process`."""
 _OBJECTS: Final = 10_000
 """New objects between two looks for garbage; Python's own 700 cost 40 ms at start."""
+_SMALL: Final = 32 << 20
+"""Bytes of a file for which memory is not kept in reserve."""
+_ARENA_MAX: Final = -8
+"""The number of this setting in the C library."""
 
 
 def own_process() -> None:
@@ -25,14 +31,22 @@ def own_process() -> None:
     gc.set_threshold(_OBJECTS, 20, 20)
 
 
-def spare_pandas() -> None:
+def prepare_for(source: Path) -> None:
+    """Make ready to read a file of rows, in a process that is the command line's."""
+    if _IS_OWN:
+        _spare_pandas()
+        if source.is_file() and source.stat().st_size <= _SMALL:
+            _keep_little()
+
+
+def _spare_pandas() -> None:
     """Keep Arrow from loading pandas to ask whether our lists are pandas' series.
 
     For its first array Arrow loads pandas if it is installed: .2 s and 50 MB that
     files do not need. It asks once, is told here that there is none, and remembers.
     What needs pandas all the same, such as ``to_pandas()``, loads it then.
     """
-    if not _IS_OWN or "pandas" in sys.modules:
+    if "pandas" in sys.modules:
         return
     import pyarrow as pa
 
@@ -41,6 +55,21 @@ def spare_pandas() -> None:
         pa.array([])
     finally:
         sys.meta_path.remove(_NoPandas)
+
+
+def _keep_little() -> None:
+    """Let a run on a small file take little memory.
+
+    Arrow's own allocator and the C library keep memory for each of their threads, for
+    the next array: worth it for large tables, but 50 of Adult's 180 MB.
+    """
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+    except (AttributeError, OSError):  # not every C library has it
+        return
 
 
 class _NoPandas:

@@ -25,7 +25,7 @@ from core_mondrian.cli.options import (
     build_spec,
     model_tables,
 )
-from core_mondrian.cli.process import spare_pandas
+from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.summary import json_line, say, spelled, tell_verification
 from core_mondrian.errors import PrivacyViolation, SpecError
 
@@ -96,7 +96,7 @@ def verify_file(
     from core_mondrian.measure.read_back import read_release
     from core_mondrian.measure.verify import verify
 
-    spare_pandas()
+    prepare_for(table)
     if checked_evidence(locals()):
         return
     spec = released_spec(locals())

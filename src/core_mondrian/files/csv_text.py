@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ _FORMULA: Final = "[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]"
 """How text starts that spreadsheets take for a formula, after OWASP."""
 _NUMBER: Final = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _WRITTEN_ROWS: Final = 1 << 16
+_PIECE: Final = 1 << 16
 _SMALL_FILE: Final = 1 << 20
 """Bytes of a file that is read on this thread. Arrow's threads may still hold Python's
 objects when a command that had little to do ends, and then the process is aborted."""
@@ -97,7 +98,9 @@ class _Header(NamedTuple):
 
 def _read_header(path: Path) -> _Header:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        text = file.read(BLOCK)
+        text = file.read(_PIECE)
+        while not _has_header(text) and (more := file.read(BLOCK - len(text))):
+            text += more
         lines = io.StringIO(text, newline="")
         names = header_names(path, lines)
         rest = lines.read()
@@ -105,9 +108,26 @@ def _read_header(path: Path) -> _Header:
             raise too_long(path, 1)
         blank = "" if len(names) == 1 else "\r\n"  # else lines that nobody reads
         while rest and not rest.strip(blank):
-            rest = file.read(BLOCK)
+            rest = file.read(_PIECE)
+        _check_encoding(file, BLOCK - len(text))
     before = text[: len(text) - len(text.lstrip("\r\n"))]
     return _Header(names, len(before.splitlines()), bool(rest))
+
+
+def _check_encoding(file: TextIO, n_letters: int) -> None:
+    """Read on, for columns that Arrow does not look at are to be UTF-8, too."""
+    while n_letters > 0 and (piece := file.read(_PIECE)):
+        n_letters -= len(piece)
+
+
+def _has_header(text: str) -> bool:
+    """Tell whether a text begins with a row that is whole, and goes on after it."""
+    lines = io.StringIO(text, newline="")
+    try:
+        is_there = any(csv.reader(lines))
+    except csv.Error:
+        return False
+    return is_there and bool(lines.read(1))
 
 
 def too_long(path: Path, line: int | None = None) -> DataError:
@@ -198,7 +218,8 @@ def _check_quotes(path: Path, n_columns: int) -> None:
     with path.open("rb") as file:
         start = len(BOM) if file.read(len(BOM)) == BOM else 0
         file.seek(0)
-        quotes = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
+        pieces = iter(lambda: file.read(1 << 20), b"")
+        quotes = sum(piece.count(b'"') for piece in pieces)
     if quotes % 2 == 0:
         return
     # Compiled, and the verifier reads tables too: it loads nothing of the kind.
