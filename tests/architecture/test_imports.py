@@ -6,6 +6,15 @@ from pathlib import Path
 
 import pytest
 
+TYPER = {"typer", "annotated_doc", "shellingham"}
+"""The command line's package, and what it loads itself; older ones click."""
+RICH = {"rich", "markdown_it", "mdurl", "pygments", "attr"}
+ARROW = {"numpy", "pyarrow", "narwhals", "cloudpickle", "dateutil", "six"}
+NUMBA = {
+    *("numba", "llvmlite", "yaml", "_yaml", "cffi", "_cffi_backend", "pycparser"),
+    *("scipy", "_csparsetools", "cython", "Cython"),
+}
+"""The compiler, and what it loads if it is installed."""
 HEAVY = (
     *("numba", "pandas", "polars", "pyarrow", "narwhals", "rich", "typer"),
     *("altair", "vl_convert", "sklearn", "jinja2"),
@@ -94,3 +103,97 @@ def test_verifier_loads_no_engine() -> None:
     engine = ("partition", "encode", "tree", "recode")
     found = [f"core_mondrian.{name}" for name in engine]
     assert [name for name in found if name in loaded] == []
+
+
+_THIRD_PARTY = """
+import sys
+from pathlib import Path
+
+def origin(module):
+    spec = getattr(module, "__spec__", None)
+    return getattr(spec, "origin", None) or getattr(module, "__file__", None) or ""
+
+found = {
+    name.partition(".")[0]
+    for name, module in list(sys.modules.items())
+    if "site-packages" in Path(origin(module)).parts
+}
+print("third party", *sorted(found - {"core_mondrian", "_distutils_hack"}))
+"""
+
+
+def third_party(code: str, folder: Path | None = None) -> set[str]:
+    """Return which installed packages a process has loaded after ``code``."""
+    last = run(code + _THIRD_PARTY, folder).splitlines()[-1]
+    return set(last.removeprefix("third party").split())
+
+
+def command(*arguments: str) -> str:
+    """Return code that runs a command as a process of its own does."""
+    return (
+        "import sys\n"
+        "from core_mondrian.cli.main import run\n"
+        f"sys.argv = ['core-mondrian', *{list(arguments)!r}]\n"
+        "try:\n"
+        "    run()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+    )
+
+
+def test_import_loads_no_other_package() -> None:
+    assert third_party("import core_mondrian") == set()
+
+
+def test_the_version_takes_no_more_than_the_command_line() -> None:
+    assert third_party(command("--version")) - TYPER == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["anonymize", "--help"]])
+def test_help_takes_no_more_than_what_prints_it(arguments: list[str]) -> None:
+    assert third_party(command(*arguments)) - TYPER - RICH == set()
+
+
+def test_a_small_file_takes_no_pandas_and_no_pydantic(tmp_path: Path) -> None:
+    rows = [(20 + n % 40, "fm"[n % 2]) for n in range(100)]
+    lines = "".join(f"{age},{sex}\n" for age, sex in rows)
+    (tmp_path / "people.csv").write_text(f"age,sex\n{lines}")
+    asked = ["--qid", "age", "--qid", "sex", "--k", "5"]
+    code = command("anonymize", "people.csv", "release.csv", *asked)
+
+    made = third_party(code, tmp_path)
+    counted = third_party(command("verify", "release.csv", *asked), tmp_path)
+
+    assert made - TYPER - RICH - ARROW - NUMBA == set()
+    assert counted - TYPER - RICH - ARROW == set()
+
+
+def test_a_csv_file_takes_nothing_of_parquet_streams_or_reports(tmp_path: Path) -> None:
+    lines = "".join(f"{20 + n % 40}\n" for n in range(100))
+    (tmp_path / "people.csv").write_text(f"age\n{lines}")
+    code = command("anonymize", "people.csv", "out.csv", "--qid", "age", "--k", "5")
+
+    loaded = run(f"{code}print(*sys.modules)", tmp_path).splitlines()[-1].split()
+
+    unused = (
+        *("pyarrow.parquet", "pyarrow.dataset", "pyarrow.fs"),
+        *("core_mondrian.streams", "core_mondrian.charts", "core_mondrian.sql"),
+        *("core_mondrian.report.page", "core_mondrian.cli.demo", "rich.progress"),
+        *("tomllib", "ssl", "asyncio", "http"),
+    )
+    assert [name for name in unused if name in loaded] == []
+
+
+def test_arrow_still_makes_pandas_of_a_table_if_asked(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    (tmp_path / "people.csv").write_text("age\n1\n1\n")
+    code = command("verify", "people.csv", "--qid", "age", "--k", "2")
+    code += (
+        "import pyarrow as pa\n"
+        "assert 'pandas' not in sys.modules\n"
+        "print(pa.table({'x': [1, 2]}).to_pandas()['x'].sum())\n"
+        "import pandas as pd\n"
+        "print(pa.array(pd.Series([1.0, float('nan')])).null_count)\n"
+    )
+
+    assert run(code, tmp_path).split() == ["3", "1"]
