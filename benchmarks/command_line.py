@@ -9,15 +9,12 @@ start-up included. Kernels are compiled beforehand, measures are off.
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from benchmarks.cases import CASES, ROOT, Case, file_of
-from benchmarks.lines import emit, facts, megabytes, middles, n_cpus, say
+from benchmarks.cases import CASES, Case, file_of
+from benchmarks.lines import emit, facts, middles, n_cpus, run_process, say
 
 POLICIES = ("best", "paper", "original")
 _COPY = """
@@ -52,9 +49,9 @@ def measure(
         ours = _our_command(case, source, target, used)
         ours += ["--policy", policy]
         copy = [sys.executable, "-c", _COPY, str(source), str(Path(folder) / "copy.pq")]
-        _time(ours)  # compiles and caches the kernels, reads the file into memory
-        _time(copy)
-        pairs = [(_time(ours), _time(copy)) for _ in range(repeats)]
+        run_process(ours)  # compiles and caches the kernels, reads the file into memory
+        run_process(copy)
+        pairs = [(run_process(ours), run_process(copy)) for _ in range(repeats)]
         manifest = json.loads(Path(f"{target}.manifest.json").read_bytes())
     mine = middles([pair[0] for pair in pairs])
     plain = middles([pair[1] for pair in pairs])
@@ -99,23 +96,6 @@ def _distinct_tuples(source: Path, case: Case) -> int:
     names = list(case.quasi_identifiers)
     table = pq.read_table(source, columns=names)
     return int(table.group_by(names).aggregate([]).num_rows)
-
-
-def _time(command: list[str]) -> dict[str, float]:
-    """Run a process to its end and return what it took."""
-    started = time.perf_counter()
-    with tempfile.TemporaryFile() as words:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=words, stderr=words)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            words.seek(0)
-            raise SystemExit(words.read().decode(errors="replace"))
-    return {
-        "cpu_seconds": used.ru_utime + used.ru_stime,
-        "wall_seconds": time.perf_counter() - started,
-        "peak_mb": megabytes(used.ru_maxrss),
-    }
 
 
 if __name__ == "__main__":

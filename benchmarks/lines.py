@@ -6,8 +6,11 @@ import importlib.util
 import json
 import os
 import platform
+import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Any
 
 Line = dict[str, Any]
 _MEBIBYTE = 1 << 20
+_ROOT = Path(__file__).resolve().parent.parent
 
 
 def emit(line: Mapping[str, Any]) -> None:
@@ -75,7 +79,11 @@ def source_digest() -> str:
     found = importlib.util.find_spec("core_mondrian")
     if found is None or found.origin is None:
         raise SystemExit("core_mondrian is not installed here; make test installs it")
-    folder = Path(found.origin).parent
+    return digest_of(Path(found.origin).parent)
+
+
+def digest_of(folder: Path) -> str:
+    """Return a digest of the Python files below a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
@@ -101,6 +109,27 @@ def megabytes(max_rss: int) -> float:
     """Return ``ru_maxrss`` in MB: the system counts kibibytes, on macOS bytes."""
     scale = 1 if sys.platform == "darwin" else 1 << 10
     return round(max_rss * scale / _MEBIBYTE, 1)
+
+
+def run_process(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> dict[str, float]:
+    """Run a process to its end in the checkout, and return what it took."""
+    started = time.perf_counter()
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen(
+            command, cwd=_ROOT, env=environment, stdout=words, stderr=words
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            words.seek(0)
+            raise SystemExit(words.read().decode(errors="replace"))
+    return {
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "wall_seconds": time.perf_counter() - started,
+        "peak_mb": megabytes(used.ru_maxrss),
+    }
 
 
 def middle(values: list[float]) -> float:
