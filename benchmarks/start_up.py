@@ -5,9 +5,9 @@
 
 Every run is a fresh process: `import core_mondrian`, `--help`, 100 rows as a pandas
 frame in Python, the same rows as CSV through the command line, and Adult through it,
-with policies paper and best. FOLDER is another checkout: all take turns, so that old and new
-are measured on the same machine at the same time. The case `pandas` is what the frame
-takes without us. Bytecode and kernels are made beforehand.
+with policies paper and best. FOLDER is another checkout: all take turns, so that old
+and new are measured on the same machine at the same time. The case `pandas` is what the
+frame takes without us. Bytecode and kernels are made beforehand.
 
 This process stays small, 20 MB, for its memory counts as that of those it starts.
 """
