@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -34,6 +35,7 @@ from core_mondrian.measure.concerns import (
     Concern,
     LookedAt,
     Repeats,
+    count_cells,
     count_repeats,
     find_concerns,
     seen_columns,
@@ -116,13 +118,14 @@ def anonymize(
         released = drop_column(released, spec.unit)
     _check_rows(plan, verification.n_rows)
     stages.end("verify")
+    warnings = _find_concerns(frame, plan, (piece, leaf), stages, threads)
     placed = replace(encoded, table=plan.pieces, row_tuple=piece)
     return plan.release(
         *(released, verification),
         suppressed=filter_rows(frame, leaf < 0) if spec.suppressed == "apart" else None,
         carried=tuple(spec.carried(frame.columns)),
         spent=stages.spent,
-        warnings=_find_concerns(frame, plan, piece, stages),
+        warnings=warnings,
         _weights=None if weights is None else weigh_tuples(placed, weights),
         _groups={
             name: count_groups(frame, name, piece, spec)
@@ -194,30 +197,39 @@ def _place_rows(frame: nw.DataFrame[Any], plan: Plan) -> NDArray[np.int32]:
 
 
 def _find_concerns(
-    frame: nw.DataFrame[Any], plan: Plan, piece: NDArray[np.int32], stages: Stages
+    frame: nw.DataFrame[Any],
+    plan: Plan,
+    placed: tuple[NDArray[np.int32], NDArray[np.int32]],
+    stages: Stages,
+    threads: int | None,
 ) -> tuple[Concern, ...]:
-    """Look at released rows, and say what they give away."""
+    """Look at released rows, and say what they give away.
+
+    ``placed`` has the piece and the leaf of every row.
+    """
     stages.report("warn")
-    spec, leaf = plan.spec, plan.leaf_of_piece[piece]
+    spec, (piece, leaf) = plan.spec, placed
     names = seen_columns(spec, frame.columns)
     is_seen = plan.looked_at(len(names))[leaf]
-    some, seen = frame, piece
-    if not is_seen.all():
-        some, seen = open_frame(filter_rows(frame, is_seen)), piece[is_seen]
+    seen = None if is_seen.all() else np.flatnonzero(is_seen)
+    pieces = piece if seen is None else piece[seen]
+    is_shown = leaf >= 0
 
+    @cache
     def repeats(name: str) -> Repeats:
+        is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
+        is_whole = name in spec.removed or not (spec.leaves_out or is_blanked)
+        rows = None if is_whole or is_shown.all() else is_shown
+        if spec.unit is None or name in spec.removed:
+            return count_cells(frame[name], rows)
+        persons = code_series(frame[spec.unit])
+        every = slice(None) if rows is None else rows
         column = code_series(frame[name])
-        unit = None if spec.unit is None else code_series(frame[spec.unit])
-        if name in spec.removed:
-            return count_repeats(column)
-        is_shown = leaf >= 0
-        if not spec.leaves_out and name not in (*spec.sensitive, *spec.pseudonyms):
-            is_shown = np.ones(leaf.size, dtype=np.bool_)
-        persons = None if unit is None else unit.select(is_shown)
-        return count_repeats(column.select(is_shown), persons)
+        return count_repeats(column.select(every), persons.select(every))
 
-    looked = LookedAt(tuple(frame.columns), look_at_frame(some, names, seen), repeats)
-    found = find_concerns(looked, spec, plan.pieces, plan.recoded.classes)
+    sight = look_at_frame(frame, names, pieces, seen, threads)
+    looked = LookedAt(tuple(frame.columns), sight, repeats)
+    found = find_concerns(looked, spec, plan.generalized, threads)
     stages.end("warn")
     return found
 

@@ -51,6 +51,8 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     Raises:
         DataError: its values are of several types.
     """
+    if frame.implementation.is_pyarrow():
+        return frame.to_native().column(name)
     try:
         native = _without_int128(frame.get_column(name)).to_arrow()
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
@@ -191,7 +193,17 @@ def filter_rows(frame: nw.DataFrame[Any], keep: NDArray[np.bool_]) -> Any:  # no
         import polars as pl
 
         return native.filter(pl.Series(keep))
-    return _take_rows_arrow(native, np.flatnonzero(keep))
+    return _take_rising(native, np.flatnonzero(keep))
+
+
+def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Any:  # noqa: ANN401
+    """Return the caller's kind of frame with some rows, by their places, rising."""
+    native = frame.to_native()
+    if frame.implementation.is_pandas_like():
+        return native.iloc[rows]
+    if frame.implementation.is_polars():
+        return native[rows]
+    return _take_rising(native, rows)
 
 
 def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
@@ -205,9 +217,25 @@ def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
 
 
 def _take_rows_arrow(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
-    places = pa.array(rows)
-    columns = [take_arrow(column, places) for column in table.columns]
+    columns = [take_arrow(column, pa.array(rows)) for column in table.columns]
     return pa.table(columns, schema=table.schema)
+
+
+def _take_rising(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    columns = [_take_chunks(column, rows) for column in table.columns]
+    return pa.table(columns, schema=table.schema)
+
+
+def _take_chunks(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.ChunkedArray:
+    """Return cells in the order they are in: no chunks have to be joined."""
+    found, start = [], 0
+    for chunk in column.chunks:
+        stop = start + len(chunk)
+        first, last = np.searchsorted(rows, (start, stop))
+        places = pa.array(rows[first:last] - start)
+        found += take_arrow(pa.chunked_array([chunk]), places).chunks
+        start = stop
+    return pa.chunked_array(found, found[0].type) if found else column
 
 
 def replace_columns(

@@ -23,8 +23,8 @@ from core_mondrian import (
 )
 from core_mondrian.datasets import adult, census
 from core_mondrian.measure import concerns
-from core_mondrian.measure.concerns import Hidden, told_share
 from core_mondrian.measure.counting import Coded
+from core_mondrian.measure.told import Hidden, told_share
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
 

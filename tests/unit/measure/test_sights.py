@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian.measure import sights
-from core_mondrian.measure.concerns import Hidden, count_repeats, told_share
+from core_mondrian.measure.concerns import count_repeats
 from core_mondrian.measure.counting import Coded
 from core_mondrian.measure.sights import Sight, join_sights, look_at
+from core_mondrian.measure.told import Hidden, told_share
 from core_mondrian.recognize import recognize
 
 ROWS = st.lists(
