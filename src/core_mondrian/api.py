@@ -295,8 +295,9 @@ def _release_rows(
     }
     # Persons are counted before the unit is taken out.
     gone = [name for name in spec.identifiers if name != spec.unit]
-    released = replace_columns(frame, columns, gone, keep)
+    released = replace_columns(frame, columns, gone, keep, threads)
     if spec.shuffle is not None:
         hidden_unit = spec.unit if spec.is_unit_removed else None
         released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
-    return clean_frame(released, made=[x for new in columns.values() for x in new])
+    made = [x for new in columns.values() for x in new]
+    return clean_frame(released, made, threads)

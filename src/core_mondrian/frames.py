@@ -1,6 +1,7 @@
 """Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -12,6 +13,7 @@ from core_mondrian.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.pandas_columns import as_pandas, nullable, plain
 from core_mondrian.tables.cleaning import take_arrow
+from core_mondrian.threads import map_columns
 
 Layout = Mapping[str, Mapping[str, pa.Array] | None]
 """By place: the columns that are released there; None: the caller's own."""
@@ -184,7 +186,9 @@ def drop_column(data: Any, name: str) -> Any:  # noqa: ANN401
     return nw.from_native(data, eager_only=True).drop(name).to_native()
 
 
-def filter_rows(frame: nw.DataFrame[Any], keep: NDArray[np.bool_]) -> Any:  # noqa: ANN401
+def filter_rows(
+    frame: nw.DataFrame[Any], keep: NDArray[np.bool_], threads: int | None = 1
+) -> Any:  # noqa: ANN401
     """Return the caller's kind of frame with the rows to keep, and nothing changed."""
     native = frame.to_native()
     if frame.implementation.is_pandas_like():
@@ -193,7 +197,7 @@ def filter_rows(frame: nw.DataFrame[Any], keep: NDArray[np.bool_]) -> Any:  # no
         import polars as pl
 
         return native.filter(pl.Series(keep))
-    return _take_rising(native, np.flatnonzero(keep))
+    return _take_rising(native, np.flatnonzero(keep), threads)
 
 
 def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Any:  # noqa: ANN401
@@ -203,7 +207,7 @@ def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Any:  # noqa
         return native.iloc[rows]
     if frame.implementation.is_polars():
         return native[rows]
-    return _take_rising(native, rows)
+    return _take_rising(native, rows, 1)
 
 
 def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
@@ -221,8 +225,11 @@ def _take_rows_arrow(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
     return pa.table(columns, schema=table.schema)
 
 
-def _take_rising(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
-    columns = [_take_chunks(column, rows) for column in table.columns]
+def _take_rising(
+    table: pa.Table, rows: NDArray[np.int64], threads: int | None
+) -> pa.Table:
+    take = partial(_take_chunks, rows=rows)
+    columns = map_columns(take, table.columns, rows.size, threads)
     return pa.table(columns, schema=table.schema)
 
 
@@ -243,6 +250,7 @@ def replace_columns(
     released: Mapping[str, Mapping[str, pa.Array]],
     removed: Iterable[str],
     keep: NDArray[np.bool_] | None,
+    threads: int | None = 1,
 ) -> Any:  # noqa: ANN401
     """Return the caller's kind of frame with released columns in place of its own.
 
@@ -253,7 +261,7 @@ def replace_columns(
     gone = [name for name in removed if name in frame.columns]
     kept = frame.drop(gone) if gone else frame
     others = kept.drop([name for name in kept.columns if name in released])
-    rest = filter_rows(others, keep) if keep is not None else others.to_native()
+    rest = others.to_native() if keep is None else filter_rows(others, keep, threads)
     layout = {name: released.get(name) for name in (*kept.columns, *released)}
     if frame.implementation.is_pandas_like():
         return _replace_in_pandas(kept.to_native(), rest, layout)

@@ -1,6 +1,7 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -47,10 +48,10 @@ def spread(
     ``leaf`` is the class of each row; -1: a blank one.
     """
     columns = {}
-    arrays = map_columns(
-        lambda labels: _spread(labels, leaf),
-        *(list(recoded.labels.values()), leaf.size, threads),
-    )
+    places = leaf.astype(np.intp)
+    show = partial(_spread, leaf_of_row=places, has_blanks=bool((leaf < 0).any()))
+    every = list(recoded.labels.values())
+    arrays = map_columns(show, every, leaf.size, threads)
     for name, array in zip(recoded.labels, arrays, strict=True):
         is_apart = pa.types.is_struct(array.type) and spec.bounds_of(name)
         columns[name] = (
@@ -197,14 +198,19 @@ def _describe(
     )
 
 
-def _spread(labels: Labels, leaf_of_row: NDArray[np.int32]) -> pa.Array:
+def _spread(
+    labels: Labels, leaf_of_row: NDArray[np.intp], *, has_blanks: bool
+) -> pa.Array:
     """Return one column of the release; suppressed rows (leaf -1) are blank."""
     is_text = pa.types.is_string(labels.shown.type)
     labels = labels.sorted() if is_text else labels
-    index = np.append(labels.index, np.int32(-1))[leaf_of_row]
+    index = np.append(labels.index, np.int32(-1)).take(leaf_of_row, mode="wrap")
     # A validity bitmap, not a null in the dictionary: Arrow cannot write the latter.
-    mask = index < 0
-    indices = pa.array(index, mask=mask if mask.any() else None)
+    mask = None
+    if has_blanks or (labels.index < 0).any():
+        mask = index < 0
+        index[mask] = 0
+    indices = pa.array(index, mask=mask)
     if is_text:
         return pa.DictionaryArray.from_arrays(indices, labels.shown)
     return labels.shown.take(indices)

@@ -158,6 +158,7 @@ def code_series(
     series: nw.Series[Any],
     *,
     ordered: bool = False,
+    narrow: bool = False,
     read: Callable[[Array], Array] = lambda column: column,
 ) -> Coded:
     """Number the distinct values of a frame's column; see `code_column`.
@@ -166,19 +167,21 @@ def code_series(
     """
     native = series.to_native()
     if isinstance(native, pa.ChunkedArray):
-        return code_column(read(native), ordered=ordered)
+        return code_column(read(native), ordered=ordered, narrow=narrow)
     try:
         column = series.to_arrow()
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return _code_objects(series.to_list())  # mixed kinds in a pandas column
-    return code_column(read(pa.chunked_array([column])), ordered=ordered)
+    chunked = pa.chunked_array([column])
+    return code_column(read(chunked), ordered=ordered, narrow=narrow)
 
 
-def code_column(column: Array, *, ordered: bool = False) -> Coded:
+def code_column(column: Array, *, ordered: bool = False, narrow: bool = False) -> Coded:
     """Number the distinct values of a column; null and NaN are the last number.
 
     Dictionaries may differ between chunks and hold duplicates, nulls and values that
-    no row has. With ``ordered``, greater values have greater numbers.
+    no row has. With ``ordered``, greater values have greater numbers. With ``narrow``,
+    numbers may have 32 bits: enough for whoever does not reckon with them.
     """
     if pa.types.is_struct(column.type) and column.type.num_fields and not ordered:
         return _code_struct(column)
@@ -195,7 +198,9 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
         ranks = np.append(order.to_numpy().astype(np.int64) - 1, n_values)
         numbers = ranks[numbers]
         labels = distinct.dictionary.take(np.argsort(ranks[:-1])).to_pylist()
-    codes = np.empty(len(column), dtype=np.int64)
+    if narrow and n_values < np.iinfo(np.int32).max:
+        numbers = numbers.astype(np.int32)
+    codes = np.empty(len(column), dtype=numbers.dtype)
     end = 0
     for start, chunk in chunks:
         begin, end = end, end + len(chunk)
@@ -205,7 +210,7 @@ def code_column(column: Array, *, ordered: bool = False) -> Coded:
 
 def _look_up(numbers: Codes, indices: Array, missing: int, codes: Codes) -> None:
     """Write the number of each index to ``codes``; ``missing`` where it is null."""
-    if not numbers.size:
+    if not numbers.size or not codes.size:
         codes[:] = missing
         return
     places = np.frombuffer(indices.buffers()[1], indices.type.to_pandas_dtype())

@@ -253,41 +253,64 @@ def _gather_fixed_list(array: Array, places: Places) -> Array:
 
 
 def _gather_dictionary(array: Array, places: Places) -> Array:
-    codes = array.indices.take(_as_index(places))
+    codes = clean_array(array.indices.take(_as_index(places)))
     return _compact(codes, array.dictionary, is_ordered=array.type.ordered)
 
 
 def _compact(indices: Array, values: Array, *, is_ordered: bool) -> Array:
-    """Return a dictionary of the values in use, each once, in an order of their own."""
+    """Return a dictionary of the values in use, each once, in an order of their own.
+
+    ``indices`` have buffers of their own, and zeros under missing cells.
+    """
     codes = np.frombuffer(indices.buffers()[1], indices.type.to_pandas_dtype())
-    is_null = _is_null(indices) if indices.null_count else None
-    is_used = _used(codes, is_null, len(values))
+    is_used = _used(codes, indices.null_count, len(values))
     same = _equal_values(values)
-    kept = np.unique(same[is_used & (same >= 0)])
+    is_kept = np.zeros(same.size + 1, dtype=np.bool_)
+    is_kept[same[is_used]] = True
+    kept = np.flatnonzero(is_kept[:-1])
     kept = kept if is_ordered else _sorted(values, kept, codes)
     if kept.size < same.size or (kept[1:] < kept[:-1]).any():
         moved = np.full(same.size + 1, BLANK)
         moved[kept] = np.arange(kept.size)
-        new = moved[same[codes]] if same.size else np.full(codes.size, BLANK)
-        if is_null is not None:
-            new[is_null] = BLANK
-        indices = _as_index(new).cast(indices.type)
+        indices = _move(indices, codes, moved[same], has_blank=is_kept[-1])
         values = gather(values, kept)
     return pa.DictionaryArray.from_arrays(
         indices, clean_array(values), ordered=is_ordered
     )
 
 
-def _used(codes: NDArray[Any], is_null: Flags | None, n_values: int) -> Flags:
-    """Tell which codes occur; most dictionaries are used up by the first rows."""
+def _move(
+    indices: Array, codes: NDArray[Any], moved: Places, *, has_blank: bool
+) -> Array:
+    """Return the new code of each cell; codes of missing values are missing cells."""
+    if has_blank or not moved.size:
+        new = moved[codes] if moved.size else np.full(codes.size, BLANK)
+        if indices.null_count:
+            new[_is_null(indices)] = BLANK
+        return _as_index(new).cast(indices.type)
+    new = np.maximum(moved, 0).astype(codes.dtype).take(codes)
+    validity = indices.buffers()[0]
+    if indices.null_count:
+        new[_is_null(indices)] = 0
+    return pa.Array.from_buffers(
+        indices.type, len(indices), [validity, pa.py_buffer(new)]
+    )
+
+
+def _used(codes: NDArray[Any], n_missing: int, n_values: int) -> Flags:
+    """Tell which codes occur; most dictionaries are used up by the first rows.
+
+    So many of the codes are 0 because their cells are missing.
+    """
     is_used = np.zeros(n_values, dtype=np.bool_)
+    if not n_values:
+        return is_used
     for start in range(0, codes.size, _BLOCK):
-        some = codes[start : start + _BLOCK]
-        if is_null is not None:
-            some = some[~is_null[start : start + _BLOCK]]
-        is_used[some] = True
+        is_used[codes[start : start + _BLOCK]] = True
         if is_used.all():
             break
+    if n_missing:
+        is_used[0] = codes.size - np.count_nonzero(codes) > n_missing
     return is_used
 
 
