@@ -310,16 +310,18 @@ def draw_up(
     """
     grown = grow(encoded.table, spec, threads=threads, report=report, crew=crew)
     exchanged = with_persons_exchanged(encoded, key.derive("persons"))
-    return plan_of(exchanged, grown, spec, key)
+    return plan_of(exchanged, grown, spec, key, threads)
 
 
-def plan_of(encoded: Encoded, grown: Grown, spec: Spec, key: Key) -> Plan:
+def plan_of(
+    encoded: Encoded, grown: Grown, spec: Spec, key: Key, threads: int | None = None
+) -> Plan:
     """Say what every class of a grown tree shows."""
     pieces = encoded.table
     if grown.pieces is not None:
         pieces = divide(pieces, grown.pieces.tuple_of, grown.pieces.rows)
     pieces = without_population(pieces)
-    recoded = recode_classes(replace(encoded, table=pieces), grown, spec, key)
+    recoded = recode_classes(replace(encoded, table=pieces), grown, spec, key, threads)
     return Plan(spec, encoded, grown, pieces, recoded, key)
 
 
