@@ -221,7 +221,7 @@ def _spread(
         index[mask] = 0
     indices = pa.array(index, mask=mask)
     if is_text:
-        return pa.DictionaryArray.from_arrays(indices, labels.shown)
+        return pa.DictionaryArray.from_arrays(indices, labels.shown, safe=False)
     return labels.shown.take(indices)
 
 

@@ -22,6 +22,7 @@ Places: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 BLANK: Final = -1
+_WIDTHS: Final = (1, 2, 4, 8)
 _BLOCK: Final = 1 << 16
 """Rows that are looked at together."""
 _EXTENSION: Final = (b"ARROW:extension:name", b"ARROW:extension:metadata")
@@ -39,7 +40,10 @@ def gather(array: Array, places: Places) -> Array:
 def clean_array(array: Array) -> Array:
     """Return the same cells with no bytes of any other cell."""
     if pa.types.is_dictionary(array.type):
-        codes = clean_array(array.indices)
+        indices = array.indices
+        codes = clean_array(indices)
+        if codes is indices and _is_in_order(array):
+            return array
         return _compact(codes, array.dictionary, is_ordered=array.type.ordered)
     if not is_flat(array.type):
         return gather(array, own_places(array))
@@ -51,13 +55,35 @@ def clean_array(array: Array) -> Array:
     return pa.concat_arrays([array, array.slice(0, 0)])
 
 
+def _is_in_order(array: Array) -> bool:
+    """Tell whether a dictionary lists the values in use, rising, and nothing else."""
+    values = array.dictionary
+    if (
+        not is_flat(values.type)
+        or values.null_count
+        or clean_array(values) is not values
+    ):
+        return False
+    try:
+        is_rising = pc.all(pc.less(values[:-1], values[1:]), min_count=0).as_py()
+    except pa.ArrowNotImplementedError:
+        return False
+    codes = np.frombuffer(
+        array.indices.buffers()[1], array.type.index_type.to_pandas_dtype()
+    )
+    return bool(is_rising and _used(codes, 0, len(values)).all())
+
+
 def _clean_nulls(array: Array) -> Array:
     """Clear what is under missing cells: .003 s for a million, .01 with `take`."""
     is_null, kind, buffers = _is_null(array), array.type, array.buffers()
     if _is_fixed(kind):
-        cells = np.frombuffer(buffers[1], f"V{kind.bit_width // 8}")
+        width = kind.bit_width // 8
+        # Numbers are cleared .0005 s a million, other bytes .003.
+        dtype = f"{'u' if width in _WIDTHS else 'V'}{width}"
+        cells = np.frombuffer(buffers[1], dtype)
         cells = cells[array.offset : array.offset + len(array)].copy()
-        cells[is_null] = np.zeros(1, cells.dtype)
+        np.putmask(cells, is_null, np.zeros(1, cells.dtype))
         kept = [pa.py_buffer(cells.view(np.uint8))]
     elif _fills(array, buffers[1:]) and not _lengths(array)[is_null].any():
         kept = buffers[1:]
@@ -142,6 +168,13 @@ def _offset_type(kind: Type) -> str:
 
 
 def _is_null(array: Array) -> Flags:
+    if is_flat(array.type) and (validity := array.buffers()[0]) is not None:
+        # .0002 s a million, .001 through Arrow.
+        stop = array.offset + len(array)
+        held = np.frombuffer(validity, np.uint8)
+        bits = np.unpackbits(held, count=stop, bitorder="little")
+        flags: Flags = bits[array.offset :] == 0
+        return flags
     is_null: Flags = array.is_null().to_numpy(zero_copy_only=False)
     return is_null
 
@@ -274,8 +307,9 @@ def _compact(indices: Array, values: Array, *, is_ordered: bool) -> Array:
         moved[kept] = np.arange(kept.size)
         indices = _move(indices, codes, moved[same], has_blank=is_kept[-1])
         values = gather(values, kept)
+    # Codes need no second look: they are in range.
     return pa.DictionaryArray.from_arrays(
-        indices, clean_array(values), ordered=is_ordered
+        indices, clean_array(values), ordered=is_ordered, safe=False
     )
 
 
