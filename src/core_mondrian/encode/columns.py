@@ -17,7 +17,7 @@ from core_mondrian.hierarchy import Hierarchy, flat
 NO_VALUES = np.zeros(0, dtype=np.float64)
 _LARGEST = 1e150
 _SHOWN = 5
-_BLOCK = 1 << 16
+_BLOCK = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +211,12 @@ def _sorted_values(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.in
 def _without_unused(codes: NDArray[np.int32], values: pa.Array) -> Ranked:
     """Drop values that no row has: a dictionary may list more than the data use."""
     used = np.zeros(len(values) + 1, dtype=np.bool_)
-    for start in range(0, codes.size, _BLOCK):  # the first of them have most values
-        used[codes[start : start + _BLOCK]] = True
+    start, stop = 0, _BLOCK
+    while start < codes.size:  # the first of them have most values
+        used[codes[start:stop]] = True
         if used[:-1].all():
             return Ranked(codes, values)
+        start, stop = stop, 2 * stop
     used = used[:-1]
     number = np.append(np.cumsum(used) - 1, used.sum()).astype(np.int32)
     return Ranked(number[codes], values.filter(pa.array(used)))

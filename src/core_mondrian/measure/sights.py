@@ -107,7 +107,7 @@ def look_at_frame(
     by their number.
     """
     is_every = piece.size <= _most_rows(len(names))
-    if rows is not None and not (is_every and 2 * rows.size > len(frame)):
+    if names and rows is not None and not (is_every and 2 * rows.size > len(frame)):
         frame, rows = _with_rows(frame, names, rows), None
     read = partial(_read_column, frame, rows=rows, is_coded=is_every)
     columns = dict(

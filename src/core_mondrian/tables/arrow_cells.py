@@ -23,8 +23,8 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 BLANK: Final = -1
 _WIDTHS: Final = (1, 2, 4, 8)
-_BLOCK: Final = 1 << 16
-"""Rows that are looked at together."""
+_BLOCK: Final = 1 << 12
+"""Rows that are looked at first; then twice as many, and so on."""
 _EXTENSION: Final = (b"ARROW:extension:name", b"ARROW:extension:metadata")
 
 
@@ -339,10 +339,12 @@ def _used(codes: NDArray[Any], n_missing: int, n_values: int) -> Flags:
     is_used = np.zeros(n_values, dtype=np.bool_)
     if not n_values:
         return is_used
-    for start in range(0, codes.size, _BLOCK):
-        is_used[codes[start : start + _BLOCK]] = True
+    start, stop = 0, _BLOCK
+    while start < codes.size:
+        is_used[codes[start:stop]] = True
         if is_used.all():
             break
+        start, stop = stop, 2 * stop
     if n_missing:
         is_used[0] = codes.size - np.count_nonzero(codes) > n_missing
     return is_used
