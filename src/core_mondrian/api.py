@@ -97,7 +97,7 @@ def anonymize(
     )
     stages.end("partition")
     stages.report("recode")
-    piece = _place_rows(frame, plan)
+    piece = _place_rows(frame, plan, threads)
     leaf = plan.leaf_of_piece[piece]
     released = _release_rows(frame, plan, leaf, hidden, threads)
     stages.end("recode")
@@ -188,11 +188,13 @@ def as_asked(release: Release[FrameT], spec: Spec, budget: int) -> Release[Frame
     return replace(release, spec=spec, budget=budget, verification=found)
 
 
-def _place_rows(frame: nw.DataFrame[Any], plan: Plan) -> NDArray[np.int32]:
+def _place_rows(
+    frame: nw.DataFrame[Any], plan: Plan, threads: int | None
+) -> NDArray[np.int32]:
     """Say which rows of a tuple are in which of its classes, by lot."""
     others = plan.spec.carried(frame.columns)
     return plan.place_rows(
-        plan.encoded.row_tuple, lambda rows: row_keys(frame, others, rows)
+        plan.encoded.row_tuple, lambda rows: row_keys(frame, others, rows, threads)
     )
 
 

@@ -1,6 +1,6 @@
 """Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -142,14 +142,18 @@ def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401
 
 
 def row_keys(
-    frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.int64]
+    frame: nw.DataFrame[Any],
+    names: Sequence[str],
+    rows: NDArray[np.int64],
+    threads: int | None = 1,
 ) -> Keys:
     """Return a public hash of some cells of each row, the same for the same cells.
 
     Raises:
         SpecError: a column holds objects that have no content to compare.
     """
-    return combine_keys((column_keys(frame, name, rows) for name in names), rows.size)
+    hash_column = partial(column_keys, frame, rows=rows)
+    return combine_keys(map_columns(hash_column, names, rows.size, threads), rows.size)
 
 
 def column_keys(
@@ -165,7 +169,11 @@ def column_keys(
     except DataError:  # objects of several types
         cells = frame.get_column(name).to_list()
         return _object_keys(cells if rows is None else [cells[i] for i in rows], name)
-    return cell_keys(column if rows is None else take_arrow(column, pa.array(rows)))
+    if rows is None:
+        return cell_keys(column)
+    if (rows[1:] < rows[:-1]).any():
+        return cell_keys(take_arrow(column, pa.array(rows)))
+    return cell_keys(_take_chunks(column, rows))
 
 
 def _object_keys(cells: list[Any], name: str) -> Keys:
