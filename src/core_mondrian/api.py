@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
@@ -34,6 +35,7 @@ from core_mondrian.measure.concerns import (
     Concern,
     LookedAt,
     Repeats,
+    count_cells,
     count_repeats,
     find_concerns,
     seen_columns,
@@ -97,7 +99,7 @@ def anonymize(
     )
     stages.end("partition")
     stages.report("recode")
-    piece = _place_rows(frame, plan)
+    piece = _place_rows(frame, plan, threads)
     leaf = plan.leaf_of_piece[piece]
     released = _release_rows(frame, plan, leaf, hidden, threads)
     stages.end("recode")
@@ -118,13 +120,14 @@ def anonymize(
         released = drop_column(released, spec.unit)
     _check_rows(plan, verification.n_rows)
     stages.end("verify")
+    warnings = _find_concerns(frame, plan, (piece, leaf), stages, threads)
     placed = replace(encoded, table=plan.pieces, row_tuple=piece)
     return plan.release(
         *(released, verification),
         suppressed=filter_rows(frame, leaf < 0) if spec.suppressed == "apart" else None,
         carried=tuple(spec.carried(frame.columns)),
         spent=stages.spent,
-        warnings=_find_concerns(frame, plan, piece, stages),
+        warnings=warnings,
         _weights=None if weights is None else weigh_tuples(placed, weights),
         _groups=_count_groups(frame, grouped_by(spec, by), piece, spec),
         _suppressed_rows=np.flatnonzero(leaf < 0),
@@ -197,39 +200,50 @@ def as_asked(release: Release[FrameT], spec: Spec, budget: int) -> Release[Frame
     return replace(release, spec=spec, budget=budget, verification=found)
 
 
-def _place_rows(frame: nw.DataFrame[Any], plan: Plan) -> NDArray[np.int32]:
+def _place_rows(
+    frame: nw.DataFrame[Any], plan: Plan, threads: int | None
+) -> NDArray[np.int32]:
     """Say which rows of a tuple are in which of its classes, by lot."""
     others = plan.spec.carried(frame.columns)
     return plan.place_rows(
-        plan.encoded.row_tuple, lambda rows: row_keys(frame, others, rows)
+        plan.encoded.row_tuple, lambda rows: row_keys(frame, others, rows, threads)
     )
 
 
 def _find_concerns(
-    frame: nw.DataFrame[Any], plan: Plan, piece: NDArray[np.int32], stages: Stages
+    frame: nw.DataFrame[Any],
+    plan: Plan,
+    placed: tuple[NDArray[np.int32], NDArray[np.int32]],
+    stages: Stages,
+    threads: int | None,
 ) -> tuple[Concern, ...]:
-    """Look at released rows, and say what they give away."""
+    """Look at released rows, and say what they give away.
+
+    ``placed`` has the piece and the leaf of every row.
+    """
     stages.report("warn")
-    spec, leaf = plan.spec, plan.leaf_of_piece[piece]
+    spec, (piece, leaf) = plan.spec, placed
     names = seen_columns(spec, frame.columns)
     is_seen = plan.looked_at(len(names))[leaf]
-    some, seen = frame, piece
-    if not is_seen.all():
-        some, seen = open_frame(filter_rows(frame, is_seen)), piece[is_seen]
+    seen = None if is_seen.all() else np.flatnonzero(is_seen)
+    pieces = piece if seen is None else piece[seen]
+    is_shown = leaf >= 0
 
+    @cache
     def repeats(name: str) -> Repeats:
+        is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
+        is_whole = name in spec.removed or not (spec.leaves_out or is_blanked)
+        rows = None if is_whole or is_shown.all() else is_shown
+        if spec.unit is None or name in spec.removed:
+            return count_cells(frame[name], rows)
+        persons = code_series(frame[spec.unit])
+        every = slice(None) if rows is None else rows
         column = code_series(frame[name])
-        unit = None if spec.unit is None else code_series(frame[spec.unit])
-        if name in spec.removed:
-            return count_repeats(column)
-        is_shown = leaf >= 0
-        if not spec.leaves_out and name not in (*spec.sensitive, *spec.pseudonyms):
-            is_shown = np.ones(leaf.size, dtype=np.bool_)
-        persons = None if unit is None else unit.select(is_shown)
-        return count_repeats(column.select(is_shown), persons)
+        return count_repeats(column.select(every), persons.select(every))
 
-    looked = LookedAt(tuple(frame.columns), look_at_frame(some, names, seen), repeats)
-    found = find_concerns(looked, spec, plan.pieces, plan.recoded.classes)
+    sight = look_at_frame(frame, names, pieces, seen, threads)
+    looked = LookedAt(tuple(frame.columns), sight, repeats)
+    found = find_concerns(looked, spec, plan.generalized, threads)
     stages.end("warn")
     return found
 
@@ -295,8 +309,9 @@ def _release_rows(
     }
     # Persons are counted before the unit is taken out.
     gone = [name for name in spec.identifiers if name != spec.unit]
-    released = replace_columns(frame, columns, gone, keep)
+    released = replace_columns(frame, columns, gone, keep, threads)
     if spec.shuffle is not None:
         hidden_unit = spec.unit if spec.is_unit_removed else None
         released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
-    return clean_frame(released, made=[x for new in columns.values() for x in new])
+    made = [x for new in columns.values() for x in new]
+    return clean_frame(released, made, threads)

@@ -110,8 +110,7 @@ class CountedPlan:
 
     def concerns_of(self, looked: LookedAt) -> tuple[Concern, ...]:
         """Say what columns that pass through may give away, by what was seen."""
-        plan = self.plan
-        return find_concerns(looked, self.spec, plan.pieces, plan.recoded.classes)
+        return find_concerns(looked, self.spec, self.plan.generalized)
 
     def entries(self) -> Entries:
         """Divide the counted tuples as their rows are, tuple by tuple."""

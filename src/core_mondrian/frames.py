@@ -1,6 +1,7 @@
 """Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -12,6 +13,7 @@ from core_mondrian.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.pandas_columns import as_pandas, nullable, plain
 from core_mondrian.tables.cleaning import take_arrow
+from core_mondrian.threads import map_columns
 
 Layout = Mapping[str, Mapping[str, pa.Array] | None]
 """By place: the columns that are released there; None: the caller's own."""
@@ -51,6 +53,8 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     Raises:
         DataError: its values are of several types.
     """
+    if frame.implementation.is_pyarrow():
+        return frame.to_native().column(name)
     try:
         native = _without_int128(frame.get_column(name)).to_arrow()
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
@@ -138,14 +142,18 @@ def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401
 
 
 def row_keys(
-    frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.int64]
+    frame: nw.DataFrame[Any],
+    names: Sequence[str],
+    rows: NDArray[np.int64],
+    threads: int | None = 1,
 ) -> Keys:
     """Return a public hash of some cells of each row, the same for the same cells.
 
     Raises:
         SpecError: a column holds objects that have no content to compare.
     """
-    return combine_keys((column_keys(frame, name, rows) for name in names), rows.size)
+    hash_column = partial(column_keys, frame, rows=rows)
+    return combine_keys(map_columns(hash_column, names, rows.size, threads), rows.size)
 
 
 def column_keys(
@@ -161,7 +169,11 @@ def column_keys(
     except DataError:  # objects of several types
         cells = frame.get_column(name).to_list()
         return _object_keys(cells if rows is None else [cells[i] for i in rows], name)
-    return cell_keys(column if rows is None else take_arrow(column, pa.array(rows)))
+    if rows is None:
+        return cell_keys(column)
+    if (rows[1:] < rows[:-1]).any():
+        return cell_keys(take_arrow(column, pa.array(rows)))
+    return cell_keys(_take_chunks(column, rows))
 
 
 def _object_keys(cells: list[Any], name: str) -> Keys:
@@ -182,7 +194,9 @@ def drop_column(data: Any, name: str) -> Any:  # noqa: ANN401
     return nw.from_native(data, eager_only=True).drop(name).to_native()
 
 
-def filter_rows(frame: nw.DataFrame[Any], keep: NDArray[np.bool_]) -> Any:  # noqa: ANN401
+def filter_rows(
+    frame: nw.DataFrame[Any], keep: NDArray[np.bool_], threads: int | None = 1
+) -> Any:  # noqa: ANN401
     """Return the caller's kind of frame with the rows to keep, and nothing changed."""
     native = frame.to_native()
     if frame.implementation.is_pandas_like():
@@ -191,7 +205,17 @@ def filter_rows(frame: nw.DataFrame[Any], keep: NDArray[np.bool_]) -> Any:  # no
         import polars as pl
 
         return native.filter(pl.Series(keep))
-    return _take_rows_arrow(native, np.flatnonzero(keep))
+    return _take_rising(native, np.flatnonzero(keep), threads)
+
+
+def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Any:  # noqa: ANN401
+    """Return the caller's kind of frame with some rows, by their places, rising."""
+    native = frame.to_native()
+    if frame.implementation.is_pandas_like():
+        return native.iloc[rows]
+    if frame.implementation.is_polars():
+        return native[rows]
+    return _take_rising(native, rows, 1)
 
 
 def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
@@ -205,9 +229,28 @@ def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
 
 
 def _take_rows_arrow(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
-    places = pa.array(rows)
-    columns = [take_arrow(column, places) for column in table.columns]
+    columns = [take_arrow(column, pa.array(rows)) for column in table.columns]
     return pa.table(columns, schema=table.schema)
+
+
+def _take_rising(
+    table: pa.Table, rows: NDArray[np.int64], threads: int | None
+) -> pa.Table:
+    take = partial(_take_chunks, rows=rows)
+    columns = map_columns(take, table.columns, rows.size, threads)
+    return pa.table(columns, schema=table.schema)
+
+
+def _take_chunks(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.ChunkedArray:
+    """Return cells in the order they are in: no chunks have to be joined."""
+    found, start = [], 0
+    for chunk in column.chunks:
+        stop = start + len(chunk)
+        first, last = np.searchsorted(rows, (start, stop))
+        places = pa.array(rows[first:last] - start)
+        found += take_arrow(pa.chunked_array([chunk]), places).chunks
+        start = stop
+    return pa.chunked_array(found, found[0].type) if found else column
 
 
 def replace_columns(
@@ -215,6 +258,7 @@ def replace_columns(
     released: Mapping[str, Mapping[str, pa.Array]],
     removed: Iterable[str],
     keep: NDArray[np.bool_] | None,
+    threads: int | None = 1,
 ) -> Any:  # noqa: ANN401
     """Return the caller's kind of frame with released columns in place of its own.
 
@@ -225,7 +269,7 @@ def replace_columns(
     gone = [name for name in removed if name in frame.columns]
     kept = frame.drop(gone) if gone else frame
     others = kept.drop([name for name in kept.columns if name in released])
-    rest = filter_rows(others, keep) if keep is not None else others.to_native()
+    rest = others.to_native() if keep is None else filter_rows(others, keep, threads)
     layout = {name: released.get(name) for name in (*kept.columns, *released)}
     if frame.implementation.is_pandas_like():
         return _replace_in_pandas(kept.to_native(), rest, layout)

@@ -64,8 +64,15 @@ def plain(array: pa.Array) -> pa.Array:
     """Return text that is no dictionary."""
     if not pa.types.is_dictionary(array.type):
         return array
-    lengths = pc.binary_length(array.dictionary)
-    if (pc.sum(lengths.take(array.indices)).as_py() or 0) > _MOST_TEXT:
+    if _is_long(array):
         wide = array.dictionary.cast(pa.large_string())
         array = pa.DictionaryArray.from_arrays(array.indices, wide)
     return array.dictionary_decode()
+
+
+def _is_long(array: pa.Array) -> bool:
+    """Tell whether the texts of all rows are more than Arrow can count."""
+    lengths = pc.binary_length(array.dictionary)
+    if (pc.max(lengths).as_py() or 0) * len(array) <= _MOST_TEXT:
+        return False
+    return (pc.sum(lengths.take(array.indices)).as_py() or 0) > _MOST_TEXT

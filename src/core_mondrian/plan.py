@@ -25,7 +25,7 @@ from core_mondrian.encode.encoder import (
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.encoding.allocation import order_by_lot
 from core_mondrian.errors import InternalError
-from core_mondrian.measure.concerns import pick_leaves
+from core_mondrian.measure.concerns import Generalized, pick_leaves
 from core_mondrian.measure.verify import Verification
 from core_mondrian.middles import number_leaves
 from core_mondrian.models.k_anonymity import KAnonymity
@@ -232,14 +232,18 @@ class Plan:
             piece[divided] = shares.piece[place]
         return piece
 
+    @cached_property
+    def generalized(self) -> Generalized:
+        """The columns in which each class hides something."""
+        return Generalized.of(self.pieces, self.recoded.classes)
+
     def looked_at(self, n_columns: int) -> NDArray[np.bool_]:
         """Tell of each leaf whether its rows are looked at for what they give away.
 
         The last entry is that of rows that are suppressed.
         """
-        classes, table = self.recoded.classes, self.pieces
         of_leaf = self.recoded.class_of_leaf
-        picked = pick_leaves(table, classes, of_leaf, n_columns)
+        picked = pick_leaves(self.generalized, of_leaf, n_columns)
         if picked is None:
             return np.append(np.ones(of_leaf.size, np.bool_), not self.spec.leaves_out)
         return np.append(picked, False)
@@ -306,16 +310,18 @@ def draw_up(
     """
     grown = grow(encoded.table, spec, threads=threads, report=report, crew=crew)
     exchanged = with_persons_exchanged(encoded, key.derive("persons"))
-    return plan_of(exchanged, grown, spec, key)
+    return plan_of(exchanged, grown, spec, key, threads)
 
 
-def plan_of(encoded: Encoded, grown: Grown, spec: Spec, key: Key) -> Plan:
+def plan_of(
+    encoded: Encoded, grown: Grown, spec: Spec, key: Key, threads: int | None = None
+) -> Plan:
     """Say what every class of a grown tree shows."""
     pieces = encoded.table
     if grown.pieces is not None:
         pieces = divide(pieces, grown.pieces.tuple_of, grown.pieces.rows)
     pieces = without_population(pieces)
-    recoded = recode_classes(replace(encoded, table=pieces), grown, spec, key)
+    recoded = recode_classes(replace(encoded, table=pieces), grown, spec, key, threads)
     return Plan(spec, encoded, grown, pieces, recoded, key)
 
 

@@ -1,12 +1,14 @@
 """Ranges of classes: as text, or with both bounds in the column's own type."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encode.columns import comparable
-from core_mondrian.labels import BOUNDS, Labels
+from core_mondrian.labels import BOUNDS, Labels, number_distinct
 from core_mondrian.rounding import find_grid
 from core_mondrian.spec import Spec
 
@@ -15,24 +17,24 @@ def label_ranges(
     name: str,
     values: pa.Array,
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
-    codes: NDArray[np.int32],
+    codes_of: Callable[[], NDArray[np.int32]],
     spec: Spec,
 ) -> Labels:
     """Return the range of each class between its smallest and its largest value.
 
-    A class that mixes missing and present values shows neither. ``codes`` are those of
-    released rows, by which the grid of nice bounds is chosen.
+    A class that mixes missing and present values shows neither. ``codes_of`` returns
+    those of released rows, by which the grid of nice bounds is chosen.
     """
     low, high = (codes.astype(np.int64) for codes in box)
     missing = len(values)
     pair = np.where(high == missing, -1, low * (missing + 1) + high)
-    distinct, index = np.unique(pair, return_inverse=True)
+    distinct, index = number_distinct(pair)
     is_blank = bool(distinct.size) and distinct[0] < 0
     distinct = distinct[1:] if is_blank else distinct
-    index = index.ravel() - is_blank
+    index = index - is_blank
     places = distinct // (missing + 1), distinct % (missing + 1)
     is_nice = spec.is_nice(name)
-    below, above = _find_grid(values, codes) if is_nice else (values, values)
+    below, above = _find_grid(values, codes_of()) if is_nice else (values, values)
     ends = below.take(pa.array(places[0])), above.take(pa.array(places[1]))
     if is_nice:
         ends, index = _merge(*ends, index)

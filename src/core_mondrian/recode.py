@@ -1,6 +1,7 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from core_mondrian.encode.table import EncodedColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.kernels.boxes import find_boxes, find_nodes
-from core_mondrian.labels import Labels, digest_classes
+from core_mondrian.labels import Labels, digest_classes, number_distinct
 from core_mondrian.middles import label_middles, number_leaves
 from core_mondrian.partition.engine import Grown
 from core_mondrian.ranges import label_ranges
@@ -47,10 +48,10 @@ def spread(
     ``leaf`` is the class of each row; -1: a blank one.
     """
     columns = {}
-    arrays = map_columns(
-        lambda labels: _spread(labels, leaf),
-        *(list(recoded.labels.values()), leaf.size, threads),
-    )
+    places = leaf.astype(np.intp)
+    show = partial(_spread, leaf_of_row=places, has_blanks=bool((leaf < 0).any()))
+    every = list(recoded.labels.values())
+    arrays = map_columns(show, every, leaf.size, threads)
     for name, array in zip(recoded.labels, arrays, strict=True):
         is_apart = pa.types.is_struct(array.type) and spec.bounds_of(name)
         columns[name] = (
@@ -65,9 +66,15 @@ def spread(
     return columns
 
 
-def recode_classes(encoded: Encoded, grown: Grown, spec: Spec, key: Key) -> Recoded:
+def recode_classes(
+    encoded: Encoded,
+    grown: Grown,
+    spec: Spec,
+    key: Key,
+    threads: int | None = None,
+) -> Recoded:
     """Say what every class shows, without any row."""
-    labels = _label_columns(encoded, grown, spec, key)
+    labels = _label_columns(encoded, grown, spec, key, threads)
     class_of_leaf = _number_classes(labels)
     classes = _describe(encoded, number_leaves(grown), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
@@ -75,31 +82,33 @@ def recode_classes(encoded: Encoded, grown: Grown, spec: Spec, key: Key) -> Reco
 
 
 def _label_columns(
-    encoded: Encoded, grown: Grown, spec: Spec, key: Key
+    encoded: Encoded, grown: Grown, spec: Spec, key: Key, threads: int | None
 ) -> list[Labels]:
     tree, table = grown.tree, encoded.table
     starts, stops = tree.start[tree.leaves], tree.stop[tree.leaves]
     low = np.empty((tree.n_classes, len(table.columns)), dtype=np.int32)
     high = np.empty_like(low)
     find_boxes(grown.tuples, grown.work, starts, stops, low, high)
-    leaf_of_record = _leaf_of_record(grown)
-    labels = []
-    for i, column in enumerate(table.columns):
+
+    def label(i: int) -> Labels:
+        column, values = table.columns[i], encoded.values[i]
         box = np.ascontiguousarray(low[:, i]), np.ascontiguousarray(high[:, i])
-        values = encoded.values[i]
         if column.kind == "category":
             nodes = _lowest_nodes(column, grown, i, box)
             if spec.categories_of(column.name) == "set":
-                codes = grown.tuples.records[:, i]
-                labels.append(_label_sets(leaf_of_record, codes, values, nodes, box))
-            else:
-                labels.append(_label_nodes(_tree(column), nodes))
-        elif (how := spec.format_of(column.name)) in RANGES:
-            codes = grown.tuples.records[:, i][leaf_of_record >= 0]
-            labels.append(label_ranges(column.name, values, box, codes, spec))
-        else:
-            labels.append(label_middles(encoded, grown, i, box, how, key))
-    return labels
+                return _label_sets(*_released_codes(grown, i), values, nodes, box)
+            return _label_nodes(_tree(column), nodes)
+        how = spec.format_of(column.name)
+        if how in RANGES:
+            codes_of = lambda: _released_codes(grown, i)[1]  # noqa: E731
+            return label_ranges(column.name, values, box, codes_of, spec)
+        return label_middles(encoded, grown, i, box, how, key)
+
+    formats = [spec.format_of(x.name) for x in table.columns if x.kind == "number"]
+    if not set(formats) <= {*RANGES}:
+        threads = 1  # medians are found in space that the grown tree has once
+    places = range(len(table.columns))
+    return map_columns(label, places, len(grown.tuples.records), threads)
 
 
 def _lowest_nodes(
@@ -137,8 +146,7 @@ def _label_sets(
     nodes: NDArray[np.int32],
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> Labels:
-    inside = leaf >= 0
-    sets = find_sets(leaf[inside], codes[inside], box[0].size)
+    sets = find_sets(leaf, codes, box[0].size)
     is_blank = box[0] == len(values)
     index = np.where(is_blank, np.int32(-1), sets.of_class)
     # A set that mixes missing and present is shown; only the root is over both.
@@ -146,15 +154,21 @@ def _label_sets(
     return Labels(index, write_sets(sets, values), nodes=nodes).without_unused()
 
 
-def _leaf_of_record(grown: Grown) -> NDArray[np.int32]:
-    """Return the place among the tree's classes of each record; -1: suppressed."""
+def _released_codes(
+    grown: Grown, i: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the place among the tree's classes of each released record, and its code.
+
+    The code is that of column ``i``.
+    """
     tree = grown.tree
     starts = tree.start[tree.leaves]
     n = tree.stop[tree.leaves] - starts
     inside = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
     leaf = np.full(len(grown.tuples.records), -1, dtype=np.int32)
     leaf[np.repeat(starts, n) + inside] = np.repeat(np.arange(n.size), n)
-    return leaf
+    is_released = leaf >= 0
+    return leaf[is_released], grown.tuples.records[:, i][is_released]
 
 
 def _number_classes(labels: list[Labels]) -> NDArray[np.int64]:
@@ -164,12 +178,11 @@ def _number_classes(labels: list[Labels]) -> NDArray[np.int64]:
     for item in labels:
         width = len(item.shown) + 1
         if n > (2**62) // width:
-            distinct, number = np.unique(number, return_inverse=True)
+            distinct, number = number_distinct(number)
             n = distinct.size
         number = number * width + item.index + 1
         n *= width
-    _, number = np.unique(number, return_inverse=True)
-    return number.astype(np.int64)
+    return number_distinct(number)[1]
 
 
 def _describe(
@@ -181,11 +194,8 @@ def _describe(
     first = np.zeros(int(class_of_leaf.max(initial=-1)) + 1, dtype=np.int64)
     first[class_of_leaf[::-1]] = np.arange(class_of_leaf.size)[::-1]
     of_tuple = np.append(class_of_leaf, -1)[leaf_of_tuple].astype(np.int32)
-    counted = np.bincount(
-        of_tuple[of_tuple >= 0],
-        weights=encoded.table.counts[of_tuple >= 0],
-        minlength=first.size,
-    )
+    # The first place is that of suppressed tuples.
+    counted = np.bincount(of_tuple + 1, encoded.table.counts, first.size + 1)[1:]
     return ReleasedClasses(
         of_tuple,
         counted.astype(np.int64),
@@ -197,16 +207,21 @@ def _describe(
     )
 
 
-def _spread(labels: Labels, leaf_of_row: NDArray[np.int32]) -> pa.Array:
+def _spread(
+    labels: Labels, leaf_of_row: NDArray[np.intp], *, has_blanks: bool
+) -> pa.Array:
     """Return one column of the release; suppressed rows (leaf -1) are blank."""
     is_text = pa.types.is_string(labels.shown.type)
     labels = labels.sorted() if is_text else labels
-    index = np.append(labels.index, np.int32(-1))[leaf_of_row]
+    index = np.append(labels.index, np.int32(-1)).take(leaf_of_row, mode="wrap")
     # A validity bitmap, not a null in the dictionary: Arrow cannot write the latter.
-    mask = index < 0
-    indices = pa.array(index, mask=mask if mask.any() else None)
+    mask = None
+    if has_blanks or (labels.index < 0).any():
+        mask = index < 0
+        index[mask] = 0
+    indices = pa.array(index, mask=mask)
     if is_text:
-        return pa.DictionaryArray.from_arrays(indices, labels.shown)
+        return pa.DictionaryArray.from_arrays(indices, labels.shown, safe=False)
     return labels.shown.take(indices)
 
 

@@ -134,6 +134,8 @@ KINDS: Final = (
         r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
     ),
 )
+_SIGN: Final = r"[0-9@.:-]"
+"""Something of it is in whatever matches one of the patterns."""
 _ALONE: Final = {"name": KINDS[0], "names": KINDS[0], "id": KINDS[-1]}
 """Words that say so only if the name is nothing else."""
 
@@ -169,14 +171,22 @@ def has_words(name: str, wanted: Mapping[str, Any] | Sequence[str] | str) -> str
 
 def recognize(name: str, column: Array) -> Recognized | None:
     """Return which kind of identifier a column looks like, if any."""
-    found = recognize_name(name)
-    if found is not None:
-        return found
-    kind = column.type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return recognize_name(name) or recognize_values(some_values(column))
+
+
+def recognize_values(texts: Array) -> Recognized | None:
+    """Return which kind of identifier `some_values` of a column look like, if any."""
+    kind = texts.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return Recognized(_kind_of_dates(), "type")
-    return _recognize_values(column, kind)
+    if not _is_text(kind) or not _match_part(texts, _SIGN):
+        return None
+    for one in KINDS:
+        if one.pattern is not None and _match(texts, one.pattern):
+            return Recognized(one, "values")
+    if _match(texts, r"\d{5}") and _match(texts, r"0\d{4}", any_of_them=True):
+        return Recognized(KINDS[1], "values")  # quantities have no leading zeros
+    return None
 
 
 @lru_cache(maxsize=4096)
@@ -193,18 +203,6 @@ def recognize_name(name: str) -> Recognized | None:
 
 def _kind_of_dates() -> Kind:
     return next(kind for kind in KINDS if kind.number == 3)
-
-
-def _recognize_values(column: Array, kind: Any) -> Recognized | None:  # noqa: ANN401
-    if not _is_text(kind):
-        return None
-    texts = some_values(column)
-    for one in KINDS:
-        if one.pattern is not None and _match(texts, one.pattern):
-            return Recognized(one, "values")
-    if _match(texts, r"\d{5}") and _match(texts, r"0\d{4}", any_of_them=True):
-        return Recognized(KINDS[1], "values")  # quantities have no leading zeros
-    return None
 
 
 def _is_text(kind: Any) -> bool:  # noqa: ANN401
@@ -226,10 +224,8 @@ def some_values(column: Array) -> Array:
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if chunks and pa.types.is_dictionary(column.type):
         chunks = [chunk.dictionary.take(pc.unique(chunk.indices)) for chunk in chunks]
-    texts = pa.chunked_array(
-        [_short(chunk.cast(pa.string()).unique()) for chunk in chunks], pa.string()
-    )
-    distinct = texts.unique().drop_null()
+    texts = [_short(chunk.cast(pa.string()).unique()) for chunk in chunks]
+    distinct = pa.chunked_array(texts, pa.string()).unique().drop_null()
     if len(distinct) <= _MOST_VALUES:
         return distinct
     table = pa.table({"value": distinct})
@@ -243,6 +239,12 @@ def _short(texts: Array) -> Array:
     if (pc.max(pc.binary_length(texts)).as_py() or 0) <= _LONGEST:
         return texts
     return pc.utf8_slice_codeunits(texts, 0, _LONGEST)
+
+
+def _match_part(texts: Array, pattern: str) -> bool:
+    """Tell whether most texts hold something that matches."""
+    n = pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
+    return bool(n >= _MOST_OF_THEM * len(texts))
 
 
 def _match(texts: Array, pattern: str, *, any_of_them: bool = False) -> bool:

@@ -1,5 +1,6 @@
 """Stages: what a run tells of itself while it goes on."""
 
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -46,11 +47,12 @@ class Stages:
 def peak_megabytes() -> float | None:
     """Return the most memory that this process has had; None: it cannot be told."""
     try:  # without what the process had that started this one, which the other counts
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        with Path("/proc/self/status").open("rb", buffering=0) as file:
+            status = file.read()
     except OSError:
         return _most_resident()
-    peaks = [line.split()[1] for line in status.splitlines() if line[:6] == "VmHWM:"]
-    return int(peaks[0]) / _KIBI if peaks else _most_resident()
+    peak = re.search(rb"^VmHWM:\s*(\d+)", status, re.MULTILINE)
+    return _most_resident() if peak is None else int(peak[1]) / _KIBI
 
 
 def _most_resident() -> float | None:

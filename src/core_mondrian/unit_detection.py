@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.errors import list_names
-from core_mondrian.measure.concerns import Hidden, told_share
 from core_mondrian.measure.counting import Coded, code_column, compress
+from core_mondrian.measure.told import Hidden, told_share
 from core_mondrian.recognize import PERSONS, Recognized, has_words, words_of
 
 Array: TypeAlias = Any

@@ -17,6 +17,7 @@ from core_mondrian.hierarchy import Hierarchy, flat
 NO_VALUES = np.zeros(0, dtype=np.float64)
 _LARGEST = 1e150
 _SHOWN = 5
+_BLOCK = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +123,12 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
             f"column {name!r} has type {kind}, which has neither an order nor labels",
             hint="numbers, dates, times, booleans and text can be quasi-identifiers",
         )
-    indices, values = distinct(comparable(array))
-    values, first = _sorted_values(values, name)
-    codes = first[indices] if indices.size else np.zeros(0, dtype=np.int32)
-    return replace(_without_unused(codes, values), own=value_type)
+    chunks, values = distinct(comparable(array))
+    values, rank = _sorted_values(values, name)
+    codes = look_up(rank, chunks)
+    if pa.types.is_dictionary(kind):
+        return replace(_without_unused(codes, values), own=value_type)
+    return Ranked(codes, values, value_type)
 
 
 def comparable(array: Any) -> Any:  # noqa: ANN401  # an Arrow array, chunked or not
@@ -146,28 +149,37 @@ def _sortable(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
-def distinct(array: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
-    """Return each row's index into a list of values; -1: missing."""
+def distinct(array: pa.ChunkedArray) -> tuple[list[pa.Array], pa.Array]:
+    """Return indices into one list of values, chunk by chunk; null: missing."""
     is_dictionary = pa.types.is_dictionary(array.type)
     if not len(array):  # Arrow has no empty dictionaries of some types
         kind = array.type.value_type if is_dictionary else array.type
-        return np.zeros(0, dtype=np.int32), pa.array([], kind)
+        return [], pa.array([], kind)
     coded = array.unify_dictionaries() if is_dictionary else array.dictionary_encode()
-    whole = coded.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = pa.concat_arrays(whole.chunks)
-    indices = whole.indices
-    if indices.null_count:
-        # Signed first: polars and Arrow also index by unsigned numbers.
-        indices = indices.cast(pa.int64()).fill_null(-1)
-    indices = indices.to_numpy(zero_copy_only=False)
-    return indices.astype(np.int32, copy=False), whole.dictionary
+    indices = [chunk.indices for chunk in coded.chunks if len(chunk)]
+    return indices, coded.chunk(0).dictionary
+
+
+def look_up(numbers: NDArray[np.int32], chunks: list[pa.Array]) -> NDArray[np.int32]:
+    """Return the number of each index, and the last one where it is null."""
+    codes = np.empty(sum(len(chunk) for chunk in chunks), dtype=np.int32)
+    end = 0
+    for chunk in chunks:
+        start, end = end, end + len(chunk)
+        held = np.frombuffer(chunk.buffers()[1], chunk.type.to_pandas_dtype())
+        places = held[chunk.offset : chunk.offset + len(chunk)]
+        # Below a null anything may stand: clipped, it is looked up in vain.
+        np.take(numbers, places, out=codes[start:end], mode="clip")
+        if chunk.null_count:
+            is_null = chunk.is_null().to_numpy(zero_copy_only=False)
+            codes[start:end][is_null] = numbers[-1]
+    return codes
 
 
 def _sorted_values(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
     """Return the values rising and without repeats, and the rank of each given one.
 
-    The ranks have one more entry, last, for missing: index -1 finds it.
+    The ranks have one more entry, last, for missing.
     """
     if pa.types.is_floating(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
@@ -198,9 +210,14 @@ def _sorted_values(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.in
 
 def _without_unused(codes: NDArray[np.int32], values: pa.Array) -> Ranked:
     """Drop values that no row has: a dictionary may list more than the data use."""
-    used = np.bincount(codes, minlength=len(values) + 1)[: len(values)] > 0
-    if used.all():
-        return Ranked(codes, values)
+    used = np.zeros(len(values) + 1, dtype=np.bool_)
+    start, stop = 0, _BLOCK
+    while start < codes.size:  # the first of them have most values
+        used[codes[start:stop]] = True
+        if used[:-1].all():
+            return Ranked(codes, values)
+        start, stop = stop, 2 * stop
+    used = used[:-1]
     number = np.append(np.cumsum(used) - 1, used.sum()).astype(np.int32)
     return Ranked(number[codes], values.filter(pa.array(used)))
 

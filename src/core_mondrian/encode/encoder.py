@@ -18,6 +18,7 @@ from core_mondrian.cell_keys import (
 )
 from core_mondrian.encode.collapse import TuplePacker
 from core_mondrian.encode.columns import (
+    CodedColumn,
     Ranked,
     encode_ranked,
     encode_sensitive,
@@ -109,15 +110,17 @@ def encode(
     names = spec.quasi_identifiers
     ranks = map_columns(rank, names, n_rows, threads, report)
     columns = dict(zip(names, ranks, strict=True))
-    coded = [
-        encode_ranked(
-            *(ranked, name, build_tree(name, columns, spec), spec.uncovered_of(name)),
-            counts,
-        )
-        for name, ranked in columns.items()
-    ]
+
+    def code(name: str) -> CodedColumn:
+        tree = build_tree(name, columns, spec)
+        how = spec.uncovered_of(name)
+        return encode_ranked(columns[name], name, tree, how, counts)
+
+    coded = map_columns(code, names, n_rows, threads)
     blanked = [x.is_blanked[:n_rows] for x in coded if x.is_blanked is not None]
-    counted = [encode_sensitive(spell(name), name) for name in spec.counted]
+    counted = map_columns(
+        lambda name: encode_sensitive(spell(name), name), spec.counted, n_rows, threads
+    )
     codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in counted]
     population = None
     if others is not None:

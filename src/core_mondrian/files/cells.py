@@ -13,7 +13,7 @@ from core_mondrian.files.kinds import Array, is_text
 def without_nulls(column: Array, null_values: Sequence[str]) -> Array:
     """Return a chunked column in which the texts of ``null_values`` are missing.
 
-    Columns of other types have no such texts and stay as they are.
+    Text comes back as a dictionary; columns of other types stay as they are.
     """
     return _with_texts(column, lambda texts: _blanked(texts, null_values))
 
@@ -37,7 +37,7 @@ def _with_texts(column: Array, change: Callable[[Array], Array]) -> Array:
     texts = coded.chunk(0).dictionary
     changed = change(texts)
     if changed is texts:
-        return column
+        return coded
     # Missing values and equal texts are told by codes, not by the dictionary.
     distinct = changed.dictionary_encode()
     chunks = [

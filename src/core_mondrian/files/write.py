@@ -77,7 +77,7 @@ def table_writer(
     """
     kind = FORMATS[Path(path).suffix.lower()]
     origin = source_schema(table) if source is None else source
-    table = clean_table(table)
+    table = clean_table(table, threads=None)
     schema = _wanted_schema(table, origin)
     if kind == "csv":
         return lambda file: _write_csv(table, file, guard=guard)

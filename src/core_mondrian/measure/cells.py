@@ -18,6 +18,9 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_FREE_KEYS = 16
+"""Pairs of a class and a value, by tuple, that are marked rather than sorted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
@@ -179,13 +182,23 @@ def _number_ncp(cells: Cells) -> tuple[Floats, Floats, Floats]:
 
 def _category_ncp(cells: Cells, grouping: Grouping) -> tuple[Floats, Floats, Floats]:
     """Return each class's penalty: any loss, leaves under its node, values it mixes."""
-    width = cells.column.n_values + 1
-    keys = np.sort(grouping.owner * width + cells.codes)
-    owners = keys[run_starts(keys)] // width
-    others = np.bincount(owners, minlength=grouping.rows.size) - 1.0
+    others = _count_values(cells, grouping) - 1.0
     flat = (others > 0).astype(float)
     tax = np.where(others > 0, _covered(cells), 0.0)
     return flat, tax, others / max(cells.domain.size - 1, 1)
+
+
+def _count_values(cells: Cells, grouping: Grouping) -> Integers:
+    """Count the different values of each class, missing as one of them."""
+    n, width = grouping.rows.size, cells.column.n_values + 1
+    keys = grouping.owner * width + cells.codes
+    if n * width <= _FREE_KEYS * keys.size:
+        is_there = np.zeros(n * width, dtype=np.bool_)
+        is_there[keys] = True
+        found: Integers = is_there.reshape(n, width).sum(axis=1)
+        return found
+    keys.sort()
+    return np.bincount(keys[run_starts(keys)] // width, minlength=n).astype(np.int64)
 
 
 def _covered(cells: Cells) -> Floats:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +15,18 @@ from core_mondrian.cell_keys import scatter
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encode.table import EncodedTable
 from core_mondrian.errors import show_name
-from core_mondrian.measure.counting import Coded, combine, compress, first_rows
-from core_mondrian.measure.sights import MOST_CELLS, Sight
-from core_mondrian.recognize import Recognized, recognize, recognize_name
+from core_mondrian.measure.counting import (
+    Coded,
+    combine,
+    first_rows,
+    group,
+    value_counts,
+)
+from core_mondrian.measure.sights import MOST_CELLS, EveryRow, Sight
+from core_mondrian.measure.told import AtStake, Hidden
+from core_mondrian.recognize import Recognized, recognize_name, recognize_values
 from core_mondrian.spec import Spec
+from core_mondrian.threads import map_columns
 
 Why: TypeAlias = Literal["identifier", "singles-out", "tells", "persons"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -35,6 +44,10 @@ _MOST_ROWS: Final = 1 << 16
 _PICKED_ROWS: Final = 1 << 15
 """Rows looked at of larger ones, about: 1M rows of census take .1 s of CPU time."""
 _FEWEST_CLASSES: Final = 16
+_FREE_PAIRS: Final = 8
+"""Pairs of a class and a value, by row, that are counted whether they occur or not."""
+_BLOCK: Final = 1 << 16
+"""Tuples that are compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +81,6 @@ class Concern:
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """One quasi-identifier of the rows looked at, and where the release hides it."""
-
-    name: str
-    codes: Integers
-    n_codes: int
-    generalized: Flags
-
-
-@dataclass(frozen=True, slots=True)
 class Repeats:
     """How far the values of a column repeat, among rows or, with a unit, persons."""
 
@@ -99,7 +102,7 @@ class LookedAt:
 
     names: tuple[str, ...]
     """All columns of the table."""
-    sight: Sight
+    sight: Sight | EveryRow
     """Of those that `seen_columns` names."""
     repeats: Callable[[str], Repeats]
     """Counts a column of *all* released rows; one that is removed, of all rows."""
@@ -124,13 +127,11 @@ def count_repeats(
 
     ``unit`` says whose row it is: rows of nobody are one person's.
     """
+    if unit is None:
+        found = np.bincount(column.codes, counts, column.n_codes)[:-1]
+        return _as_repeats(found[found > 0])
     filled = np.flatnonzero(~column.missing)
     codes = column.codes[filled]
-    if unit is None:
-        weights = None if counts is None else counts[filled]
-        found = np.bincount(codes, weights)
-        n_values, n_alone = (int(np.count_nonzero(x)) for x in (found, found == 1))
-        return Repeats(int(found.sum()), n_values, n_alone)
     persons = unit.codes[filled]
     pairs = combine([Coded(codes, column.n_codes), Coded(persons, unit.n_codes)])
     first = first_rows(pairs)
@@ -141,6 +142,98 @@ def count_repeats(
     return Repeats(n_filled, int(np.count_nonzero(n_persons)), n_alone)
 
 
+def count_cells(series: nw.Series[Any], rows: Flags | None = None) -> Repeats:
+    """Count how far the values of a frame's column repeat, in all rows or some."""
+    return _as_repeats(value_counts(series, rows))
+
+
+def _as_repeats(counts: NDArray[Any]) -> Repeats:
+    n_alone = int(np.count_nonzero(counts == 1))
+    return Repeats(int(counts.sum()), int(counts.size), n_alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Generalized:
+    """Classes of a release, and the columns in which they hide something."""
+
+    table: EncodedTable
+    classes: ReleasedClasses
+    is_mixed: Flags
+    """By quasi-identifier (axis 0) and class (axis 1): there are several values."""
+
+    @classmethod
+    def of(cls, table: EncodedTable, classes: ReleasedClasses) -> "Generalized":
+        """Compare each tuple of a class with one of them, the same one for all."""
+        inside = np.flatnonzero(classes.of_tuple >= 0)
+        one = np.zeros(classes.n_classes, dtype=np.int64)
+        one[classes.of_tuple[inside]] = inside
+        n_columns = len(table.columns)
+        codes = table.codes[:, :n_columns]
+        n_words = -(-n_columns // 8)
+        # A byte says whether a column is mixed, and eight of them are a word.
+        mixed = np.zeros((classes.n_classes, n_words), dtype=np.uint64)
+        for start in range(0, inside.size, _BLOCK):
+            tuples = inside[start : start + _BLOCK]
+            owner = classes.of_tuple[tuples]
+            differs = np.zeros((tuples.size, 8 * n_words), dtype=np.bool_)
+            known = codes.take(one[owner], axis=0)
+            own = codes.take(tuples, axis=0)
+            np.not_equal(own, known, out=differs[:, :n_columns])
+            _add_words(mixed, owner, differs.view(np.uint64))
+        flags = mixed.view(np.bool_)[:, :n_columns]
+        return cls(table, classes, np.ascontiguousarray(flags.T))
+
+    def shares(self, n_columns: int) -> Floats:
+        """Return the chance of each class to be looked at, ``n_columns`` of it.
+
+        Some have something hidden, in each of the quasi-identifiers, and some nothing.
+        """
+        classes = self.classes
+        most = min(_MOST_ROWS, MOST_CELLS // max(n_columns, 1))
+        if int(self.table.counts.sum()) <= most:
+            return np.ones(classes.n_classes)
+        kinds = [*self.is_mixed, ~self.is_mixed.any(axis=0)]
+        wanted = min(_PICKED_ROWS, most // 2)
+        shares = np.zeros(classes.n_classes)
+        for kind in kinds:
+            n_rows, n = int(classes.rows[kind].sum()), int(np.count_nonzero(kind))
+            by_rows = wanted / len(kinds) / max(n_rows, 1)
+            share = min(max(by_rows, _FEWEST_CLASSES / max(n, 1)), 1.0)
+            shares[kind] = np.maximum(shares[kind], share)
+        return shares
+
+    def hidden(self, piece: NDArray[np.int32]) -> list[Hidden]:
+        """Return the quasi-identifiers of which rows show less than there was."""
+        owner = self.classes.of_tuple[piece]
+        codes = self.table.codes.take(piece, axis=0)
+        return [
+            Hidden(
+                column.name,
+                codes[:, place].astype(np.int64),
+                column.n_values + 1,
+                np.append(is_mixed, False)[owner],
+            )
+            for place, (column, is_mixed) in enumerate(
+                zip(self.table.columns, self.is_mixed, strict=True)
+            )
+            if is_mixed.any()
+        ]
+
+
+def _add_words(
+    into: NDArray[np.uint64], owner: NDArray[np.int32], words: NDArray[np.uint64]
+) -> None:
+    """Set the bits of ``words`` in those of their owners.
+
+    Of the words of one owner the last is set, and then those that still lack a bit.
+    """
+    while owner.size:
+        words = words & ~into.take(owner, axis=0)
+        rest = np.flatnonzero(np.bitwise_or.reduce(words, axis=1))
+        owner, words = owner[rest], words.take(rest, axis=0)
+        into[owner] = into.take(owner, axis=0) | words
+
+
 @dataclass(frozen=True, slots=True)
 class _Whole:
     """The classes of which all rows are looked at, and those rows."""
@@ -149,6 +242,8 @@ class _Whole:
     """Places of the rows among those looked at."""
     of_row: Coded
     """The class of each of them."""
+    sizes: Integers
+    """How many of them each class has."""
     weights: Floats
     """How many classes of the release each stands for."""
     n_classes: int
@@ -159,17 +254,21 @@ class _Whole:
         return self.of_row.n_codes == self.n_classes
 
     @classmethod
-    def of(cls, sight: Sight, classes: ReleasedClasses, shares: Floats) -> "_Whole":
+    def of(
+        cls, sight: Sight | EveryRow, classes: ReleasedClasses, shares: Floats
+    ) -> "_Whole":
         owner = classes.of_tuple[sight.piece].astype(np.int64)
         inside = np.flatnonzero(owner >= 0)
-        n = classes.n_classes
-        seen = np.bincount(owner[inside], sight.counts[inside], n).astype(np.int64)
+        n, counts = classes.n_classes, sight.counts
+        weights = None if counts is None else counts[inside]
+        seen = np.bincount(owner[inside], weights, n).astype(np.int64)
         is_whole = (seen == classes.rows) & (seen > 0) & _are_picked(shares)
         rows = inside[is_whole[owner[inside]]]
         numbers = np.cumsum(is_whole) - 1
         of_row = Coded(numbers[owner[rows]], int(np.count_nonzero(is_whole)))
         n_classes = int(np.count_nonzero(classes.rows))
-        return cls(rows, of_row, 1.0 / shares[is_whole], n_classes)
+        sizes = np.bincount(of_row.codes, minlength=of_row.n_codes)
+        return cls(rows, of_row, sizes, 1.0 / shares[is_whole], n_classes)
 
     def count_small(self, column: Coded, least: int) -> int:
         """Count the classes with fewer different values, or estimate their number."""
@@ -182,55 +281,90 @@ class _Whole:
         return round(share * self.n_classes)
 
     def find_alone(
-        self, column: Coded, unit: Coded | None, counts: Integers
+        self, column: Coded, unit: Coded | None, counts: Integers | None
     ) -> tuple[int, float]:
         """Return who is alone with a value in their class: how many, and their share.
 
         The share is an estimate unless all classes are looked at, and of those who
         have a value.
         """
-        rows = self.rows[~column.missing[self.rows]]
-        owner = self.of_row.codes[~column.missing[self.rows]]
-        if unit is None:
-            who, n = rows, counts[rows]
+        if self.rows.size == column.codes.size:
+            codes, rows = column.codes, self.rows
         else:
+            codes, rows = column.codes[self.rows], self.rows
+        owner, n_owners = self.of_row.codes, self.of_row.n_codes
+        filled = np.flatnonzero(codes < column.n_codes - 1)
+        if filled.size < codes.size:
+            codes, rows, owner = codes[filled], rows[filled], owner[filled]
+        n = None if counts is None else counts[rows]
+        if unit is not None:
             # One row of each person, value and class.
-            every = [Coded(owner, self.of_row.n_codes), column.select(rows)]
+            every = [Coded(owner, n_owners), Coded(codes, column.n_codes)]
             first = first_rows(combine([*every, unit.select(rows)]))
-            rows, owner = rows[first], owner[first]
-            who, n = unit.codes[rows], np.ones(rows.size, dtype=np.int64)
-        keys = compress(
-            combine([Coded(owner, self.of_row.n_codes), column.select(rows)])
-        ).codes
-        is_alone = np.bincount(keys, n)[keys] == 1
-        alone, filled = (
-            float((self.weights[owner] * n)[chosen].sum())
-            for chosen in (is_alone, slice(None))
-        )
-        return int(np.unique(who[is_alone]).size), alone / max(filled, 1.0)
+            rows, owner, codes, n = rows[first], owner[first], codes[first], None
+        pairs = Coded(owner * column.n_codes + codes, n_owners * column.n_codes)
+        if unit is None and pairs.n_codes <= _FREE_PAIRS * max(codes.size, 1):
+            table = np.bincount(pairs.codes, n, pairs.n_codes)
+            table = table.reshape(n_owners, column.n_codes)
+            alone, everybody = (table == 1).sum(axis=1), table.sum(axis=1)
+        else:
+            keys = group(pairs).codes
+            is_alone = np.bincount(keys, n)[keys] == 1
+            alone = np.bincount(owner[is_alone], minlength=n_owners)
+            everybody = np.bincount(owner, n, n_owners)
+        n_alone = int(alone.sum())
+        if unit is not None:
+            n_alone = int(np.unique(unit.codes[rows[is_alone]]).size)
+        # Class by class: the order of rows rounds no sum.
+        lone, whole = (float((x * self.weights).sum()) for x in (alone, everybody))
+        return n_alone, lone / max(whole, 1.0)
+
+    def may_be_alone(
+        self, column: Coded, unit: Coded | None, counts: Integers | None
+    ) -> bool:
+        """Tell whether `find_alone` can find as many as it takes to be said.
+
+        In a class, no more rows are alone than there are values, or rows. With a
+        value, no more rows are alone than have it, or than there are classes.
+        """
+        if unit is not None or counts is not None or not self.is_everything:
+            return True
+        times = np.bincount(column.codes, minlength=column.n_codes)
+        if times[-1]:
+            return True
+        by_class = np.minimum(self.sizes, column.n_codes - 1).sum()
+        by_value = np.minimum(times, self.n_classes).sum()
+        most = min(int(by_class), int(by_value))
+        return most >= SINGLES_OUT_IN_CLASS * int(self.sizes.sum())
 
 
 def find_concerns(
-    looked: LookedAt, spec: Spec, table: EncodedTable, classes: ReleasedClasses
+    looked: LookedAt, spec: Spec, release: Generalized, threads: int | None = None
 ) -> tuple[Concern, ...]:
     """Look at every column that is released as it is, and at every identifier."""
-    mixed = [_is_mixed(table, classes, i) for i in range(len(table.columns))]
-    shares = _shares(table, classes, len(seen_columns(spec, looked.names)))
+    sight = looked.sight
+    shares = release.shares(len(seen_columns(spec, looked.names)))
     look = _Look(
         looked,
         spec,
-        _Whole.of(looked.sight, classes, shares),
-        _find_hidden(table, mixed, looked.sight.piece),
+        _Whole.of(sight, release.classes, shares),
+        [AtStake.of(one, sight.counts) for one in release.hidden(sight.piece)],
+        None if spec.unit is None else sight.coded(spec.unit),
     )
     shown = set(shown_columns(spec, looked.names))
-    found: list[Concern] = []
-    for place, name in enumerate(looked.names, start=1):
-        title = show_name(name, place)
+
+    def find(place: int) -> list[Concern]:
+        name = looked.names[place]
+        title = show_name(name, place + 1)
         if name in shown:
-            found += look.at_shown(name, title)
-        elif name in spec.identifiers or name in spec.pseudonyms:
-            found += look.at_persons(name, title)
-    return tuple(_with_consent(one, spec) for one in found)
+            return look.at_shown(name, title)
+        if name in spec.identifiers or name in spec.pseudonyms:
+            return look.at_persons(name, title)
+        return []
+
+    n_rows = int(release.table.counts.sum())
+    found = map_columns(find, range(len(looked.names)), n_rows, threads)
+    return tuple(_with_consent(one, spec) for each in found for one in each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +374,8 @@ class _Look:
     looked: LookedAt
     spec: Spec
     whole: _Whole
-    hidden: list[Hidden]
+    at_stake: list[AtStake]
+    unit: Coded | None
 
     def at_shown(self, name: str, title: str) -> list[Concern]:
         """Look at a column that is released as it is."""
@@ -260,31 +395,32 @@ class _Look:
                 name,
                 "tells",
                 f"{title} is released as it is, and tells {share:.1%} of what is "
-                f"hidden in {one.name!r}",
-                one.name,
+                f"hidden in {one.hidden.name!r}",
+                one.hidden.name,
                 share,
             )
-            for one in self.hidden
-            if (share := told_share(coded, one, sight.counts)) >= TELLS
+            for one in self.at_stake
+            if (share := one.told_by(coded, TELLS)) >= TELLS
         ]
 
     def _recognize(self, name: str) -> Recognized | None:
-        values = self.looked.sight.values.get(name)
+        looks = recognize_name(name)
+        if looks is not None:
+            return looks
+        values = self.looked.sight.some_values(name)
         # Of objects of several types, only the name can tell.
-        return recognize_name(name) if values is None else recognize(name, values)
-
-    def _unit(self) -> Coded | None:
-        unit = self.spec.unit
-        return None if unit is None else self.looked.sight.coded(unit)
+        return None if values is None else recognize_values(values)
 
     def _singles_out(self, name: str, title: str, coded: Coded) -> list[Concern]:
         """Say how many rows (persons) a column singles out, if they are many."""
-        sight, unit = self.looked.sight, self._unit()
-        n_inside, inside = self.whole.find_alone(coded, unit, sight.counts)
-        by_class = n_inside > 1 and inside >= SINGLES_OUT_IN_CLASS
+        among = coded, self.unit, self.looked.sight.counts
         # Who is alone in a table is alone in a part of it, too.
-        part = count_repeats(coded, unit, sight.counts)
-        if part.share_alone < SINGLES_OUT and not by_class:
+        is_rare = count_repeats(*among).share_alone >= SINGLES_OUT
+        if not is_rare and not self.whole.may_be_alone(*among):
+            return []
+        n_inside, inside = self.whole.find_alone(*among)
+        by_class = n_inside > 1 and inside >= SINGLES_OUT_IN_CLASS
+        if not is_rare and not by_class:
             return []
         repeats = self.looked.repeats(name)
         by_itself = repeats.n_filled > 1 and repeats.share_alone >= SINGLES_OUT
@@ -342,10 +478,7 @@ class _Look:
 
 
 def pick_leaves(
-    table: EncodedTable,
-    classes: ReleasedClasses,
-    class_of_leaf: Integers,
-    n_columns: int,
+    release: Generalized, class_of_leaf: Integers, n_columns: int
 ) -> Flags | None:
     """Return the leaves whose rows to look at; None: all of them.
 
@@ -353,7 +486,7 @@ def pick_leaves(
     picks, which are the same ones whatever the order of rows. ``n_columns`` are looked
     at.
     """
-    shares = _shares(table, classes, n_columns)
+    shares = release.shares(n_columns)
     if (shares >= 1.0).all():
         return None
     picked: Flags = _are_picked(shares)[class_of_leaf]
@@ -367,86 +500,5 @@ def _are_picked(shares: Floats) -> Flags:
     return picked
 
 
-def _shares(table: EncodedTable, classes: ReleasedClasses, n_columns: int) -> Floats:
-    """Return the chance of each class to be looked at.
-
-    Some have something hidden, in each of the quasi-identifiers, and some nothing.
-    """
-    most = min(_MOST_ROWS, MOST_CELLS // max(n_columns, 1))
-    if int(table.counts.sum()) <= most:
-        return np.ones(classes.n_classes)
-    kinds = []
-    for i in range(len(table.columns)):
-        mixed = np.zeros(classes.n_classes, dtype=np.bool_)
-        mixed[classes.of_tuple[_is_mixed(table, classes, i)]] = True
-        kinds.append(mixed)
-    kinds.append(~np.logical_or.reduce(kinds))
-    wanted = min(_PICKED_ROWS, most // 2)
-    shares = np.zeros(classes.n_classes)
-    for kind in kinds:
-        n_rows, n = int(classes.rows[kind].sum()), int(np.count_nonzero(kind))
-        by_rows = wanted / len(kinds) / max(n_rows, 1)
-        share = min(max(by_rows, _FEWEST_CLASSES / max(n, 1)), 1.0)
-        shares[kind] = np.maximum(shares[kind], share)
-    return shares
-
-
 def _with_consent(concern: Concern, spec: Spec) -> Concern:
     return replace(concern, accepted=concern.column in spec.accept)
-
-
-def _find_hidden(
-    table: EncodedTable, mixed: list[Flags], piece: NDArray[np.int32]
-) -> list[Hidden]:
-    """Return the quasi-identifiers of which the release shows less than there was."""
-    return [
-        Hidden(
-            column.name,
-            table.codes[:, place][piece].astype(np.int64),
-            column.n_values + 1,
-            is_mixed[piece],
-        )
-        for place, (column, is_mixed) in enumerate(
-            zip(table.columns, mixed, strict=True)
-        )
-        if is_mixed.any()
-    ]
-
-
-def _is_mixed(table: EncodedTable, classes: ReleasedClasses, place: int) -> Flags:
-    """Tell of each tuple whether its class has several values in a column."""
-    inside = np.flatnonzero(classes.of_tuple >= 0)
-    owner, codes = classes.of_tuple[inside], table.codes[inside, place]
-    low = np.full(classes.n_classes, np.iinfo(np.int32).max, dtype=np.int32)
-    high = np.full(classes.n_classes, -1, dtype=np.int32)
-    np.minimum.at(low, owner, codes)
-    np.maximum.at(high, owner, codes)
-    mixed = np.zeros(table.n_tuples, dtype=np.bool_)
-    mixed[inside] = (low < high)[owner]
-    return mixed
-
-
-def told_share(carried: Coded, hidden: Hidden, counts: Integers) -> float:
-    """Return how much of what is hidden in a quasi-identifier a column tells.
-
-    ``counts`` says how many rows each stands for.
-
-    Take a row in which it is hidden, and any other row with the same carried value: how
-    often does that one have the same original value (a)? And any other row at all (b)?
-    The share is the sum of a - b over that of 1 - b. A row whose carried value nobody
-    else has tells nothing: there is nothing to learn it from.
-    """
-    keys = carried.codes * hidden.n_codes + hidden.codes
-    pairs = compress(Coded(keys, carried.n_codes * hidden.n_codes))
-    first = np.zeros(pairs.n_codes, dtype=np.int64)
-    first[pairs.codes] = np.arange(keys.size)
-    at_stake = np.bincount(pairs.codes, counts * hidden.generalized)
-    alike = np.bincount(pairs.codes, counts) - 1  # others with both values
-    same_carried = np.bincount(carried.codes, counts)[carried.codes[first]] - 1
-    same_hidden = np.bincount(hidden.codes, counts)[hidden.codes[first]] - 1
-    base = same_hidden / max(int(counts.sum()) - 1, 1)
-    again = np.where(same_carried > 0, alike / np.maximum(same_carried, 1), base)
-    # Sorted, because codes are numbered in the order of rows, and sums are rounded.
-    gained = float(np.sort(at_stake * (again - base)).sum())
-    whole = float(np.sort(at_stake * (1.0 - base)).sum())
-    return round(max(gained, 0.0) / whole, 4) if whole > 0.0 else 0.0

@@ -1,12 +1,14 @@
 """The rows that are looked at for what they give away, in as little as that takes.
 
 Of a cell it is enough to know which others are the same. So rows become numbers, rows
-that are the same become one, and of very many different ones some are enough.
+that are the same become one, and of very many different ones some are enough. Rows of
+a frame that are few enough are looked at one by one, without numbers of their own.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import narwhals as nw
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.cell_keys import Keys, cell_keys, scatter
 from core_mondrian.errors import DataError
-from core_mondrian.frames import arrow_column
+from core_mondrian.frames import arrow_column, open_frame, take_rows
 from core_mondrian.measure.counting import (
     Coded,
     class_sizes,
@@ -25,6 +27,8 @@ from core_mondrian.measure.counting import (
     first_rows,
 )
 from core_mondrian.recognize import some_values
+from core_mondrian.tables.cleaning import take_arrow
+from core_mondrian.threads import map_columns
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
@@ -52,24 +56,106 @@ class Sight:
 
     def coded(self, name: str) -> Coded | None:
         """Number the values of a column; None: it is one of lists, and the like."""
-        if name not in self.cells:
+        keys = self.cells.get(name)
+        return None if keys is None else _code_keys(keys)
+
+    def some_values(self, name: str) -> Array | None:
+        """Return some values of a column, as `some_values` picks them."""
+        return self.values.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class EveryRow:
+    """All rows of a frame, each for itself, by the numbers of their values."""
+
+    piece: NDArray[np.int32]
+    """Their tuples, as the classes have them."""
+    columns: Mapping[str, Array]
+    """By name, text as a dictionary."""
+
+    @property
+    def counts(self) -> None:
+        """Each row stands for itself."""
+
+    def coded(self, name: str) -> Coded | None:
+        """Number the values of a column; None: it is one of lists, and the like."""
+        column = self.columns.get(name)
+        if column is None or pa.types.is_nested(column.type):
             return None
-        keys = self.cells[name]
-        return code_column(pa.chunked_array([pa.array(keys, mask=keys == 0)]))
+        if _is_plain(column.type):
+            return code_column(column)
+        with suppress(pa.ArrowException):
+            return _code_keys(cell_keys(column))
+        return None
+
+    def some_values(self, name: str) -> Array | None:
+        """Return some values of a column, as `some_values` picks them."""
+        column = self.columns.get(name)
+        return None if column is None else some_values(column)
 
 
 def look_at_frame(
-    frame: nw.DataFrame[Any], names: Sequence[str], piece: NDArray[np.int32]
-) -> Sight:
-    """Look at some columns of all rows; values of several types by their number."""
-    columns: dict[str, Array] = {}
-    for name in names:
-        try:
-            columns[name] = arrow_column(frame, name)
-        except DataError:
-            coded = code_series(frame[name])
-            columns[name] = pa.array(coded.codes, mask=coded.missing)
-    return look_at(columns, piece)
+    frame: nw.DataFrame[Any],
+    names: Sequence[str],
+    piece: NDArray[np.int32],
+    rows: Integers | None = None,
+    threads: int | None = None,
+) -> Sight | EveryRow:
+    """Look at some columns of all rows, or of those at the places ``rows``.
+
+    ``piece`` has the tuples of those that are looked at. Values of several types count
+    by their number.
+    """
+    is_every = piece.size <= _most_rows(len(names))
+    if names and rows is not None and not (is_every and 2 * rows.size > len(frame)):
+        frame, rows = _with_rows(frame, names, rows), None
+    read = partial(_read_column, frame, rows=rows, is_coded=is_every)
+    columns = dict(
+        zip(names, map_columns(read, names, piece.size, threads), strict=True)
+    )
+    return EveryRow(piece, columns) if is_every else look_at(columns, piece)
+
+
+def _with_rows(
+    frame: nw.DataFrame[Any], names: Sequence[str], rows: Integers
+) -> nw.DataFrame[Any]:
+    return open_frame(take_rows(frame.select(names), rows))
+
+
+def _read_column(
+    frame: nw.DataFrame[Any], name: str, rows: Integers | None, *, is_coded: bool
+) -> Array:
+    try:
+        column = arrow_column(frame, name)
+    except DataError:
+        if rows is not None:  # which may be of one type
+            some = _with_rows(frame, [name], rows)
+            return _read_column(some, name, None, is_coded=is_coded)
+        coded = code_series(frame[name])
+        return pa.chunked_array([pa.array(coded.codes, mask=coded.missing)])
+    if is_coded and _is_text(column.type):
+        column = column.dictionary_encode()
+    return column if rows is None else take_arrow(column, pa.array(rows))
+
+
+def _is_text(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_plain(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
+    """Tell whether Arrow finds the same cells equal as `cell_keys` does."""
+    if pa.types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    return bool(
+        _is_text(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def _code_keys(keys: Keys) -> Coded:
+    return code_column(pa.chunked_array([pa.array(keys, mask=keys == 0)]))
 
 
 def look_at(columns: Mapping[str, Array], piece: NDArray[np.int32]) -> Sight:
@@ -113,10 +199,14 @@ def _lowest(
 
     Those with the lowest numbers are the same ones whatever was seen first.
     """
-    most = min(_MOST_ROWS, max(MOST_CELLS // max(n_columns, 1), 1))
+    most = _most_rows(n_columns)
     found = pa.array(rows).dictionary_encode()
     numbered = Coded(
         found.indices.to_numpy().astype(np.int64), max(len(found.dictionary), 1)
     )
     order = np.argsort(found.dictionary.to_numpy())[:most]
     return first_rows(numbered)[order], class_sizes(numbered, counts)[order]
+
+
+def _most_rows(n_columns: int) -> int:
+    return min(_MOST_ROWS, max(MOST_CELLS // max(n_columns, 1), 1))

@@ -235,7 +235,7 @@ class _Reader:
     def shown(self, name: str) -> Coded:
         """Number the cells of a column that is shown in the place of another."""
         read = partial(without_nulls, null_values=self.null_values)
-        return code_series(self.frame[name], read=read)
+        return code_series(self.frame[name], narrow=True, read=read)
 
     def missing(self, name: str) -> Flags:
         """Tell which cells of any column show nothing."""

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encode.collapse import TuplePacker
-from core_mondrian.encode.columns import comparable, distinct, is_text
+from core_mondrian.encode.columns import comparable, distinct, is_text, look_up
 
 Codes = NDArray[np.int32]
 _FEWEST = 1 << 20
@@ -50,7 +50,7 @@ def number_values(column: Any) -> tuple[Codes, pa.Array]:  # noqa: ANN401
     """
     if pa.types.is_null(column.type):
         return np.zeros(len(column), dtype=np.int32), pa.array([], pa.string())
-    indices, values = distinct(comparable(column))
+    chunks, values = distinct(comparable(column))
     if pa.types.is_floating(values.type):
         known = pc.if_else(pc.is_nan(values), None, values)
         values = pc.add(known, pa.scalar(0.0, values.type))
@@ -58,8 +58,7 @@ def number_values(column: Any) -> tuple[Codes, pa.Array]:  # noqa: ANN401
         values = values.cast(pa.string())
     coded = values.dictionary_encode()
     place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1
-    codes = np.append(place, 0).astype(np.int32)[indices]
-    return codes, coded.dictionary
+    return look_up(np.append(place, 0).astype(np.int32), chunks), coded.dictionary
 
 
 def tally_columns(columns: Sequence[Any], n_rows: int) -> Tally:

@@ -23,13 +23,16 @@ from core_mondrian.tables.arrow_cells import (
     gather,
     is_flat,
 )
+from core_mondrian.threads import map_columns
 
 Frame: TypeAlias = Any
 """A dataframe of the caller's kind: pandas, polars or Arrow."""
 Column: TypeAlias = Any
 
 
-def clean_frame(data: Frame, made: Collection[str] = ()) -> Frame:
+def clean_frame(
+    data: Frame, made: Collection[str] = (), threads: int | None = 1
+) -> Frame:
     """Return the caller's kind of frame with the cells it shows, and nothing else.
 
     Rows keep their order. A pandas index starts anew from 0; names and types of columns
@@ -37,7 +40,7 @@ def clean_frame(data: Frame, made: Collection[str] = ()) -> Frame:
     Text and numbers in columns just ``made`` from labels are taken as they are.
     """
     if isinstance(data, pa.Table):
-        return clean_table(data)
+        return clean_table(data, threads)
     if type(data).__module__.startswith("polars"):
         return _clean_polars(data, made)
     return _clean_pandas(data, made)
@@ -46,10 +49,10 @@ def clean_frame(data: Frame, made: Collection[str] = ()) -> Frame:
 # Arrow
 
 
-def clean_table(table: pa.Table) -> pa.Table:
+def clean_table(table: pa.Table, threads: int | None = 1) -> pa.Table:
     """Return an Arrow table with the cells it shows, and no notes."""
     fields = [clean_field(field) for field in table.schema]
-    columns = [clean_column(column) for column in table.columns]
+    columns = map_columns(clean_column, table.columns, len(table), threads)
     return pa.table(columns, schema=pa.schema(fields))
 
 

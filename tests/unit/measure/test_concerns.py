@@ -21,10 +21,13 @@ from core_mondrian import (
     Suppression,
     anonymize,
 )
+from core_mondrian.classes import ReleasedClasses
 from core_mondrian.datasets import adult, census
+from core_mondrian.encode.table import EncodedColumn, EncodedTable
 from core_mondrian.measure import concerns
-from core_mondrian.measure.concerns import Hidden, told_share
+from core_mondrian.measure.concerns import Generalized
 from core_mondrian.measure.counting import Coded
+from core_mondrian.measure.told import Hidden, told_share
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
 
@@ -249,3 +252,33 @@ def test_figures_are_of_released_rows_alone() -> None:
     warnings = [x.figures()["warnings"] for x in (first, second)]
     assert warnings[0] == warnings[1]
     assert "singles out 29 of 60 rows" in str(warnings[0])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-1, 3), st.lists(st.integers(0, 2), min_size=9, max_size=9)
+        ),
+        max_size=20,
+    )
+)
+def test_a_class_hides_what_its_tuples_differ_in(
+    tuples: list[tuple[int, list[int]]],
+) -> None:
+    columns = tuple(
+        EncodedColumn(f"q{i}", "number", 3, np.arange(3.0), None) for i in range(9)
+    )
+    codes = np.array([x for _, x in tuples], dtype=np.int32).reshape(-1, 9)
+    owner = np.array([x for x, _ in tuples], dtype=np.int32)
+    ones = np.ones(len(tuples), dtype=np.int64)
+    table = EncodedTable(columns, (), codes, ones, len(tuples))
+    rows = np.bincount(owner[owner >= 0], minlength=4).astype(np.int64)
+    nothing = (None,) * 9
+    classes = ReleasedClasses(owner, rows, nothing, nothing)
+
+    found = Generalized.of(table, classes).is_mixed
+
+    for one in range(4):
+        own = codes[owner == one]
+        wanted = [len(set(own[:, i].tolist())) > 1 for i in range(9)]
+        assert found[:, one].tolist() == wanted

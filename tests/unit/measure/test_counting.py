@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core_mondrian.measure import counting
 from core_mondrian.measure.counting import (
     Coded,
     _code_objects,
@@ -21,6 +22,7 @@ from core_mondrian.measure.counting import (
     combine,
     compress,
     first_rows,
+    value_counts,
 )
 
 NAN = float("nan")
@@ -291,3 +293,34 @@ def test_objects_that_do_compare_rank_as_they_are() -> None:
     lists = pa.array([[10], [9], None])
 
     assert code_column(pa.chunked_array([lists]), ordered=True).labels == [(9,), (10,)]
+
+
+@given(
+    numbers=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 9), max_size=40),
+    data=st.data(),
+)
+def test_values_are_counted_however_many_occur_once(
+    numbers: list[int], data: st.DataObject
+) -> None:
+    kept = data.draw(
+        st.lists(st.booleans(), min_size=len(numbers), max_size=len(numbers))
+    )
+    wanted = sorted(Counter(numbers).values())
+    some = sorted(Counter(x for x, k in zip(numbers, kept, strict=True) if k).values())
+    table = nw.from_native(
+        pa.table({"a": pa.array(numbers, pa.int64())}), eager_only=True
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_FEW_NUMBERS", 2)
+
+        assert sorted(value_counts(table["a"]).tolist()) == wanted
+        rows = np.array(kept, dtype=np.bool_)
+        assert sorted(value_counts(table["a"], rows).tolist()) == some
+
+
+def test_missing_values_are_no_values() -> None:
+    table = pa.table({"a": pa.array([3, None, 3, 1]), "b": ["x", None, "x", "y"]})
+    frame = nw.from_native(table, eager_only=True)
+
+    for name in ("a", "b"):
+        assert sorted(value_counts(frame[name]).tolist()) == [1, 2]

@@ -6,16 +6,24 @@ from itertools import pairwise
 from math import isnan
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.measure import sights
-from core_mondrian.measure.concerns import Hidden, count_repeats, told_share
+from core_mondrian.measure import sights, told
+from core_mondrian.measure.concerns import count_repeats
 from core_mondrian.measure.counting import Coded
-from core_mondrian.measure.sights import Sight, join_sights, look_at
+from core_mondrian.measure.sights import (
+    EveryRow,
+    Sight,
+    join_sights,
+    look_at,
+    look_at_frame,
+)
+from core_mondrian.measure.told import AtStake, Hidden, told_share
 from core_mondrian.recognize import recognize
 
 ROWS = st.lists(
@@ -136,3 +144,63 @@ def test_values_that_are_kept_are_recognized_as_the_column_is(column: Any) -> No
 
     assert recognize("a", joined.values["a"]) == recognize("a", chunked)
     assert (joined.coded("a") is None) == pa.types.is_nested(column.type)
+
+
+@given(ROWS, st.lists(st.booleans(), min_size=40, max_size=40))
+def test_rows_one_by_one_are_seen_as_hashed_ones_are(
+    rows: list[Any], chosen: list[bool]
+) -> None:
+    piece, texts, numbers = zip(*rows, strict=True)
+    table = pa.table(
+        {
+            "text": pa.array(texts, pa.string()),
+            "number": pa.array(numbers, pa.float64()),
+        }
+    )
+    frame = nw.from_native(table, eager_only=True)
+    places = np.flatnonzero(chosen[: len(rows)])
+    kept = [row for row, is_kept in zip(rows, chosen, strict=False) if is_kept]
+    if not kept:
+        return
+    pieces = np.array(piece, dtype=np.int32)[places]
+
+    every = look_at_frame(frame, table.column_names, pieces, places)
+
+    assert isinstance(every, EveryRow)
+    hashed = seen(kept)
+    for name in table.column_names:
+        one, other = every.coded(name), hashed.coded(name)
+        assert one is not None
+        assert other is not None
+        assert count_repeats(one) == count_repeats(other, counts=hashed.counts)
+        found, wanted = (
+            told_share(coded, Hidden("q", codes, 3, codes > 0), counts)
+            for coded, codes, counts in (
+                (one, every.piece.astype(np.int64), None),
+                (other, hashed.piece.astype(np.int64), hashed.counts),
+            )
+        )
+        assert found == wanted
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.integers(0, 9), st.booleans()),
+        min_size=2,
+        max_size=60,
+    ),
+    st.integers(0, 4096),
+)
+def test_what_is_seen_to_tell_little_tells_little(
+    rows: list[tuple[int, int, bool]], few: int
+) -> None:
+    values, hidden, at_stake = (np.array(x) for x in zip(*rows, strict=True))
+    carried = Coded(values, int(values.max()) + 1)
+    stake = AtStake.of(Hidden("q", hidden, 10, at_stake), None)
+    whole = stake.told_by(carried)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(told, "_FEW_PAIRS", few)
+
+        found = stake.told_by(carried, 0.5)
+
+    assert found == whole if whole >= 0.5 else found < 0.5
