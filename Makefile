@@ -1,4 +1,5 @@
-# One command per intention. Needs python3 (3.11 or newer, with venv and pip) and make.
+# One command per intention. Needs python3 (3.11 or newer, with venv and pip), a C
+# compiler and make.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -6,15 +7,18 @@ SUPPLY := .venv-supply
 PIP := -m pip install --quiet --disable-pip-version-check
 
 # Some environments forbid bytecode (PYTHONDONTWRITEBYTECODE=1). Without it every process
-# of the tests would compile pandas, Numba and the like anew: 9 seconds instead of 3.
+# of the tests would compile pandas and the like anew: 9 seconds instead of 3.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments mutants peers pictures lock sbom licences audit versions clean
+.PHONY: help demo test test-all quick checked sanitized check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments mutants peers pictures lock sbom licences audit versions clean
 
 help:
 	@echo "make demo             anonymize a generated table and look at the result"
 	@echo "make test             lint, types, import rules, all tests"
 	@echo "make test-all         the same, with the tests that take long and more examples (an hour)"
+	@echo "make quick            the tests of the edit loop (a minute)"
+	@echo "make checked          engine, property and fuzz tests with every index checked (minutes)"
+	@echo "make sanitized        the same with AddressSanitizer and UBSan (minutes; needs gcc)"
 	@echo "make check            lint, types, import rules only"
 	@echo "make format           let ruff format the code"
 	@echo "make bench            benchmarks as JSON lines (minutes)"
@@ -43,7 +47,11 @@ define environment
 	@echo "installing $(2) into $(1)"
 endef
 
-$(VENV)/stamp-run: pyproject.toml
+# Modules that are compiled have a .pxd beside them; make builds them anew when they change.
+COMPILED := setup.py $(shell find src -name '*.pxd')
+COMPILED += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED))))
+
+$(VENV)/stamp-run: pyproject.toml $(COMPILED)
 	$(call environment,$(VENV),core-mondrian)
 	@$(BIN)/python $(PIP) --editable '.[report]'
 	@touch $@
@@ -55,6 +63,11 @@ $(VENV)/stamp-dev: pyproject.toml requirements/dev.lock
 	$(call environment,$(VENV),core-mondrian and the development tools)
 	@$(BIN)/python $(PIP) $(LOCKED) requirements/dev.lock
 	@$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/stamp-compiled $(VENV)/stamp-run $@
+
+$(VENV)/stamp-compiled: $(COMPILED) | $(VENV)/stamp-dev
+	@echo "compiling what has changed"
+	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $(VENV)/stamp-run $@
 
 $(SUPPLY)/stamp: requirements/supply.lock
@@ -65,8 +78,8 @@ $(SUPPLY)/stamp: requirements/supply.lock
 demo: $(VENV)/stamp-run
 	@$(BIN)/core-mondrian demo
 
-# The checks take one core each and the tests begin with compiling: side by side.
-test: $(VENV)/stamp-dev
+# The checks take one core each: side by side with the tests.
+test: $(VENV)/stamp-compiled
 	@$(MAKE) --no-print-directory --jobs 2 check unit
 	@$(MAKE) --no-print-directory plain
 
@@ -86,42 +99,57 @@ types: $(VENV)/stamp-dev
 imports: $(VENV)/stamp-dev
 	@$(BIN)/lint-imports
 
-unit: $(VENV)/stamp-dev
+unit: $(VENV)/stamp-compiled
 	@$(BIN)/python -m pytest --numprocesses auto $(ALL)
 
-# The same kernels as plain Python: what they compute must not depend on the compiler.
-plain: $(VENV)/stamp-dev
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/golden tests/unit/partition tests/property \
+# The same engine as plain Python: what they compute must not depend on the compiler.
+plain: $(VENV)/stamp-compiled
+	@CORE_MONDRIAN_PLAIN=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/golden tests/unit/engine tests/property \
 	  --ignore tests/property/test_statistics_order.py --ignore tests/property/test_explain_release.py --ignore tests/property/test_determinism.py \
 	  $(if $(ALL),,--ignore tests/property/test_crew.py --ignore tests/property/test_counted_plan.py --ignore tests/property/test_equity_release.py)
+
+quick: $(VENV)/stamp-compiled
+	@$(BIN)/python -m pytest --numprocesses auto tests/unit tests/golden -m 'not slow'
+
+# Builds of their own, beside the usual one; PYTHONPATH puts them before it.
+UNSAFE := tests/unit/engine tests/unit/encoding tests/golden tests/property tests/integration/test_fuzz.py
+checked: $(VENV)/stamp-compiled
+	@CORE_MONDRIAN_BUILD=checked $(BIN)/python setup.py --quiet build --build-base build/checked --build-lib out/checked
+	@PYTHONPATH=out/checked $(BIN)/python -m pytest --numprocesses auto $(ALL) $(UNSAFE)
+
+sanitized: $(VENV)/stamp-compiled
+	@CORE_MONDRIAN_BUILD=sanitized $(BIN)/python setup.py --quiet build --build-base build/sanitized --build-lib out/sanitized
+	@PYTHONPATH=out/sanitized LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	  $(BIN)/python -m pytest --numprocesses auto $(ALL) $(UNSAFE)
 
 format: $(VENV)/stamp-dev
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/stamp-dev
+bench: $(VENV)/stamp-compiled
 	@$(BIN)/python -m benchmarks.stages
 
-bench-reference: $(VENV)/stamp-dev
+bench-reference: $(VENV)/stamp-compiled
 	@$(BIN)/python -m benchmarks.reference
 
 # The lines first; then the bars, which fail if one is missed, and the tables.
-bench-best: $(VENV)/stamp-dev
+bench-best: $(VENV)/stamp-compiled
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.best --judge $(JUDGE) --hierarchies $(HIERARCHIES) --every > out/best.jsonl
 	@$(BIN)/python -m benchmarks.best --lines out/best.jsonl --check --markdown
 
-bench-models: $(VENV)/stamp-dev
+bench-models: $(VENV)/stamp-compiled
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.models --judge $(JUDGE) --hierarchies $(HIERARCHIES) > out/models.jsonl
 	@$(BIN)/python -m benchmarks.models --lines out/models.jsonl --check --markdown
 
-bench-statistics: $(VENV)/stamp-dev
+bench-statistics: $(VENV)/stamp-compiled
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.statistics > out/statistics.jsonl
 	@$(BIN)/python -m benchmarks.statistics --lines out/statistics.jsonl --markdown
 
-bench-spark: $(VENV)/stamp-dev
+bench-spark: $(VENV)/stamp-compiled
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.spark > out/spark.jsonl
 	@$(BIN)/python -m benchmarks.spark --lines out/spark.jsonl --markdown
@@ -141,25 +169,25 @@ fuzz: $(VENV)/stamp-fuzz
 
 # Each of the others gets an environment of its own, .venv-<name>. PEERS: more options,
 # such as --sets 4 6 8 numeric, --rows 1000000, --hierarchies DIR, --judge FILE.
-peers: $(VENV)/stamp-dev
+peers: $(VENV)/stamp-compiled
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.peers --hostile $(PEERS) > out/peers.jsonl
 	@$(BIN)/python -m benchmarks.peers --lines out/peers.jsonl --markdown \
 	  $(if $(UPDATE),--update README.md docs/peers.md)
 
 # UPDATE=1 also replaces docs/experiments.md and its pictures; it needs a full run.
-experiments: $(VENV)/stamp-dev
+experiments: $(VENV)/stamp-compiled
 	@$(BIN)/core-mondrian experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
 	  $(if $(TABLE),--table $(TABLE)) $(if $(UPDATE),--docs docs)
 
 # FILES: only these modules. UPDATE=1 also replaces the tables of docs/mutants.md.
-mutants: $(VENV)/stamp-dev
+mutants: $(VENV)/stamp-compiled
 	@mkdir -p out
 	@$(BIN)/python -m benchmarks.mutants $(if $(FILES),--files $(FILES)) > out/mutants.jsonl
 	@$(BIN)/python -m benchmarks.mutants --lines out/mutants.jsonl --check --markdown \
 	  $(if $(UPDATE),--update docs/mutants.md)
 
-pictures: $(VENV)/stamp-dev
+pictures: $(VENV)/stamp-compiled
 	@$(BIN)/python -m benchmarks.paintings
 	@$(BIN)/python -m benchmarks.report_picture
 
@@ -171,14 +199,14 @@ lock: $(SUPPLY)/stamp
 	@$(COMPILE) --extra dev pyproject.toml --output-file requirements/dev.lock
 	@$(COMPILE) requirements/supply.in --output-file requirements/supply.lock
 
-sbom: $(VENV)/stamp-dev $(SUPPLY)/stamp
+sbom: $(VENV)/stamp-compiled $(SUPPLY)/stamp
 	@mkdir -p out
 	@env -u SOURCE_DATE_EPOCH $(SUPPLY)/bin/cyclonedx-py environment --output-reproducible --mc-type library \
 	  --pyproject pyproject.toml --output-file out/environment.cdx.json $(BIN)/python
 	@$(BIN)/python -m supply.sbom out/environment.cdx.json out/sbom.cdx.json
 	@$(SUPPLY)/bin/python supply/validate.py out/sbom.cdx.json
 
-licences: $(VENV)/stamp-dev
+licences: $(VENV)/stamp-compiled
 	@$(BIN)/python -m supply.licences
 
 audit: $(VENV)/stamp-dev $(SUPPLY)/stamp
@@ -188,5 +216,6 @@ versions: $(VENV)/stamp-dev $(SUPPLY)/stamp
 	@$(BIN)/python -m supply.versions $(SUPPLY)/bin/uv $(if $(ONLY),--only $(ONLY))
 
 clean:
-	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis out
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis build out
+	find src -name '*.so' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -64,7 +64,7 @@ def facts() -> dict[str, Any]:
             "system": platform.system(),
             "memory_gb": round(_memory() / (1 << 30), 1),
             "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
+            **{name: version(name) for name in ("numpy", "pyarrow")},
         },
     }
 

@@ -49,15 +49,6 @@ CASES = (
     Case(DISTINCT, "strong"),
     Case(CLOSE, "strong"),
 )
-_BY_SIZE = ("k-anonymity", "maximum-risk", "average-risk")
-MEASURED = tuple(
-    {
-        case.model.split()[0]: case.model
-        for case in CASES
-        if not case.model.startswith(_BY_SIZE)
-    }.values()
-)
-"""One case of each model that has a measure to compile."""
 
 _LOSS = {DISTINCT: 0.136, CLOSE: 0.20}
 """Most that may be lost, in format tax, at either effort."""
@@ -129,12 +120,11 @@ def write_tables(lines: list[Line]) -> str:
                     f"{line['times_k_alone']:.1f}",
                 )
             )
-    rows += ["", cells("first use of", "CPU s", "from the cache, s"), "|---|---|---|"]
+    rows += ["", cells("first use in a process of", "CPU s"), "|---|---|"]
     for line in lines:
         if line["benchmark"] == "compile":
-            seconds = (line["cpu_seconds"], line["cached_cpu_seconds"])
             name = f"`{line['model'].split()[0]}`"
-            rows.append(cells(name, *(_short(x, 2) for x in seconds)))
+            rows.append(cells(name, _short(line["cpu_seconds"], 2)))
     return "\n".join(rows)
 
 

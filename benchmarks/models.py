@@ -16,7 +16,6 @@ every case once; ratios are medians of the ratios within a turn.
 """
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -36,7 +35,6 @@ from benchmarks.lines import Line, facts, gather, middle, say, source_digest
 from benchmarks.model_bars import (
     CASES,
     CLOSE,
-    MEASURED,
     OWN,
     PERSONS,
     Case,
@@ -58,11 +56,11 @@ _SEED = 20_261_116
 _COMPILE = """
 import sys, time
 from pathlib import Path
-from core_mondrian.kernels.rules import compile_measure
+from core_mondrian.models.own_measures import measure_of
 from core_mondrian.models.load import model_from_mapping, parse_model
 model = model_from_mapping(parse_model(sys.argv[1]), Path(sys.argv[2]))
 before = time.process_time()
-compile_measure(type(model).measure)
+measure_of(type(model).measure)
 print(time.process_time() - before)
 """
 
@@ -118,27 +116,20 @@ def _run(asked: argparse.Namespace) -> Iterator[Line]:
 
 
 def _compiles(place: Path) -> Iterator[Line]:
-    """Compile each measure in a process of its own, then take it from the cache."""
-    for model in MEASURED:
-        say(f"compile {model}")
-        with tempfile.TemporaryDirectory(prefix="core-mondrian-cache-") as empty:
-            seconds = [_compile(model, place, empty) for _ in range(2)]
-        yield {
-            "benchmark": "compile",
-            **facts(),
-            "case": "measure",
-            "model": model,
-            "cpu_seconds": seconds[0],
-            "cached_cpu_seconds": seconds[1],
-        }
+    """Compile the measure of the user's own model; ours come compiled."""
+    say(f"compile {OWN}")
+    yield {
+        "benchmark": "compile",
+        **facts(),
+        "case": "measure",
+        "model": OWN,
+        "cpu_seconds": _compile(OWN, place),
+    }
 
 
-def _compile(model: str, place: Path, cache: str) -> float:
+def _compile(model: str, place: Path) -> float:
     command = [sys.executable, "-c", _COMPILE, model, str(place)]
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    done = subprocess.run(
-        command, env=environment, stdout=subprocess.PIPE, check=True, text=True
-    )
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return round(float(done.stdout), 3)
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.streams [--rows 1 10 100] [--memory 4GB] [--policy best]
         [--folder FOLDER] [--keep]
     python -m benchmarks.streams --engine    bytes per tuple that planning takes, at
-                                             once and by a crew in ten parts
+                                             once and by a executor in ten parts
 
 Rows are in millions, of a census in parts of a million rows, with 8 quasi-identifiers
 and k = 5. Each run is a fresh process with compiled kernels. Up to --in-memory millions
@@ -48,7 +48,7 @@ from core_mondrian import BestPolicy, KAnonymity, PaperPolicy, Spec
 from core_mondrian.counted import make_plan
 from core_mondrian.counts import TupleCounts
 from core_mondrian.datasets import census
-from core_mondrian.partition.crew import LocalCrew
+from core_mondrian.engine.executor import LocalExecutor
 from core_mondrian.streams.memory import give_back, keep_little, used_memory
 names, policy, parts = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 chosen = BestPolicy() if policy == "best" else PaperPolicy()
@@ -59,8 +59,8 @@ rows, values = found["count_all"].to_numpy(), found.select(names)
 del table, found
 if parts > 1:
     keep_little()
-few = LocalCrew(2000 // parts) if parts > 1 else None
-make_plan(TupleCounts(values.slice(0, 2000), 5 * rows[:2000]), spec, crew=few)
+few = LocalExecutor(2000 // parts) if parts > 1 else None
+make_plan(TupleCounts(values.slice(0, 2000), 5 * rows[:2000]), spec, executor=few)
 give_back()
 before, peak, is_on = used_memory(), [0], [True]
 def watch():
@@ -69,8 +69,8 @@ def watch():
         time.sleep(0.003)
 thread = threading.Thread(target=watch)
 thread.start()
-crew = LocalCrew(rows.size // parts) if parts > 1 else None
-make_plan(TupleCounts(values, rows), spec, crew=crew)
+executor = LocalExecutor(rows.size // parts) if parts > 1 else None
+make_plan(TupleCounts(values, rows), spec, executor=executor)
 is_on[0] = False
 thread.join()
 print(rows.size, (peak[0] - before) / rows.size)

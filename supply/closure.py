@@ -10,7 +10,10 @@ from packaging.utils import canonicalize_name
 
 from supply.lock import ROOT
 
-EXTRAS = ("experiments", "report", "sign", "spark", "sql", "statistics", "studio")
+EXTRAS = (
+    *("experiments", "own-models", "report", "sign", "spark", "sql", "statistics"),
+    "studio",
+)
 """What users may ask for; `dev` and `fuzz` are ours alone."""
 Asked: TypeAlias = list[tuple[str, str]]
 """Packages, each once without an extra and once with every extra asked for."""

@@ -10,7 +10,6 @@ so that a release is the same bytes with both, and those of frames, files and co
 """
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -65,14 +64,11 @@ def installed(python: Path) -> dict[str, str]:
 
 def try_tests(python: Path, tests: Sequence[str], side: str) -> tuple[bool, str]:
     """Return whether the tests pass, and the line in which pytest says so."""
-    # Kernels compiled by one numba are not for the other, nor for the tests of others.
-    cache = {"NUMBA_CACHE_DIR": str(python.parents[1] / "kernels")}
     # Old packages warn of what new ones have done since; with new ones it is an error.
     lenient = ["--override-ini=filterwarnings=default"] if side == "oldest" else []
     done = subprocess.run(
         [python, "-m", "pytest", "--numprocesses=2", "--tb=short", *lenient, *tests],
         cwd=ROOT,
-        env={**os.environ, **cache},
         check=False,
         stdout=subprocess.PIPE,
         text=True,

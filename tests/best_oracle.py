@@ -20,7 +20,7 @@ from oracle import Oracle, Part, Row, Sample, Twig, grow_twigs, n_rows
 
 from benchmarks.fuzz.cells import read_set
 from core_mondrian import KAnonymity, Release, Spec, Suppression
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.policies import BestPolicy
 

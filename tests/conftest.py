@@ -1,8 +1,5 @@
 """Fixtures and settings for all tests."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,23 +12,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from support.keys import KEY
+from support.plain_engine import IS_PLAIN
 
 from core_mondrian.cli.main import run
 
 # The fixtures of the pages of the studio.
 pytest_plugins = ["studio_pages"]
 
-IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
-
-WARM = """
-from core_mondrian import *
-from core_mondrian.datasets import census
-spec = Spec(("age", "sex", "occupation"), (KAnonymity(5),), policy={})
-anonymize(census(5000), spec, threads=1)
-"""
-
-# A kernel's first call compiles, so no deadline; uncompiled kernels are slow, so fewer
-# examples. Every run tries the same examples: a failure can be repeated.
+# The machine may be busy, so no deadline; the engine is slow as plain Python, so fewer
+# examples there. Every run tries the same examples: a failure can be repeated.
 _UNSHRUNK = [Phase.explicit, Phase.generate]
 settings.register_profile(
     "compiled",
@@ -81,27 +70,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log)
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the kernels before the workers start: each would compile all of them."""
-    config = session.config
-    has_workers = bool(getattr(config.option, "numprocesses", None))
-    if IS_PLAIN or not has_workers or hasattr(config, "workerinput"):
-        return
-    running = [
-        subprocess.Popen([sys.executable, "-c", WARM.format(policy)])  # noqa: S603
-        for policy in ("PaperPolicy()", "BestPolicy(effort='strong')")
-    ]
-    for process in running:
-        process.wait()
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Try more examples with --all; let the hash kernel wrap around uncompiled, too."""
+    """Try more examples with --all."""
     if config.getoption("--all") and not config.getoption("--hypothesis-profile", None):
         settings.load_profile(f"{PROFILE}, all")
-    if IS_PLAIN:
-        wraps = "ignore:overflow encountered in scalar:RuntimeWarning"
-        config.addinivalue_line("filterwarnings", wraps)
 
 
 Frame = Callable[[pa.Table], Any]

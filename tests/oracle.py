@@ -18,7 +18,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from core_mondrian.encode.table import EncodedColumn, EncodedTable
+from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.hierarchy import Hierarchy, from_paths
 from core_mondrian.models.base import Limits, PrivacyModel
 from core_mondrian.policies import OriginalPolicy, PaperPolicy
@@ -674,7 +674,7 @@ class Oracle:
         return max(-1.0, min(1.0, weighted / n / before - 1.0))
 
     def number_spread(self, part: Part, column: int) -> tuple[float, int]:
-        """Standard deviation and rows of the values that are not missing."""
+        """Constraints deviation and rows of the values that are not missing."""
         info = self.columns[column]
         counts = Counter(c for c in codes_of(part, column) if c < info.n_values)
         n = sum(counts.values())
@@ -692,7 +692,7 @@ class Oracle:
         return math.sqrt(squares / n), n
 
     def category_spread(self, part: Part, column: int) -> tuple[float, int]:
-        """Standard deviation of "is the most frequent value", and rows."""
+        """Constraints deviation of "is the most frequent value", and rows."""
         counts = Counter(codes_of(part, column))
         n = sum(counts.values())
         share = max(counts.values()) / n

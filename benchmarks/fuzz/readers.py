@@ -236,8 +236,8 @@ def _fuzz() -> None:
     import atheris
 
     # What is compiled cannot be instrumented, and is loaded before.
-    import core_mondrian.kernels.csv_rows
-    import core_mondrian.kernels.texts
+    import core_mondrian.files.csv_rows
+    import core_mondrian.tables.text_hashing
 
     with atheris.instrument_imports(include=["core_mondrian"]):
         import core_mondrian.files.read

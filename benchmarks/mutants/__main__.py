@@ -11,6 +11,7 @@ import argparse
 import importlib
 import os
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 SEED = 7
 # What every mutant needs and no mutant changes: loaded once.
 _HEAVY = (
-    *("numpy", "pandas", "polars", "pyarrow.compute", "pyarrow.parquet", "numba"),
+    *("numpy", "pandas", "polars", "pyarrow.compute", "pyarrow.parquet"),
     *("narwhals", "hypothesis.strategies", "typer", "rich.table", "pytest"),
 )
 
@@ -91,7 +92,9 @@ def find_all(of: Sequence[Source]) -> list[Mutant]:
 
 
 def _run(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    os.environ["NUMBA_DISABLE_JIT"] = "1"  # no mutant waits for a compiler
+    os.environ["CORE_MONDRIAN_PLAIN"] = "1"  # no mutant waits for a compiler
+    sys.path.insert(0, str(ROOT / "tests"))
+    importlib.import_module("support.plain_engine")
     os.chdir(ROOT)
     of = sources(asked.files)
     mutants = find_all(of)

@@ -3,7 +3,7 @@
 #
 # It holds core-mondrian and what it needs as a flat folder, for the same Python version
 # as PYTHON (python3) has. With --no-deps it holds core-mondrian alone, for machines that
-# have numpy, numba, pyarrow and narwhals already.
+# have numpy, pyarrow and narwhals already.
 set -euo pipefail
 target=$(realpath "$1")
 shift

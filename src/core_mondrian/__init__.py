@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from core_mondrian.api import anonymize
     from core_mondrian.attacks.run import attack
-    from core_mondrian.budget import Suppression
     from core_mondrian.errors import (
         DataError,
         InfeasibleError,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from core_mondrian.spec_file import load_spec
     from core_mondrian.sql.anonymize import anonymize_sql
     from core_mondrian.streams.run import anonymize_files, count_files
+    from core_mondrian.suppression import Suppression
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,7 @@ _HOMES = {
     "anonymize_spark": "spark.api",
     "anonymize_sql": "sql.anonymize",
     "attack": "attacks.run",
-    "Suppression": "budget",
+    "Suppression": "suppression",
     "DataError": "errors",
     "InfeasibleError": "errors",
     "MemoryLimitError": "errors",

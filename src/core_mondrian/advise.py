@@ -12,8 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.api import check_threads, take_in
-from core_mondrian.encode.encoder import Encoded, divide
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.encoder import Encoded, divide
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.engine.constraints import (
+    Constraints,
+    CountedGroups,
+    count_groups,
+    first_constraints,
+    released_constraints,
+    seen_by,
+)
+from core_mondrian.engine.scheduler import run_tasks, useful_threads
 from core_mondrian.errors import (
     InfeasibleError,
     MondrianError,
@@ -25,15 +34,6 @@ from core_mondrian.measure.utility import measure
 from core_mondrian.measure.verify import ModelResult
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.notebook import sweep_html
-from core_mondrian.partition.scheduler import run_tasks, useful_threads
-from core_mondrian.partition.standard import (
-    Standard,
-    Tally,
-    first_standard,
-    released_standard,
-    seen_by,
-    tally,
-)
 from core_mondrian.plan import draw_up
 from core_mondrian.progress import Progress, watched
 from core_mondrian.spec import Spec
@@ -314,8 +314,8 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     classes = plan.recoded.classes
     found = measure(plan.pieces, classes, spec)
     group = classes.of_tuple.astype(np.int64)
-    counted = tally(pieced, group, classes.n_classes)
-    standard = released_standard(first_standard(pieced, spec), pieced, group)
+    counted = count_groups(pieced, group, classes.n_classes)
+    standard = released_constraints(first_constraints(pieced, spec), pieced, group)
     sizes = counted.rows if counted.persons is None else counted.persons
     return Figures(
         n_classes=found.n_classes,
@@ -333,7 +333,7 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
 
 
 def _reached(
-    spec: Spec, table: EncodedTable, counted: Tally, standard: Standard
+    spec: Spec, table: EncodedTable, counted: CountedGroups, standard: Constraints
 ) -> tuple[ModelResult, ...]:
     """Return what each model finds in the classes, as the verifier will.
 
@@ -358,8 +358,8 @@ def _limits(
 
     What a model with several parameters reaches may be any of them: it has no limit.
     """
-    everyone = tally(table, np.zeros(table.n_tuples, dtype=np.int64), 1)
-    standard = first_standard(table, spec)
+    everyone = count_groups(table, np.zeros(table.n_tuples, dtype=np.int64), 1)
+    standard = first_constraints(table, spec)
     limits: dict[str, float] = {}
     for model in spec.models:
         names = parameters_of(model)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.encode.encoder import Encoded, collapse, encode, weigh_tuples
+from core_mondrian.encoding.encoder import Encoded, collapse, encode, weigh_tuples
 from core_mondrian.errors import (
     InternalError,
     PrivacyViolation,
@@ -182,7 +182,7 @@ def take_in(
     coded = encode(frame, spec, stages.report("encode"), threads)
     stages.end("encode")
     stages.report("collapse")
-    encoded = collapse(coded)
+    encoded = collapse(coded, threads)
     stages.end("collapse")
     return frame, encoded
 

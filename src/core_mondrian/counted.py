@@ -13,8 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.counts import TupleCounts
-from core_mondrian.encode.collapse import TuplePacker
-from core_mondrian.encode.encoder import collapse, encode, weigh_tuples
+from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.encoding.encoder import collapse, encode, weigh_tuples
+from core_mondrian.engine.executor import PartitionExecutor
 from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, list_names
 from core_mondrian.frames import check_columns, open_frame, row_weights
 from core_mondrian.measure.concerns import (
@@ -27,7 +28,6 @@ from core_mondrian.measure.concerns import (
 from core_mondrian.measure.groups import count_groups
 from core_mondrian.measure.sights import look_at_frame
 from core_mondrian.measure.verify import Verification, verify_counts
-from core_mondrian.partition.crew import Crew
 from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
@@ -173,11 +173,11 @@ def make_plan(  # noqa: PLR0913  # the last four change no cell
     by: Sequence[str] = (),
     threads: int | None = None,
     stages: Stages | None = None,
-    crew: Crew | None = None,
+    executor: PartitionExecutor | None = None,
 ) -> CountedPlan:
     """Decide what becomes of every counted tuple, and check that it passes.
 
-    ``crew`` cuts the tuples elsewhere, or with less memory; the plan is the same.
+    ``executor`` cuts the tuples elsewhere, or with less memory; the plan is the same.
 
     Raises:
         SpecError: the spec names columns that were not counted, or asks for what can
@@ -197,7 +197,9 @@ def make_plan(  # noqa: PLR0913  # the last four change no cell
     report = stages.report("partition")
 
     def draw(asked: Spec) -> Plan:
-        return draw_up(encoded, asked, key, threads=threads, report=report, crew=crew)
+        return draw_up(
+            encoded, asked, key, threads=threads, report=report, executor=executor
+        )
 
     planned = _draw_up(draw, counts, spec)
     stages.end("partition")

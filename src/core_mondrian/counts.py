@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encode.collapse import TuplePacker
-from core_mondrian.encode.columns import rank_column
+from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import DataError, InternalError, list_names
 from core_mondrian.files.kinds import unreadable
 from core_mondrian.files.place import write_files

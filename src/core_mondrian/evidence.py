@@ -10,7 +10,7 @@ from typing import Any, Final
 from narwhals.typing import IntoDataFrame
 
 from core_mondrian.api import anonymize, take_in
-from core_mondrian.encode.encoder import input_digest
+from core_mondrian.encoding.encoder import input_digest
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.explain import Explanation, explain
 from core_mondrian.manifests import Manifest, manifest_text, parse_bytes, whole_spec

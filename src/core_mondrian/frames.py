@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.pandas_columns import as_pandas, nullable, plain
+from core_mondrian.tables.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.tables.cleaning import take_arrow
 from core_mondrian.threads import map_columns
 

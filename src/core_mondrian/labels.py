@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.encode.columns import comparable
+from core_mondrian.encoding.columns import comparable
 
 BOUNDS = ("min", "max")
 """The fields of a range, where its ends are apart."""

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.errors import CHECK_PATH, DataError, SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.partition.funnel import STAGES
 from core_mondrian.spec import Spec
 from core_mondrian.spec_file import spec_from_mapping
 

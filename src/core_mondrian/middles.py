@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import scatter
-from core_mondrian.encode.columns import as_floats
-from core_mondrian.encode.encoder import Encoded
+from core_mondrian.encoding.columns import as_floats
+from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.keyed_hashing import keyed_hash
-from core_mondrian.kernels.boxes import find_medians
+from core_mondrian.engine.boxes import find_medians
+from core_mondrian.engine.grow import Grown
 from core_mondrian.labels import Labels
-from core_mondrian.partition.engine import Grown
+from core_mondrian.tables.cell_keys import scatter
 from core_mondrian.tables.keys import Key
 
 Box = tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -52,7 +52,7 @@ def _medians(grown: Grown, i: int, box: Box) -> NDArray[np.int32]:
     tree = grown.tree
     codes = np.empty(box[0].size, dtype=np.int32)
     bounds = tree.start[tree.leaves], tree.stop[tree.leaves]
-    find_medians(grown.tuples, grown.work, i, *bounds, codes)
+    find_medians(grown.tuples, i, *bounds, codes)
     return codes
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encode.columns import as_floats, comparable, rank_column
+from core_mondrian.encoding.columns import as_floats, comparable, rank_column
 from core_mondrian.errors import SpecError, list_names
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.release import Release

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import scatter
+from core_mondrian.tables.cell_keys import scatter
 
 Codes: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]

@@ -8,33 +8,35 @@ counts ─► encode ─► collapse ─► partition ─► what each class sho
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.budget import Suppression
-from core_mondrian.encode.encoder import (
+from core_mondrian.encoding.allocation import order_by_lot
+from core_mondrian.encoding.encoder import (
     Encoded,
     divide,
     hash_tuples,
     with_persons_exchanged,
     without_population,
 )
-from core_mondrian.encode.table import EncodedTable
-from core_mondrian.encoding.allocation import order_by_lot
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.engine.grow import Grown, grow
 from core_mondrian.errors import InternalError
 from core_mondrian.measure.concerns import Generalized, pick_leaves
 from core_mondrian.measure.verify import Verification
 from core_mondrian.middles import number_leaves
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.partition.crew import Crew
-from core_mondrian.partition.engine import Grown, grow
 from core_mondrian.recode import Recoded, recode_classes, release_digest, spread
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
+from core_mondrian.suppression import Suppression
 from core_mondrian.tables.keys import Key
+
+if TYPE_CHECKING:
+    from core_mondrian.engine.executor import PartitionExecutor
 
 DataT = TypeVar("DataT")
 Integers = NDArray[np.int64]
@@ -301,14 +303,14 @@ def draw_up(
     *,
     threads: int | None = None,
     report: Callable[[float], None] = lambda _: None,
-    crew: Crew | None = None,
+    executor: "PartitionExecutor | None" = None,
 ) -> Plan:
-    """Grow the tree, here or by a crew, and say what every class shows.
+    """Grow the tree, here or by an executor, and say what every class shows.
 
     Raises:
         InfeasibleError: no release satisfies the models within the budget.
     """
-    grown = grow(encoded.table, spec, threads=threads, report=report, crew=crew)
+    grown = grow(encoded.table, spec, threads=threads, report=report, executor=executor)
     exchanged = with_persons_exchanged(encoded, key.derive("persons"))
     return plan_of(exchanged, grown, spec, key, threads)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.encode.columns import comparable
+from core_mondrian.encoding.columns import comparable
 from core_mondrian.labels import BOUNDS, Labels, number_distinct
 from core_mondrian.rounding import find_grid
 from core_mondrian.spec import Spec

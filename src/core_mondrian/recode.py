@@ -8,14 +8,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.encoder import Encoded
-from core_mondrian.encode.table import EncodedColumn
+from core_mondrian.encoding.encoder import Encoded
+from core_mondrian.encoding.table import EncodedColumn
+from core_mondrian.engine.boxes import find_boxes, find_nodes
+from core_mondrian.engine.grow import Grown
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.kernels.boxes import find_boxes, find_nodes
 from core_mondrian.labels import Labels, digest_classes, number_distinct
 from core_mondrian.middles import label_middles, number_leaves
-from core_mondrian.partition.engine import Grown
 from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
 from core_mondrian.spec import RANGES, Spec
@@ -88,7 +88,7 @@ def _label_columns(
     starts, stops = tree.start[tree.leaves], tree.stop[tree.leaves]
     low = np.empty((tree.n_classes, len(table.columns)), dtype=np.int32)
     high = np.empty_like(low)
-    find_boxes(grown.tuples, grown.work, starts, stops, low, high)
+    find_boxes(grown.tuples, starts, stops, low, high)
 
     def label(i: int) -> Labels:
         column, values = table.columns[i], encoded.values[i]
@@ -104,9 +104,6 @@ def _label_columns(
             return label_ranges(column.name, values, box, codes_of, spec)
         return label_middles(encoded, grown, i, box, how, key)
 
-    formats = [spec.format_of(x.name) for x in table.columns if x.kind == "number"]
-    if not set(formats) <= {*RANGES}:
-        threads = 1  # medians are found in space that the grown tree has once
     places = range(len(table.columns))
     return map_columns(label, places, len(grown.tuples.records), threads)
 

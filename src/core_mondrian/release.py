@@ -13,21 +13,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian import __version__
-from core_mondrian.encode.encoder import Encoded, input_digest
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.encoder import Encoded, input_digest
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.engine.funnel_counts import Funnel
+from core_mondrian.engine.search.equity import Balance
+from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import SpecError
 from core_mondrian.files.place import check_place, write_files
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.concerns import Concern
 from core_mondrian.measure.verify import Verification
-from core_mondrian.partition.equity import Balance
-from core_mondrian.partition.funnel import Funnel
 from core_mondrian.policies import BestPolicy
 from core_mondrian.recode import Recoded, release_digest, shown_sizes
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Spent
 from core_mondrian.tables.keys import Key
-from core_mondrian.tree import PartitionTree
 
 if TYPE_CHECKING:
     from core_mondrian.measure.groups import GroupCounts, GroupMeasures
@@ -189,7 +189,7 @@ class Release(Generic[FrameT]):
         that no guess can be tried against it; the rest is in `record`. Nor does it
         depend on row order, threads or the clock.
         """
-        packages = ("numpy", "numba", "pyarrow")
+        packages = ("numpy", "pyarrow")
         return {
             "format": 2,
             "spec": self.spec.to_json(),

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encode.columns import Ranked, is_text, rank_column
-from core_mondrian.encode.drawable import Drawable, read_drawable
+from core_mondrian.encoding.columns import Ranked, is_text, rank_column
+from core_mondrian.encoding.drawable import Drawable, read_drawable
 from core_mondrian.errors import (
     InfeasibleError,
     InternalError,

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from core_mondrian.cell_keys import Keys, scatter
 from core_mondrian.frames import column_keys, open_frame, order_rows
+from core_mondrian.tables.cell_keys import Keys, scatter
 
 
 def shuffle_rows(data: Any, seed: int, *, hidden: str | None = None) -> Any:  # noqa: ANN401

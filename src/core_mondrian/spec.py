@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from core_mondrian.budget import Suppression, exact
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
 from core_mondrian.hierarchies.codes import Flat
@@ -23,6 +22,7 @@ from core_mondrian.policies import (
     PaperPolicy,
     Policy,
 )
+from core_mondrian.suppression import Suppression, exact
 from core_mondrian.tables.keys import Key
 
 Numbers = Literal[

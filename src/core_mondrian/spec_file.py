@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core_mondrian.budget import Suppression, exact, parse_suppression
 from core_mondrian.errors import CHECK_PATH, SpecError, drops_context
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.models.base import PrivacyModel
@@ -17,6 +16,7 @@ from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.models.load import model_from_mapping
 from core_mondrian.policies import POLICIES, BestPolicy, Policy
 from core_mondrian.spec import FORMATS, Spec, Thresholds, about, check_choice
+from core_mondrian.suppression import Suppression, exact, parse_suppression
 from core_mondrian.toml_lines import find_line, read_toml
 
 KEYS: dict[str, type | tuple[type, ...]] = {

@@ -19,6 +19,22 @@ def n_cores() -> int:
     return os.cpu_count() or 1
 
 
+def useful_threads(asked: int | None, n_rows: int) -> int:
+    """Return how many threads to work on so many rows: as asked, or all cores."""
+    most = n_cores() if asked is None else asked
+    return max(1, min(most, n_rows // _ROWS_PER_THREAD))
+
+
+def map_threads(
+    work: Callable[[ItemT], ResultT], items: Sequence[ItemT]
+) -> list[ResultT]:
+    """Return ``work(item)`` of each item, in order, on a thread for each."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(work, items))
+
+
 def map_columns(
     work: Callable[[ItemT], ResultT],
     columns: Sequence[ItemT],

@@ -100,7 +100,7 @@ def test_verifier_loads_no_engine() -> None:
 
     loaded = run(code).split()
 
-    engine = ("partition", "encode", "tree", "recode")
+    engine = ("engine", "encoding", "recode")
     found = [f"core_mondrian.{name}" for name in engine]
     assert [name for name in found if name in loaded] == []
 

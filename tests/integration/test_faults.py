@@ -481,8 +481,8 @@ def test_signature_of_another_manifest_does_not_stay(cli: Command, few: Path) ->
     [
         ("core_mondrian.streams.batches.parse_block", ("--stream",)),
         ("core_mondrian.streams.second_pass.TableFile.prepare", ("--stream",)),
-        ("core_mondrian.partition.scheduler.Forest.graft", ()),
-        ("core_mondrian.encode.encoder.map_columns", ()),
+        ("core_mondrian.engine.scheduler.Forest.graft", ()),
+        ("core_mondrian.encoding.encoder.map_columns", ()),
     ],
 )
 def test_worker_that_dies_ends_the_run(
@@ -508,7 +508,7 @@ def test_worker_that_dies_ends_the_run(
 
 @pytest.mark.parametrize("at", [0, 3, 7])
 def test_threads_end_when_one_of_them_fails(at: int) -> None:
-    from core_mondrian.partition.scheduler import run_tasks
+    from core_mondrian.engine.scheduler import run_tasks
     from core_mondrian.threads import map_columns
 
     def work(number: int) -> int:

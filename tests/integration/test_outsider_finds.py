@@ -20,7 +20,7 @@ from core_mondrian import (
     verify,
 )
 from core_mondrian.api import take_in
-from core_mondrian.encode.encoder import hash_tuples
+from core_mondrian.encoding.encoder import hash_tuples
 from core_mondrian.stages import Stages
 from core_mondrian.streams.run import anonymize_files
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from best_oracle import cells, keys, usual_efforts
 from conftest import IS_PLAIN, as_arrow, as_pandas, as_polars
+from support.plain_engine import IN_SUBPROCESS
 
 from core_mondrian import KAnonymity, Release, Spec, Suppression, anonymize
 from core_mondrian.policies import BestPolicy
@@ -139,7 +140,9 @@ def test_frame_library_changes_no_row(effort: str) -> None:
     check_same(runs[0], runs[2])
 
 
-SCRIPT = """
+SCRIPT = (
+    IN_SUBPROCESS
+    + """
 from core_mondrian import KAnonymity, Spec, Suppression, anonymize
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
 from core_mondrian.policies import BestPolicy
@@ -165,6 +168,7 @@ for policy in policies:
     print(release.tree.digest, release.digest, release.beta, end=" ")
     print(release.input_digest(bytes(32)))
 """
+)
 
 
 def digests(**environment: str) -> str:
@@ -181,10 +185,10 @@ def digests(**environment: str) -> str:
 
 @pytest.mark.skipif(IS_PLAIN, reason="the compiled tests try both")
 def test_neither_hash_seed_nor_compiler_changes_a_release() -> None:
-    expected = digests(NUMBA_DISABLE_JIT="0", PYTHONHASHSEED="0")
+    expected = digests(CORE_MONDRIAN_PLAIN="0", PYTHONHASHSEED="0")
 
     found = digests(
-        NUMBA_DISABLE_JIT="1",
+        CORE_MONDRIAN_PLAIN="1",
         PYTHONHASHSEED="7",
         PYTHONWARNINGS="ignore::RuntimeWarning",
     )

@@ -5,8 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from support.plain_engine import IN_SUBPROCESS
 
-SCRIPT = """
+SCRIPT = (
+    IN_SUBPROCESS
+    + """
 from core_mondrian import KAnonymity, OriginalPolicy, PaperPolicy, Spec, anonymize
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
 
@@ -30,6 +33,7 @@ for policy in policies:
         release = anonymize(table, spec)
         print(release.tree.digest, release.digest, release.input_digest(bytes(32)))
 """
+)
 
 
 def digests(**environment: str) -> str:
@@ -46,20 +50,20 @@ def digests(**environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def expected() -> str:
-    return digests(NUMBA_DISABLE_JIT="0", PYTHONHASHSEED="0")
+    return digests(CORE_MONDRIAN_PLAIN="0", PYTHONHASHSEED="0")
 
 
 @pytest.mark.parametrize(
     "seed", ["1", *(pytest.param(seed, marks=pytest.mark.slow) for seed in "23")]
 )
 def test_hash_seed_changes_nothing(expected: str, seed: str) -> None:
-    found = digests(NUMBA_DISABLE_JIT="0", PYTHONHASHSEED=seed)
+    found = digests(CORE_MONDRIAN_PLAIN="0", PYTHONHASHSEED=seed)
 
     assert found == expected
 
 
 def test_uncompiled_kernels_find_the_same(expected: str) -> None:
-    found = digests(NUMBA_DISABLE_JIT="1", PYTHONHASHSEED="0")
+    found = digests(CORE_MONDRIAN_PLAIN="1", PYTHONHASHSEED="0")
 
     assert len(found.splitlines()) == 6
     assert found == expected

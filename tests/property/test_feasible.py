@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from models_oracle import accepts
 
 from core_mondrian import InfeasibleError, Spec, anonymize
+from core_mondrian.engine.constraints import _hint
 from core_mondrian.models import (
     AlphaKAnonymity,
     AverageRisk,
@@ -27,7 +28,6 @@ from core_mondrian.models import (
     RecursiveCLDiversity,
     TCloseness,
 )
-from core_mondrian.partition.standard import _hint
 
 NEAREST = re.compile(r"(\w+) = (\S+) is the nearest that can be met")
 

@@ -14,11 +14,11 @@ from core_mondrian import (
     SpecError,
     anonymize,
 )
-from core_mondrian.budget import Suppression
 from core_mondrian.datasets import census
 from core_mondrian.hierarchy import from_paths
 from core_mondrian.painting import paint
 from core_mondrian.policies import BestPolicy
+from core_mondrian.suppression import Suppression
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMNS = ("age", "hours_per_week")

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core_mondrian.engine import layout
+from core_mondrian.engine.executor import TaskResult
 from core_mondrian.errors import InternalError
-from core_mondrian.kernels import layout
-from core_mondrian.partition.crew import Solved
-from core_mondrian.spark import crew
+from core_mondrian.spark import executor
 
 
 @pytest.mark.parametrize("edges", [None, np.arange(8).reshape(4, 2)])
@@ -17,16 +17,16 @@ from core_mondrian.spark import crew
 def test_a_solved_unit_is_put_together_again(
     n_records: int, edges: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "_CELL_BYTES", 100)
+    monkeypatch.setattr(executor, "_CELL_BYTES", 100)
     nodes = layout.fields(9, layout.NODE)
     nodes["rows"] = np.arange(9)
     records = np.arange(6 * n_records, dtype=np.int32).reshape(-1, 6)
     funnel = np.arange(layout.N_STAGES * 4).reshape(layout.N_STAGES, 4)
 
-    cells = crew._packed(3, Solved(nodes, records, funnel, edges))
+    cells = executor._packed(3, TaskResult(nodes, records, funnel, edges))
     # A shuffle keeps no order.
     mixed = np.random.default_rng(1).permutation(cells.num_rows)
-    found = crew._unpacked(cells.take(pa.array(mixed)), 6)
+    found = executor._unpacked(cells.take(pa.array(mixed)), 6)
 
     assert max(map(len, cells["bytes"].to_pylist())) <= 100
     assert found.nodes["rows"].tolist() == list(range(9))
@@ -38,7 +38,9 @@ def test_a_solved_unit_is_put_together_again(
 
 
 def test_a_unit_that_does_not_come_back_is_told() -> None:
-    none = crew._packed(1, Solved(*[np.zeros((0, 6), np.int32)] * 3)).slice(0, 0)
+    none = executor._packed(1, TaskResult(*[np.zeros((0, 6), np.int32)] * 3)).slice(
+        0, 0
+    )
 
     with pytest.raises(InternalError, match="nobody has solved"):
-        crew._unpacked(none, 6)
+        executor._unpacked(none, 6)

@@ -14,7 +14,7 @@ import numpy as np
 
 from core_mondrian.attacks.candidates import Candidates
 from core_mondrian.attacks.input_digest import digest_head, digest_tuples
-from core_mondrian.encode.encoder import Encoded
+from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.measure.counting import Coded, Codes
 
 MOST_GUESSES: Final = 20_000

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encode.encoder import Encoded
+from core_mondrian.encoding.encoder import Encoded
 
 
 def digest_head(encoded: Encoded) -> Any:  # noqa: ANN401  # a hash of hashlib

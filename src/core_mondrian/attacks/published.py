@@ -20,7 +20,7 @@ from core_mondrian.attacks.candidates import Candidates
 from core_mondrian.attacks.findings import Finding, counted
 from core_mondrian.attacks.guessing import Guessed, guess_tables
 from core_mondrian.attacks.input_digest import digest_input
-from core_mondrian.encode.encoder import Encoded
+from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.errors import MondrianError
 from core_mondrian.frames import arrow_column
 from core_mondrian.manifests import manifest_text

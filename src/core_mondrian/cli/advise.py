@@ -13,7 +13,7 @@ import typer
 from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.summary import say, tell_compiling
+from core_mondrian.cli.summary import say
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
@@ -195,7 +195,6 @@ def _sweep(
     # Of the default, at least one value stays, to say why it is not feasible.
     default = [k for k in _DEFAULT_K if k <= table.num_rows] or [_DEFAULT_K[0]]
     vary = {name: values or default for name, values in asked.items()}
-    tell_compiling(spec)
     with show_progress() as progress:
         return sweep(table, spec, vary, threads=threads, progress=progress)
 

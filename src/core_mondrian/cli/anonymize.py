@@ -51,7 +51,6 @@ from core_mondrian.cli.summary import (
     measured,
     say,
     say_written,
-    tell_compiling,
     tell_release,
 )
 from core_mondrian.errors import CHECK_PATH, SpecError
@@ -449,7 +448,6 @@ def _anonymize(
     )
     from core_mondrian.api import anonymize
 
-    tell_compiling(spec)
     with show_progress() as progress:
         release = anonymize(
             table, spec, key=key, by=by, threads=threads, progress=progress

@@ -11,7 +11,7 @@ import typer
 from core_mondrian.cli.advise import OF_RELEASES, check_files, with_options_of
 from core_mondrian.cli.anonymize import anonymize_file, manifest_of
 from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.summary import printable, say, tell_compiling
+from core_mondrian.cli.summary import printable, say
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
@@ -187,7 +187,6 @@ def _evaluate(
     from core_mondrian.statistics.classifier import HOLDOUT
 
     table = read_table(original, null_values=spec.null_values)
-    tell_compiling(spec)
     with show_progress() as progress:
         return evaluate(
             *(table, spec, questions),

@@ -17,7 +17,6 @@ from core_mondrian.cli.summary import (
     measured,
     say,
     summarize,
-    tell_compiling,
     tell_groups,
 )
 from core_mondrian.errors import SpecError
@@ -125,7 +124,6 @@ def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
     from core_mondrian.sql.anonymize import anonymize_sql
 
     key = read_key(options["key_file"], spec)
-    tell_compiling(spec)
     with show_progress() as progress:
         return anonymize_sql(
             *(options["database"], options["source_name"], options["target_name"]),

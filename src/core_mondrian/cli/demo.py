@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from core_mondrian.cli.bars import bar
-from core_mondrian.cli.summary import policy_text, tell_compiling
+from core_mondrian.cli.summary import policy_text
 from core_mondrian.progress import Progress
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def show_demo(
     # A pipe has no width of its own, and wider lines than this are hard to read.
     console.width = min(console.width, _WIDTH) if console.is_terminal else _WIDTH
     console.print(_introduction(rows, k))
-    tell_compiling()
     with _progress(rows) as progress:
         demo = _run(rows, k, seed, progress)
     for part in (*_story(demo, console.width), _times(demo), _next_steps()):
@@ -163,7 +162,7 @@ def _progress(rows: int) -> Iterator[Progress]:
         def show(stage: str, done: float) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(_STAGES.get(stage, stage), total=None)
-            # Without a total the bar moves: compiling takes as long as it takes.
+            # Without a total the bar moves.
             bars.update(tasks[stage], total=1.0 if done else None, completed=done)
 
         yield show
@@ -235,8 +234,7 @@ def _introduction(rows: int, k: int) -> "RenderableType":
         "[bold]core-mondrian[/] cuts the table into small classes in which everybody "
         f"has at least [bold]{others}[/] beside them. Each class shows what its people "
         "have in common: a range for a number, * for a category that differs. Then it "
-        "counts again, from the release alone.\n"
-        "[dim]The very first run compiles the engine, once; later it starts at once.[/]"
+        "counts again, from the release alone."
     )
     return _panel(text, "core-mondrian demo")
 
@@ -379,7 +377,7 @@ def _times(demo: _Demo) -> "RenderableType":
     seconds = demo.release.seconds
     parts = (f"{stage} {spent:.2f}" for stage, spent in seconds.items())
     text = f"{' · '.join(parts)} · all {sum(seconds.values()):.2f}"
-    return _panel(text, "CPU seconds per stage (a first run: mostly compiling)")
+    return _panel(text, "CPU seconds per stage")
 
 
 def _next_steps() -> "RenderableType":

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from core_mondrian.cli.summary import tell_compiling
 from core_mondrian.errors import OutputError, SpecError
 from core_mondrian.progress import Progress, show_progress
 
@@ -124,7 +123,6 @@ def run_experiments(
         ),
     )
     lab = _open_lab(base, setting)
-    tell_compiling()
     with _watch() as progress:
         progress("warming up", 0.0)
         lab.warm_up()

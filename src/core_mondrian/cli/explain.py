@@ -207,7 +207,7 @@ def _size_table(sizes: "tuple[SizeBin, ...]", *, is_plain: bool) -> "Table":
 
 def _funnel(parts: "Counts", *, is_plain: bool) -> "Table":
     """Return the funnel, a line per stage and a bar next to it."""
-    from core_mondrian.partition.funnel import STAGES
+    from core_mondrian.engine.funnel_counts import STAGES
 
     names = {"number": "numbers", "category": "categories"}
     table = _table("the cut funnel", "", "cuts", " ")

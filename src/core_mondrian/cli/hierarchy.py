@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.tree import Tree
 
-    from core_mondrian.encode.columns import Ranked
+    from core_mondrian.encoding.columns import Ranked
     from core_mondrian.hierarchy import Hierarchy
 
 _WAYS = ("flat", "prefix", "ranges", "dates", "redact", "lookup", "learned", "from")
@@ -148,7 +148,7 @@ def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
 def _read(
     table: Path, names: list[str], null_values: list[str] | None
 ) -> dict[str, "Ranked"]:
-    from core_mondrian.encode.columns import rank_column
+    from core_mondrian.encoding.columns import rank_column
     from core_mondrian.files.read import read_table
     from core_mondrian.frames import arrow_column, check_columns, open_frame
 
@@ -161,7 +161,7 @@ def _read(
 def _make(
     asked: dict[str, Any], column: str, columns: dict[str, "Ranked"]
 ) -> "Hierarchy":
-    from core_mondrian.encode.trees import learn_tree, texts_of
+    from core_mondrian.encoding.trees import learn_tree, texts_of
     from core_mondrian.hierarchies.base import Builder
     from core_mondrian.hierarchies.learned import Learned
     from core_mondrian.hierarchies.load import load_hierarchies
@@ -177,7 +177,7 @@ def _make(
 def _cover(tree: "Hierarchy", ranked: "Ranked") -> _Covered:
     import numpy as np
 
-    from core_mondrian.encode.trees import texts_of
+    from core_mondrian.encoding.trees import texts_of
 
     number = {label: leaf for leaf, label in enumerate(tree.leaves)}
     leaf = np.array([number.get(text, -1) for text in texts_of(ranked)], dtype=np.int64)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from core_mondrian.cli.options import AsJson, model_tables
-from core_mondrian.cli.summary import json_line, say, tell_compiling
+from core_mondrian.cli.summary import json_line, say
 from core_mondrian.errors import InfeasibleError, SpecError
 from core_mondrian.progress import show_progress
 
@@ -138,7 +138,6 @@ def _measure(
         raise SpecError(
             "there is nothing to verify after K alone", hint="name a model as well"
         )
-    tell_compiling()
     with show_progress() as progress:
         for i, (name, policy, procedure, spec) in enumerate(runs):
             report = _reporter(progress, i, len(runs))

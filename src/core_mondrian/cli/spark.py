@@ -18,7 +18,6 @@ from core_mondrian.cli.report import report_of
 from core_mondrian.cli.summary import (
     measured,
     say_written,
-    tell_compiling,
     tell_release,
 )
 from core_mondrian.errors import SpecError
@@ -138,7 +137,6 @@ def _release(
     from core_mondrian.stages import Stages
 
     frame, read = open_table(source, session, spec)
-    tell_compiling(spec)
     asked = options["driver_tuples"]
     most = DRIVER_TUPLES if asked is None else asked
     means = Means(most, options["key"], options["threads"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_mondrian.cli.summary import say, tell_compiling
+from core_mondrian.cli.summary import say
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
@@ -122,7 +122,6 @@ class Streamed:
         from core_mondrian.streams.run import anonymize_files
 
         n_bad = self._n_bad()
-        tell_compiling(spec)
         try:
             with show_progress() as progress:
                 return anonymize_files(

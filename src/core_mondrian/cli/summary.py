@@ -9,29 +9,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from core_mondrian.engine.search.equity import Balance
     from core_mondrian.measure.groups import GroupMeasures
     from core_mondrian.measure.utility import Measures
     from core_mondrian.measure.verify import Verification
-    from core_mondrian.partition.equity import Balance
     from core_mondrian.release import Release
-    from core_mondrian.spec import Spec
 
 
 FOR_OWNER = "yours alone, do not pass it on"
-
-
-def tell_compiling(spec: "Spec | None" = None) -> None:
-    """Say on stderr why the first run on a machine takes longer."""
-    from core_mondrian.kernels.exact import find_exact_cuts
-    from core_mondrian.kernels.grow import grow_below
-    from core_mondrian.kernels.jit import is_ready
-    from core_mondrian.kernels.regroup import regroup_classes
-    from core_mondrian.partition.best import does_regroup
-
-    if not (is_ready(find_exact_cuts) and is_ready(grow_below)):
-        say("compiling the engine, once: about a minute")
-    elif spec is not None and does_regroup(spec) and not is_ready(regroup_classes):
-        say("compiling more of the engine, once: some 20 seconds")
 
 
 def tell_release(

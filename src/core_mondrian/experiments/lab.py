@@ -8,7 +8,6 @@ from typing import Final
 import pyarrow as pa
 
 from core_mondrian.api import anonymize
-from core_mondrian.budget import Suppression
 from core_mondrian.datasets import ADULT_SETS
 from core_mondrian.errors import InternalError
 from core_mondrian.experiments.figure import Report, Row
@@ -17,6 +16,7 @@ from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy, Policy
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
+from core_mondrian.suppression import Suppression
 
 CORE: Final = ("paper", "best")
 FAIR: Final = "original, fair"
@@ -220,7 +220,7 @@ class Lab:
         return replace(first, seconds=seconds)
 
     def warm_up(self) -> None:
-        """Let every policy run once, so that no time holds that of compiling."""
+        """Let every policy run once, so that no time holds that of loading modules."""
         few = self.base.slice(0, 2000)
         for policy in POLICIES:
             for threads in (1, self.threads):

@@ -67,7 +67,7 @@ def _introduction(evaluation: Evaluation) -> Iterator[str]:
     yield _paragraph(_MEASURES)
     yield _paragraph(
         f"Times are wall-clock seconds of `anonymize` on the quasi-identifiers, with "
-        f"verification and without compiling: medians of runs in turns, on a shared "
+        f"verification: medians of runs in turns, on a shared "
         f"machine with {setting.cores} cores, where the paper had 8. "
         f"{_load(evaluation)}CPU seconds are in the files."
     )

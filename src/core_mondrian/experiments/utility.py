@@ -7,6 +7,7 @@ from typing import Final
 
 from core_mondrian.charts import Chart, legend, styled
 from core_mondrian.datasets import ADULT_SETS
+from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.experiments import claims
 from core_mondrian.experiments.drawing import (
     LOOKS,
@@ -38,7 +39,6 @@ from core_mondrian.experiments.lab import (
     Asked,
     Lab,
 )
-from core_mondrian.partition.funnel import STAGES
 
 _PURPLE: Final = "#785ef0"
 """Of the paper's figure; the palette's own looks pink as a bar."""

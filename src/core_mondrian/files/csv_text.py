@@ -223,7 +223,7 @@ def _check_quotes(path: Path, n_columns: int) -> None:
     if quotes % 2 == 0:
         return
     # Compiled, and the verifier reads tables too: it loads nothing of the kind.
-    from core_mondrian.kernels.csv_rows import IN_QUOTES, scan_rows
+    from core_mondrian.files.csv_rows import IN_QUOTES, scan_rows
 
     text = np.memmap(path, np.uint8, "r", start)
     ragged = np.empty((1, 4), dtype=np.int64)  # there is none: Arrow would have said

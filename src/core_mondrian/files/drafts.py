@@ -25,7 +25,11 @@ _WORKSPACE: Final = ".core-mondrian"
 _DRAFTS: Final = ".core-mondrian-{}.drafts"
 _REMOVE: Final = "remove it, or write into a folder that only you can change"
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+# Windows has neither owners and modes of this kind nor folders that can be opened: a
+# folder there is as private as the one it is made in.
+HAS_OWNERS = hasattr(os, "geteuid")
+NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINKS
 _PATIENCE: Final = 30.0
 """Seconds that another run may take to rename its files."""
 
@@ -48,8 +52,7 @@ def draft_folder(folder: Path, *, private: bool = False) -> Iterator[Path]:
             made = folder / _DRAFTS.format(secrets.token_hex(8))
             stack.callback(remove_empty, made)
             made.mkdir(mode=0o700)
-            handle = _open_folder(made)
-            stack.callback(os.close, handle)
+            handle = stack.enter_context(_open_folder(made))
             if private and _problem_of(handle):
                 raise OutputError(
                     f"{folder}: a folder made there is not for you alone",
@@ -74,35 +77,55 @@ def private_folder(path: Path) -> Iterator[Path]:
     """
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
-    try:
-        handle = _open_folder(path)
-    except NotADirectoryError:  # a link, too
-        raise OutputError(f"{path}: not a folder", hint=_REMOVE) from None
-    try:
+    with ExitStack() as stack:
+        try:
+            handle = stack.enter_context(_open_folder(path))
+        except NotADirectoryError:  # a link, too
+            raise OutputError(f"{path}: not a folder", hint=_REMOVE) from None
         if problem := _problem_of(handle):
             raise OutputError(f"{path}: {problem}", hint=_REMOVE)
         yield _by_descriptor(handle, path)
+
+
+@contextmanager
+def _open_folder(path: Path) -> Iterator[int | None]:
+    """Open a folder itself, never what a link of its name leads to.
+
+    Yields None where the system does not open folders.
+    """
+    if not HAS_OWNERS:
+        if path.is_symlink() or not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        yield None
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | NO_LINKS)
+    try:
+        yield handle
     finally:
         os.close(handle)
 
 
-def _open_folder(path: Path) -> int:
-    """Open a folder itself, never what a link of its name leads to."""
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+def is_ours(user: int) -> bool:
+    """Tell whether a file with this owner is ours, as far as the system knows."""
+    return not HAS_OWNERS or user == os.geteuid()
 
 
-def _problem_of(handle: int) -> str | None:
+def _problem_of(handle: int | None) -> str | None:
     """Return why a folder is not ours alone."""
+    if handle is None:
+        return None
     found = os.fstat(handle)
-    if found.st_uid != os.geteuid():
+    if not is_ours(found.st_uid):
         return "belongs to another user"
     if stat.S_IMODE(found.st_mode) & _OTHERS:
         return "is open to other users"
     return None
 
 
-def _by_descriptor(handle: int, path: Path) -> Path:
+def _by_descriptor(handle: int | None, path: Path) -> Path:
     """Return a path to an open folder that does not depend on its name."""
+    if handle is None:
+        return path
     held = Path(f"/proc/self/fd/{handle}")
     with suppress(OSError):  # only Linux has it
         if os.path.samestat(held.stat(), os.fstat(handle)):
@@ -144,11 +167,13 @@ def _wait_for(handle: int, folder: Path) -> None:
         time.sleep(0.01)
 
 
-def try_lock(handle: int) -> bool | None:
+def try_lock(handle: int | None) -> bool | None:
     """Lock an open file or folder; False: somebody holds it; None: nobody can say."""
     try:
         import fcntl
     except ImportError:  # not on every system
+        return None
+    if handle is None:
         return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,12 +205,11 @@ def tidy(folder: Path) -> None:
 def _remove_dead(path: Path, lock: str | None = None) -> None:
     """Clear a folder of ours if nobody holds its lock: a file in it, or the folder."""
     with ExitStack() as stack, suppress(OSError):
-        folder = handle = _open_folder(path)
-        stack.callback(os.close, folder)
-        if os.fstat(folder).st_uid != os.geteuid():
+        folder = handle = stack.enter_context(_open_folder(path))
+        if folder is None or not is_ours(os.fstat(folder).st_uid):
             return
         if lock is not None:
-            handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
+            handle = os.open(lock, os.O_RDONLY | NO_LINKS, dir_fd=folder)
             stack.callback(os.close, handle)
         if try_lock(handle):
             clear(_by_descriptor(folder, path), COUNTS)

@@ -22,8 +22,10 @@ import pyarrow as pa
 
 from core_mondrian.errors import OutputError, SpecError
 from core_mondrian.files.drafts import (
+    HAS_OWNERS,
     create_private,
     draft_folder,
+    is_ours,
     publishing,
     remove,
 )
@@ -105,7 +107,8 @@ def _check_link(path: Path, *, private: bool) -> None:
     """Refuse a link of another user, and any to what only the user may read."""
     if not path.is_symlink():
         return
-    if path.lstat().st_uid not in (os.geteuid(), 0):
+    owner = path.lstat().st_uid
+    if owner != 0 and not is_ours(owner):
         raise OutputError(
             f"{path}: a link that another user made", hint="take another name"
         )
@@ -296,7 +299,8 @@ def _back_up(path: Path, backup: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    # Windows flushes only what it may write.
+    handle = os.open(path, os.O_RDONLY if HAS_OWNERS else os.O_RDWR)
     try:
         os.fsync(handle)
     finally:

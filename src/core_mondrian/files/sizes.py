@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.files.kinds import kind_of
 
@@ -10,9 +10,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+_IF_UNKNOWN: Final = 4 << 30
+"""Bytes that a machine is taken to have if the system does not say."""
+
 
 def machine_memory() -> int:
     """Return the bytes of memory that this machine has, or this container may use."""
+    if not hasattr(os, "sysconf"):  # Windows
+        return _IF_UNKNOWN
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for file in (
         "/sys/fs/cgroup/memory.max",

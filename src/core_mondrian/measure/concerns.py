@@ -11,9 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import scatter
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import show_name
 from core_mondrian.measure.counting import (
     Coded,
@@ -26,6 +25,7 @@ from core_mondrian.measure.sights import MOST_CELLS, EveryRow, Sight
 from core_mondrian.measure.told import AtStake, Hidden
 from core_mondrian.recognize import Recognized, recognize_name, recognize_values
 from core_mondrian.spec import Spec
+from core_mondrian.tables.cell_keys import scatter
 from core_mondrian.threads import map_columns
 
 Why: TypeAlias = Literal["identifier", "singles-out", "tells", "persons"]

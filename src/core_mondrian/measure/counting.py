@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import scatter
+from core_mondrian.tables.cell_keys import scatter
 
 Codes: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import SpecError
 from core_mondrian.files.cells import spelled
 from core_mondrian.measure.cells import (

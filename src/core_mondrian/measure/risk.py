@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.measure.cells import divide
 from core_mondrian.measure.counting import Coded, combine, compress
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.table import EncodedTable
-from core_mondrian.encode.trees import count_profile, few_codes
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.encoding.trees import count_profile, few_codes
 from core_mondrian.hierarchies.learned import MOST_VALUES, Learned
 from core_mondrian.measure.utility import Measures, tree_loss
 from core_mondrian.spec import Spec

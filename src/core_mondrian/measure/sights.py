@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import Keys, cell_keys, scatter
 from core_mondrian.errors import DataError
 from core_mondrian.frames import arrow_column, open_frame, take_rows
 from core_mondrian.measure.counting import (
@@ -27,6 +26,7 @@ from core_mondrian.measure.counting import (
     first_rows,
 )
 from core_mondrian.recognize import some_values
+from core_mondrian.tables.cell_keys import Keys, cell_keys, scatter
 from core_mondrian.tables.cleaning import take_arrow
 from core_mondrian.threads import map_columns
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.cells import (

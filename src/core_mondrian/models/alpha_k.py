@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core_mondrian.errors import SpecError
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
-    Counts,
-    Floats,
     Limits,
     MissingValues,
     PrivacyModel,
@@ -48,19 +47,7 @@ class AlphaKAnonymity(PrivacyModel):
             )
         object.__setattr__(self, "values", tuple(self.values))
 
-    @staticmethod
-    def measure(
-        rows: int,
-        counts: Counts,
-        table: Counts,  # noqa: ARG004
-        parameters: Floats,
-    ) -> float:
-        """Return the largest share of a value that parameters have a 1 for."""
-        most = 0
-        for i in range(counts.size):
-            if counts[i] > most and parameters[i] > 0.0:
-                most = counts[i]
-        return float(most / rows)
+    measure = measures.LARGEST_SHARE
 
     @property
     def name(self) -> str:

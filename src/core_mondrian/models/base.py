@@ -19,8 +19,9 @@ Measure = Callable[[int, Counts, Counts, Floats], float]
 
 ``counts`` counts the rows of the class by sensitive value, ``table`` those of the whole
 table the same way; a value that occurs nowhere in the table is not there (0 in both).
-The last value is the missing one. Plain Python that Numba can compile: the engine
-compiles it once and keeps it on disk.
+The last value is the missing one. Ours are compiled with the engine; one of your own is
+plain Python, and loops over numbers and arrays are compiled where Numba is installed
+(the extra `own-models`).
 """
 MissingValues = Literal["value", "ignored"]
 
@@ -256,10 +257,9 @@ def _rounded(reached: float, limits: Limits) -> tuple[float, float]:
 
 def _compiled(measure: Callable[..., float]) -> Callable[..., float]:
     """Return a measure as machine code, or as it is if that cannot be had."""
-    from core_mondrian.kernels.rules import PlainMeasure, compile_measure
+    from core_mondrian.models.own_measures import measure_of
 
-    compiled: Callable[..., float] = compile_measure(measure)
-    return measure if isinstance(compiled, PlainMeasure) else compiled
+    return measure_of(measure)
 
 
 def _distinct(rows: Counts) -> tuple[Counts, Counts]:

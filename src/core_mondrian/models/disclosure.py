@@ -1,12 +1,10 @@
 """delta-disclosure privacy: a class tells little that the table does not."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
-    Counts,
-    Floats,
     Limits,
     MissingValues,
     PrivacyModel,
@@ -36,22 +34,7 @@ class DeltaDisclosure(PrivacyModel):
         sensitive_column("delta-disclosure", self.sensitive, self.missing)
         choice("absent", self.absent, ("fails", "allowed"))
 
-    @staticmethod
-    def measure(rows: int, counts: Counts, table: Counts, parameters: Floats) -> float:
-        """Return the largest |ln(q / p)|; absent values count if parameters[0] is 0."""
-        total = 0
-        for i in range(table.size):
-            total += table[i]
-        largest = 0.0
-        for i in range(counts.size):
-            if counts[i] > 0:
-                if table[i] == 0:  # only suppressed rows have it
-                    return math.inf
-                ratio = (counts[i] * total) / (table[i] * rows)
-                largest = max(largest, abs(math.log(ratio)))
-            elif table[i] > 0 and parameters[0] == 0.0:
-                return math.inf
-        return float(largest)
+    measure = measures.LOG_RATIO
 
     @property
     def name(self) -> str:

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from core_mondrian.errors import SpecError
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
-    Counts,
-    Floats,
     Limits,
     MissingValues,
     PrivacyModel,
@@ -13,20 +12,6 @@ from core_mondrian.models.base import (
 from core_mondrian.models.checks import sensitive_column, whole_number
 
 _ONE_VALUE = "one value alone tells everybody's: at least 2 are needed"
-
-
-def _distinct_values(
-    rows: int,  # noqa: ARG001
-    counts: Counts,
-    table: Counts,  # noqa: ARG001
-    parameters: Floats,  # noqa: ARG001
-) -> float:
-    """Return how many different values a class holds."""
-    n_values = 0
-    for i in range(counts.size):
-        if counts[i] > 0:
-            n_values += 1
-    return float(n_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +26,7 @@ class DistinctLDiversity(PrivacyModel):
     sensitive: str
     missing: MissingValues = "value"
 
-    measure = staticmethod(_distinct_values)
+    measure = measures.DISTINCT_VALUES
 
     def __post_init__(self) -> None:
         whole_number("distinct l-diversity", "l", self.l, 2, _ONE_VALUE)
@@ -77,7 +62,7 @@ class PSensitiveKAnonymity(PrivacyModel):
     sensitive: str
     missing: MissingValues = "value"
 
-    measure = staticmethod(_distinct_values)
+    measure = measures.DISTINCT_VALUES
 
     def __post_init__(self) -> None:
         model = "p-sensitive k-anonymity"

@@ -3,9 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
-    Counts,
-    Floats,
     Limits,
     MissingValues,
     PrivacyModel,
@@ -31,19 +30,7 @@ class EntropyLDiversity(PrivacyModel):
         number("entropy l-diversity", "l", self.l, ABOVE_1, hint)
         sensitive_column("entropy l-diversity", self.sensitive, self.missing)
 
-    @staticmethod
-    def measure(
-        rows: int,
-        counts: Counts,
-        table: Counts,  # noqa: ARG004
-        parameters: Floats,  # noqa: ARG004
-    ) -> float:
-        """Return e to the entropy of the class."""
-        total = 0.0
-        for i in range(counts.size):
-            if counts[i] > 0:
-                total += counts[i] * math.log(counts[i])
-        return math.exp(math.log(rows) - total / rows)
+    measure = measures.ENTROPY
 
     @property
     def name(self) -> str:

@@ -1,12 +1,10 @@
 """beta-likeness: no sensitive value is much likelier in a class than in the table."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
-    Counts,
-    Floats,
     Limits,
     MissingValues,
     PrivacyModel,
@@ -14,9 +12,6 @@ from core_mondrian.models.base import (
 from core_mondrian.models.checks import ABOVE_0, choice, number, sensitive_column
 
 Kind = Literal["basic", "enhanced"]
-
-# The enhanced limit is rounded as all limits are.
-_ROUNDED_UP = 1.0 + 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +34,7 @@ class BetaLikeness(PrivacyModel):
         sensitive_column("beta-likeness", self.sensitive, self.missing)
         choice("kind", self.kind, ("basic", "enhanced"))
 
-    @staticmethod
-    def measure(rows: int, counts: Counts, table: Counts, parameters: Floats) -> float:
-        """Return the largest gain (q - p) / p; enhanced if parameters[0] is 1."""
-        total = 0
-        for i in range(table.size):
-            total += table[i]
-        largest = 0.0
-        for i in range(counts.size):
-            gain = counts[i] * total - table[i] * rows
-            if gain > 0:
-                if table[i] == 0:  # only suppressed rows have it
-                    return math.inf
-                relative = gain / (table[i] * rows)
-                if parameters[0] == 1.0:
-                    highest = math.log(total / table[i])
-                    if relative > highest * _ROUNDED_UP:
-                        return math.inf
-                largest = max(largest, relative)
-        return float(largest)
+    measure = measures.RELATIVE_GAIN
 
     @property
     def name(self) -> str:

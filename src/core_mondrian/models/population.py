@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from core_mondrian.errors import SpecError
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
     ClassCounts,
-    Counts,
-    Floats,
     Limits,
     PrivacyModel,
 )
@@ -43,15 +42,7 @@ class KMap(PrivacyModel):
         whole_number("k-map", "k", self.k, 2, hint)
         population_table("k-map", self.population)
 
-    @staticmethod
-    def measure(
-        rows: int,  # noqa: ARG004
-        counts: Counts,
-        table: Counts,  # noqa: ARG004
-        parameters: Floats,  # noqa: ARG004
-    ) -> float:
-        """Return how many persons of the population fit the class."""
-        return float(counts[0] + counts[1])
+    measure = measures.FITTING_PERSONS
 
     @property
     def name(self) -> str:
@@ -91,18 +82,7 @@ class DeltaPresence(PrivacyModel):
             )
         population_table(model, self.population)
 
-    @staticmethod
-    def measure(
-        rows: int,  # noqa: ARG004
-        counts: Counts,
-        table: Counts,  # noqa: ARG004
-        parameters: Floats,  # noqa: ARG004
-    ) -> float:
-        """Return which share of the population that fits the class is in the table."""
-        fitting = counts[0] + counts[1]
-        if fitting == 0:
-            return math.inf
-        return float(counts[1] / fitting)
+    measure = measures.SHARE_PRESENT
 
     @property
     def name(self) -> str:

@@ -1,11 +1,9 @@
 """Recursive (c, l)-diversity: the most frequent value is not too frequent."""
 
-import math
 from dataclasses import dataclass
 
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
-    Counts,
-    Floats,
     Limits,
     MissingValues,
     PrivacyModel,
@@ -41,36 +39,7 @@ class RecursiveCLDiversity(PrivacyModel):
         whole_number(model, "l", self.l, 2, "with l = 1 one value may be alone")
         sensitive_column(model, self.sensitive, self.missing)
 
-    @staticmethod
-    def measure(
-        rows: int,
-        counts: Counts,
-        table: Counts,  # noqa: ARG004
-        parameters: Floats,
-    ) -> float:
-        """Return r1 / (r_l + … + r_m)."""
-        n_top = int(parameters[1]) - 1
-        most = 0
-        rest = rows
-        above = rows + 1
-        # Takes away the n_top largest counts, equal ones together: no sorting, and
-        # no array to sort in.
-        while n_top > 0 and above > 0:
-            next_largest = 0
-            n_equal = 0
-            for i in range(counts.size):
-                if next_largest < counts[i] < above:
-                    next_largest = counts[i]
-                    n_equal = 1
-                elif counts[i] == next_largest:
-                    n_equal += 1
-            most = max(most, next_largest)
-            rest -= min(n_equal, n_top) * next_largest
-            n_top -= n_equal
-            above = next_largest
-        if rest <= 0:
-            return math.inf
-        return float(most / rest)
+    measure = measures.RECURSIVE_RATIO
 
     @property
     def name(self) -> str:

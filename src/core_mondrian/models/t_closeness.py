@@ -6,9 +6,8 @@ from typing import Literal
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.models import measures
 from core_mondrian.models.base import (
-    Counts,
-    Floats,
     Limits,
     MissingValues,
     PrivacyModel,
@@ -23,11 +22,6 @@ from core_mondrian.models.checks import (
 from core_mondrian.readings import ascending
 
 Distance = Literal["equal", "ordered", "hierarchical"]
-
-_EQUAL = 0.0
-_ORDERED = 1.0
-_HIERARCHICAL = 2.0
-_END_OF_CHILD = -2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,52 +85,7 @@ class TCloseness(PrivacyModel):
         shape = () if tree is None else (tree.labels, *tree.n_children.tolist())
         return (self.t, self.sensitive, self.distance, self.missing, shape)
 
-    # One function for all three: the compiler takes no helper from outside, and the
-    # counts times rows are whole numbers, exact below 2**31 rows.
-    @staticmethod
-    def measure(  # noqa: C901, PLR0912, PLR0915
-        rows: int, counts: Counts, table: Counts, parameters: Floats
-    ) -> float:
-        """Return the earth mover's distance; parameters say which, and the tree."""
-        total = 0
-        for i in range(table.size):
-            total += table[i]
-        scale = float(rows) * float(total)
-        if parameters[0] == _EQUAL:
-            gained = 0
-            for i in range(counts.size):
-                difference = counts[i] * total - table[i] * rows
-                if difference > 0:
-                    gained += difference
-            return float(gained / scale)
-        moved = 0.0
-        if parameters[0] == _ORDERED:
-            n_steps = -1
-            carried = 0
-            for j in range(1, parameters.size):
-                i = int(parameters[j])
-                if table[i] > 0:
-                    carried += counts[i] * total - table[i] * rows
-                    moved += abs(carried)
-                    n_steps += 1
-            return float(moved / (scale * max(1, n_steps)))
-        extra = 0
-        surplus = 0
-        lack = 0
-        for j in range(1, parameters.size):
-            item = parameters[j]
-            if item >= 0.0:
-                i = int(item)
-                extra += counts[i] * total - table[i] * rows
-            elif item == _END_OF_CHILD:
-                surplus += max(0, extra)
-                lack += max(0, -extra)
-                extra = 0
-            else:
-                moved -= item * min(surplus, lack)
-                surplus = 0
-                lack = 0
-        return float(moved / scale)
+    measure = measures.MOVERS_DISTANCE
 
     @property
     def name(self) -> str:
@@ -157,18 +106,18 @@ class TCloseness(PrivacyModel):
         """
         if self.distance == "ordered":
             last = [] if self.skips_missing else [len(labels)]
-            return (_ORDERED, *self._ascending(labels), *last)
+            return (measures.DISTANCES["ordered"], *self._ascending(labels), *last)
         if self.hierarchy is None:
-            return (_EQUAL,)
+            return (measures.DISTANCES["equal"],)
         values = self._values_by_leaf(labels, self.hierarchy)
         children = _children_with_values(self.hierarchy, values)
         if not self.skips_missing:
             children[0].append([len(labels)])
         heights = _heights(self.hierarchy)
-        flat = [_HIERARCHICAL]
+        flat = [measures.DISTANCES["hierarchical"]]
         for node, below in enumerate(children):
             if len(below) > 1:
-                flat += [x for child in below for x in (*child, _END_OF_CHILD)]
+                flat += [x for child in below for x in (*child, measures.LAST_OF_CHILD)]
                 flat.append(-heights[node] / heights[0])
         return flat
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.release import Release
 from core_mondrian.report.plain import DASH
 from core_mondrian.report.views import Bounds, Integers, View
-from core_mondrian.tree import PartitionTree
 
 DEPTH = 4
 """Levels of cuts that are told."""

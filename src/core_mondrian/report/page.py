@@ -6,8 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.painting import Painter
-from core_mondrian.partition.funnel import STAGES
 from core_mondrian.release import Release
 from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts

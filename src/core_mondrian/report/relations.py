@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encode.table import EncodedTable
+from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.measure.association import correlation, cramers_v, moved_share
 from core_mondrian.release import Release
 from core_mondrian.report.axes import Axis

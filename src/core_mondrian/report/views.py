@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encode.columns import as_floats, comparable
+from core_mondrian.encoding.columns import as_floats, comparable
 from core_mondrian.labels import Labels
 from core_mondrian.measure.cells import Cells, cells_of, group_tuples, values_of
 from core_mondrian.release import Release

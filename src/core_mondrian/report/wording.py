@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.measure.risk import Risk
 from core_mondrian.measure.utility import ColumnMeasures
-from core_mondrian.partition.funnel import STAGES
 from core_mondrian.report.facts import ColumnFacts, Facts
 from core_mondrian.report.plain import DASH, between
 from core_mondrian.spec import Spec

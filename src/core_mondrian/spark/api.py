@@ -10,7 +10,7 @@ from core_mondrian.errors import OutputError, SpecError, drops_context, list_nam
 from core_mondrian.measure.verify import Verification
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
-from core_mondrian.spark.crew import SparkCrew
+from core_mondrian.spark.executor import SparkExecutor
 from core_mondrian.spark.plans import PlannedTuples, count_tuples, plan_tuples
 from core_mondrian.spark.recode import PlacedRows, lay_out, place_rows, suppressed_rows
 from core_mondrian.spark.recount import count_released, find_concerns, same_counts
@@ -178,21 +178,21 @@ def draft_release(
     counted = count_tuples(rows)
     stages.end("count")
     named = grouped_by(spec, by)
-    crew = None
+    executor = None
     if counted.n_tuples > means.driver_tuples:
-        crew = SparkCrew(frame.sparkSession, means.driver_tuples)
+        executor = SparkExecutor(frame.sparkSession, means.driver_tuples)
     try:
         tuples = plan_tuples(
             *(counted, spec, key),
             by=named,
             threads=means.threads,
             stages=stages,
-            crew=crew,
+            executor=executor,
         )
     finally:
         counted.frame.unpersist()
-        if crew is not None:
-            crew.close()
+        if executor is not None:
+            executor.close()
     placed = place_rows(rows, tuples)
     places = tuples.planned.plan.places(rows.names)
     names = tuple(place.name for place in places)

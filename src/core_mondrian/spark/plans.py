@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from core_mondrian.counted import CountedPlan, make_plan
 from core_mondrian.counts import TupleCounts
-from core_mondrian.partition.crew import Crew
+from core_mondrian.engine.executor import PartitionExecutor
 from core_mondrian.spark.arrow import in_utc, send
 from core_mondrian.spark.rows import Rows
 from core_mondrian.spark.troubles import working
@@ -65,11 +65,11 @@ def plan_tuples(  # noqa: PLR0913  # the last four change no cell
     by: Sequence[str] = (),
     threads: int | None = None,
     stages: Stages | None = None,
-    crew: Crew | None = None,
+    executor: PartitionExecutor | None = None,
 ) -> PlannedTuples:
     """Fetch the tuples, let the engine plan, and send their leaves back.
 
-    Without a ``crew`` the tree is grown here. With one it is grown by the executors,
+    Without an ``executor`` the tree is grown here. With one Spark's executors grow it,
     and the driver needs no more than the codes of the tuples.
 
     Raises:
@@ -84,7 +84,7 @@ def plan_tuples(  # noqa: PLR0913  # the last four change no cell
     values = source.read(in_utc(keys).rename_columns(list(source.counted)))
     counts = TupleCounts(values, table[ROWS].to_numpy().astype(np.int64))
     planned = make_plan(
-        *(counts, spec, key), by=by, threads=threads, stages=stages, crew=crew
+        *(counts, spec, key), by=by, threads=threads, stages=stages, executor=executor
     )
     plan = planned.plan
     sent = {

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import cell_keys, combine_keys
 from core_mondrian.counted import CountedPlan
 from core_mondrian.plan import SUPPRESSED, Place, Plan
 from core_mondrian.pseudonyms import pseudonymize
@@ -20,6 +19,7 @@ from core_mondrian.sql.recoding import (
     count_contents,
     count_tuples,
 )
+from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 
 COUNTED = "counted"
 """The temporary table of the source's tuples."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.api import take_in
-from core_mondrian.encode.columns import (
+from core_mondrian.encoding.columns import (
     Ranked,
     as_floats,
     comparable,

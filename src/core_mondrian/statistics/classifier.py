@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import scatter
 from core_mondrian.errors import SpecError
 from core_mondrian.measure.counting import Codes
 from core_mondrian.statistics.answers import Answer, Row, name_levels, unanswered
@@ -15,6 +14,7 @@ from core_mondrian.statistics.bins import as_category
 from core_mondrian.statistics.cells import Cells, Column, Floats, Tables
 from core_mondrian.statistics.design import Side, find_features, lay_out
 from core_mondrian.statistics.questions import Question
+from core_mondrian.tables.cell_keys import scatter
 
 HOLDOUT: Final = 0.3
 """The share of rows that a classifier is tested on."""

@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
+from core_mondrian.files.csv_rows import IN_QUOTES, scan_rows
 from core_mondrian.files.csv_text import (
     BOM,
     bad_header,
@@ -21,7 +22,6 @@ from core_mondrian.files.csv_text import (
     too_long,
 )
 from core_mondrian.files.kinds import BLOCK
-from core_mondrian.kernels.csv_rows import IN_QUOTES, scan_rows
 
 _MOST_FOUND: Final = 1 << 12
 """Bad rows that one scan can note."""

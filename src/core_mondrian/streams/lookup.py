@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import cell_keys
-from core_mondrian.encode.collapse import TuplePacker
+from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.encoding.row_groups import RowGroups
 from core_mondrian.errors import DataError
-from core_mondrian.kernels.group import find_rows, index_rows
 from core_mondrian.streams.tally import Codes, Tally, number_values
+from core_mondrian.tables.cell_keys import cell_keys
 
 _MANY: Final = 1 << 16
 """Values that are found by sorted keys: Arrow would hash all of them for each batch."""
@@ -54,8 +54,8 @@ class TupleIndex:
         packer = TuplePacker(self._bits, tally.n_tuples)
         for place in range(len(self._bits)):
             packer.append(np.ascontiguousarray(tally.codes[:, place]))
-        self._words = packer.words
-        self._slots = index_rows(self._words)
+        self._rows = RowGroups(packer.words)
+        self._rows.index()
 
     def codes(self, place: int, column: Any) -> Codes:  # noqa: ANN401
         """Return the code that each cell of a column has in the tally; 0: missing.
@@ -79,7 +79,7 @@ class TupleIndex:
         for codes in columns:
             packer.append(codes)
         found = np.empty(n_rows, dtype=np.int32)
-        find_rows(self._slots, self._words, packer.words, found)
+        self._rows.find(packer.words, found)
         if n_rows and found.min() < 0:
             raise _changed()
         return found

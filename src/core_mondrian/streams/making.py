@@ -127,7 +127,7 @@ class Run:
             by=self.by,
             threads=self.sizes.threads,
             stages=self.stages,
-            crew=self.limit.crew(
+            executor=self.limit.executor(
                 *(values.counts.rows.size, len(self.columns), self.spec.policy.name)
             ),
         )

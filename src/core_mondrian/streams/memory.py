@@ -10,11 +10,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core_mondrian.engine.executor import LocalExecutor, PartitionExecutor
 from core_mondrian.errors import MemoryLimitError, SpecError
 from core_mondrian.files.kinds import BLOCK
 from core_mondrian.files.read import reading
 from core_mondrian.files.sizes import parquet_row
-from core_mondrian.partition.crew import Crew, LocalCrew
 from core_mondrian.streams.batches import Sizes
 from core_mondrian.streams.source import Source
 from core_mondrian.threads import n_cores
@@ -26,9 +26,9 @@ LEAST: Final = 600 << 20
 _ENGINE: Final = {"best": 700, "paper": 450, "original": 450}
 """Bytes per tuple that the engine takes at its peak, by policy: measured on 0.1 to 1.2
 million tuples of census, of 3 to 11 columns; next to those of each column."""
-_CREW: Final = {"best": 350, "paper": 270, "original": 270}
+_EXECUTOR: Final = {"best": 350, "paper": 270, "original": 270}
 """The same if parts of the tuples come one after the other, which takes longer."""
-_CREW_TUPLES: Final = 1 << 17
+_EXECUTOR_TUPLES: Final = 1 << 17
 _ENGINE_COLUMN: Final = 28
 _MMAP_THRESHOLD: Final = -3
 """The number of this setting in the C library."""
@@ -78,7 +78,7 @@ def give_back() -> None:
     pa.default_memory_pool().release_unused()
     try:
         ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError):  # not every C library has it
+    except (AttributeError, OSError, TypeError):  # not every C library has it
         return
 
 
@@ -86,11 +86,11 @@ def keep_little() -> None:
     """Give large arrays back to the system as soon as they are let go.
 
     The C library holds on to those of up to 32 MB, for the next ones: a fifth to a
-    third of what a crew takes, and not needed where it is not asked for.
+    third of what an executor takes, and not needed where it is not asked for.
     """
     try:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
-    except (AttributeError, OSError):  # not every C library has it
+    except (AttributeError, OSError, TypeError):  # not every C library has it
         return
 
 
@@ -123,7 +123,7 @@ class Limit:
         Raises:
             MemoryLimitError: it would take more.
         """
-        needed = _needed(_CREW[policy], n_tuples, n_columns)
+        needed = _needed(_EXECUTOR[policy], n_tuples, n_columns)
         if needed > self.size:
             raise MemoryLimitError(
                 f"{n_tuples} distinct tuples so far need about {show_size(needed)}, "
@@ -132,12 +132,14 @@ class Limit:
                 "fewer distinct values: round numbers, shorten codes",
             )
 
-    def crew(self, n_tuples: int, n_columns: int, policy: str) -> Crew | None:
+    def executor(
+        self, n_tuples: int, n_columns: int, policy: str
+    ) -> PartitionExecutor | None:
         """Return who grows the tree in less memory, if it has to be less."""
         if _needed(_ENGINE[policy], n_tuples, n_columns) <= self.size:
             return None
         keep_little()
-        return LocalCrew(_CREW_TUPLES)
+        return LocalExecutor(_EXECUTOR_TUPLES)
 
     def check_now(self) -> None:
         """Refuse to go on beyond the limit.

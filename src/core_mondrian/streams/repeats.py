@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import cell_keys
 from core_mondrian.measure.concerns import Repeats
 from core_mondrian.streams.batches import Batch, Sizes, Wanted, in_order, read_batches
 from core_mondrian.streams.recount import numbered, read_units
 from core_mondrian.streams.source import Source
+from core_mondrian.tables.cell_keys import cell_keys
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""

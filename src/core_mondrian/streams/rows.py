@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.cell_keys import cell_keys, combine_keys
 from core_mondrian.files.csv_text import empty_as_missing
 from core_mondrian.files.kinds import is_text
 from core_mondrian.measure.concerns import seen_columns
@@ -19,6 +18,7 @@ from core_mondrian.spec import Spec
 from core_mondrian.streams.dealing import Deal
 from core_mondrian.streams.lookup import TupleIndex
 from core_mondrian.streams.source import Source
+from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 from core_mondrian.tables.cleaning import take_arrow
 
 BAD: Final = -3

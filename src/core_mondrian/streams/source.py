@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core_mondrian.counts import counted_columns
-from core_mondrian.encode.columns import rank_column
+from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.files.csv_text import infer_type, unguarded_names
 from core_mondrian.files.kinds import COMPRESSIONS, check_names, is_text, kind_of

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.encode.collapse import TuplePacker
-from core_mondrian.encode.columns import comparable, distinct, is_text, look_up
+from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.encoding.columns import comparable, distinct, is_text, look_up
 
 Codes = NDArray[np.int32]
 _FEWEST = 1 << 20

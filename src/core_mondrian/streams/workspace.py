@@ -12,6 +12,7 @@ from core_mondrian.errors import DataError, SpecError, is_cancelled
 from core_mondrian.files.drafts import (
     COUNTS,
     LOCK,
+    NO_LINKS,
     clear,
     private_folder,
     remove_empty,
@@ -21,7 +22,7 @@ from core_mondrian.files.drafts import (
 from core_mondrian.files.place import output_error
 from core_mondrian.streams.state import Counts, load_counts, save_counts
 
-_LOCK_MODE: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+_LOCK_MODE: Final = os.O_RDWR | os.O_CREAT | NO_LINKS
 
 
 @dataclass(frozen=True)

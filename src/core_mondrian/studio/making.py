@@ -6,8 +6,8 @@ from typing import Final
 
 from nicegui import ui
 
+from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.painting import paint
-from core_mondrian.partition.funnel import STAGES
 from core_mondrian.report.cuts import Branch, TreeFacts, tell_tree
 from core_mondrian.report.views import views_of
 from core_mondrian.report.wording import KINDS, count

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from core_mondrian.budget import parse_suppression
 from core_mondrian.errors import SpecError
 from core_mondrian.policies import EFFORTS, POLICIES
 from core_mondrian.spec import CHOICES
@@ -13,6 +12,7 @@ from core_mondrian.studio.desk import Desk, named
 from core_mondrian.studio.draft import AS_POLICY, Draft
 from core_mondrian.studio.models import ModelRow
 from core_mondrian.studio.protections import of_tables
+from core_mondrian.suppression import parse_suppression
 
 _POLICIES: Final = {
     "best": "best: looks for the cuts that lose least (default)",

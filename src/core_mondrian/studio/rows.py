@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encode.columns import comparable
+from core_mondrian.encoding.columns import comparable
 from core_mondrian.labels import BOUNDS
 from core_mondrian.spec import Spec
 

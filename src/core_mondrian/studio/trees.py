@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from core_mondrian.encode.columns import encode_ranked, is_ordered, rank_column
-from core_mondrian.encode.trees import build_tree, learn_tree, texts_of
+from core_mondrian.encoding.columns import encode_ranked, is_ordered, rank_column
+from core_mondrian.encoding.trees import build_tree, learn_tree, texts_of
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.frames import arrow_column, open_frame
 from core_mondrian.hierarchies.learned import Learned

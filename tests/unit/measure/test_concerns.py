@@ -23,7 +23,7 @@ from core_mondrian import (
 )
 from core_mondrian.classes import ReleasedClasses
 from core_mondrian.datasets import adult, census
-from core_mondrian.encode.table import EncodedColumn, EncodedTable
+from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.measure import concerns
 from core_mondrian.measure.concerns import Generalized
 from core_mondrian.measure.counting import Coded

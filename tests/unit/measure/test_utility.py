@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encode.table import EncodedColumn, EncodedTable, SensitiveColumn
+from core_mondrian.encoding.table import EncodedColumn, EncodedTable, SensitiveColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy, flat, from_paths
 from core_mondrian.measure.utility import Measures, measure, scale_nmi

@@ -1,6 +1,7 @@
 """What a model does that overrides next to nothing."""
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 from models_oracle import counted
 
 from core_mondrian.errors import SpecError
-from core_mondrian.kernels.rules import PlainMeasure
 from core_mondrian.models import (
     AlphaKAnonymity,
     ClassCounts,
@@ -21,6 +21,7 @@ from core_mondrian.models import (
     TCloseness,
 )
 from core_mondrian.models.base import _distinct, _rounded
+from core_mondrian.models.own_measures import measure_of, plain_measure
 
 NO_VALUES = np.zeros((2, 0), np.int64)
 
@@ -242,10 +243,30 @@ def test_two_equal_classes_are_asked_once() -> None:
     assert (distinct.tolist(), where.tolist()) == ([[1, 2]], [0, 0])
 
 
-def test_a_measure_that_cannot_be_compiled_is_asked_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
+@dataclass(frozen=True)
+class LargestShare(PrivacyModel):
+    sensitive: str = "s"
+
+    @staticmethod
+    def measure(rows: int, counts: Any, table: Any, parameters: Any) -> float:  # noqa: ARG004
+        return float(counts.max() / rows)
+
+
+@pytest.mark.parametrize("package", ["numba", "no package"])
+def test_a_measure_of_ones_own_is_the_same_with_numba_and_without(
+    monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setattr("core_mondrian.models.base._MOST_IN_PYTHON", 0)
-    monkeypatch.setattr("core_mondrian.kernels.rules.compile_measure", PlainMeasure)
+    measure_of.cache_clear()
+    if package == "numba":
+        pytest.importorskip("numba")
+    else:
+        monkeypatch.setitem(sys.modules, "numba", None)
 
-    assert DistinctLDiversity(2, "s").measured(counted(["aab"])).tolist() == [2]
+    found = LargestShare().measured(counted(["aab"])).tolist()
+
+    assert found == [2 / 3]
+    plain = plain_measure(LargestShare.measure)
+    assert (plain is None) == (package == "numba")
+    assert plain is None or "own-models" in plain.reason
+    measure_of.cache_clear()

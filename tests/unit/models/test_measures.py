@@ -5,13 +5,12 @@ import math
 from collections.abc import Callable, Iterator
 
 import models_oracle as oracle
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from models_oracle import PATHS, TREE, Values, counted, ranked
-from numba import types
+from support.plain_engine import as_plain
 
 from core_mondrian.models import (
     MODELS,
@@ -30,6 +29,7 @@ from core_mondrian.models import (
     PSensitiveKAnonymity,
     RecursiveCLDiversity,
     TCloseness,
+    measures,
 )
 
 POPULATION = object()
@@ -190,17 +190,15 @@ def test_extreme_tables_are_measured_and_judged(
     assert model.holds(classes) == all(passes)
 
 
-SIGNATURE = types.float64(
-    types.int64, types.int64[::1], types.int64[::1], types.float64[::1]
-)
-
-
 @pytest.fixture(scope="module")
-def compiled() -> dict[object, Callable[..., float]]:
-    measures = {kind.measure for kind in MODELS.values() if kind.measure is not None}
+def plain() -> dict[object, Callable[..., float]]:
+    """Return each measure as the plain Python that it is written in."""
+    module = as_plain("core_mondrian.models.measures")
+    names = [name for name in vars(measures) if name.isupper()]
     return {
-        measure: numba.njit(SIGNATURE, nogil=True, fastmath=False)(measure)
-        for measure in measures
+        found: getattr(module, name)
+        for name in names
+        if isinstance(found := getattr(measures, name), measures.Measure)
     }
 
 
@@ -208,7 +206,7 @@ def compiled() -> dict[object, Callable[..., float]]:
 @pytest.mark.parametrize("missing", ["value", "ignored"])
 @given(groups=groups_of_values)
 def test_compiled_measures_are_the_same(
-    compiled: dict[object, Callable[..., float]],
+    plain: dict[object, Callable[..., float]],
     build: Callable[[str], PrivacyModel],
     judge: Judge,  # noqa: ARG001
     missing: str,
@@ -216,7 +214,7 @@ def test_compiled_measures_are_the_same(
 ) -> None:
     model = build(missing)
     classes = ranked(model, counted(groups, never=("z",)))
-    measure = compiled[type(model).measure]
+    measure = plain[type(model).measure]
     parameters = np.array(model.bind(classes.labels), dtype=np.float64)
     counts, table = classes.by_value, classes.table
     if missing == "ignored":
@@ -240,7 +238,7 @@ def test_compiled_measures_are_the_same(
 )
 @given(outside=st.integers(0, 50), inside=st.integers(1, 50))
 def test_compiled_measures_of_populations_are_the_same(
-    compiled: dict[object, Callable[..., float]],
+    plain: dict[object, Callable[..., float]],
     model: PrivacyModel,
     outside: int,
     inside: int,
@@ -251,7 +249,7 @@ def test_compiled_measures_of_populations_are_the_same(
 
     arguments = (inside, counts, counts, np.array(model.parameters))
 
-    assert compiled[measure](*arguments) == measure(*arguments)
+    assert plain[measure](*arguments) == measure(*arguments)
 
 
 MONOTONE = [

@@ -25,10 +25,10 @@ from core_mondrian import (
 )
 from core_mondrian.counts import TupleCounts
 from core_mondrian.datasets import census
+from core_mondrian.engine.executor import LocalExecutor
 from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
-from core_mondrian.partition.crew import LocalCrew
 from core_mondrian.streams import first_pass, making
 from core_mondrian.streams.batches import Sizes
 from core_mondrian.streams.memory import Limit, parse_size
@@ -591,20 +591,20 @@ def test_engine_that_would_not_fit_works_part_by_part(
 ) -> None:
     source = write_csv(tmp_path / "a.csv", people())
     expected = anonymize_files(source, tmp_path / "whole.csv", SPEC)
-    crews = []
+    executors = []
 
-    class Crew(LocalCrew):
+    class PartitionExecutor(LocalExecutor):
         def __init__(self, _: int) -> None:
-            super().__init__(unit_tuples=3)
-            crews.append(self)
+            super().__init__(task_tuples=3)
+            executors.append(self)
 
     engine = dict.fromkeys(("best", "paper", "original"), 1 << 40)
     monkeypatch.setattr("core_mondrian.streams.memory._ENGINE", engine)
-    monkeypatch.setattr("core_mondrian.streams.memory.LocalCrew", Crew)
+    monkeypatch.setattr("core_mondrian.streams.memory.LocalExecutor", PartitionExecutor)
 
     found = anonymize_files(source, tmp_path / "parts.csv", SPEC, memory="64GB")
 
-    assert len(crews) == 1
+    assert len(executors) == 1
     assert (found.manifest(), found.figures()) == (
         expected.manifest(),
         expected.figures(),

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from core_mondrian.api import anonymize
-from core_mondrian.budget import Suppression
 from core_mondrian.datasets import census
 from core_mondrian.files.write import write_table
 from core_mondrian.models import DistinctLDiversity, KAnonymity
@@ -18,6 +17,7 @@ from core_mondrian.spec import Spec
 from core_mondrian.studio.draft import draft_of
 from core_mondrian.studio.rows import PAGE, Line, Rows
 from core_mondrian.studio.work import make_release, open_table
+from core_mondrian.suppression import Suppression
 
 KEY = "nth"
 QIDS = ("age", "sex", "occupation")

@@ -1,1 +1,0 @@
-"""User data in, integer codes out."""

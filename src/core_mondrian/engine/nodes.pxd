@@ -1,0 +1,13 @@
+from core_mondrian.engine.layout cimport Node
+
+cdef void add_node(
+    Node* node, int number, int parent, Py_ssize_t start, Py_ssize_t stop,
+    long long rows,
+) noexcept nogil
+cpdef void fill_records(
+    const int[:, :] codes, const long long[:] counts, const long long[:] order,
+    int[:, ::1] records,
+)
+cpdef void level_order(
+    Node[::1] nodes, Py_ssize_t n_roots, int[::1] order, long long[:, ::1] table
+)

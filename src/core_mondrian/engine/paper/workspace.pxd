@@ -1,0 +1,70 @@
+from core_mondrian.engine.columns cimport ColumnViews
+from core_mondrian.engine.layout cimport (
+    Box, Choice, Frame, Node, Part, Proposal, Run,
+)
+from core_mondrian.engine.model_rules cimport Rules, SetCounts
+
+
+cdef class FunnelWorkspace:
+    # The table: what all threads share. A partition is a slice of the records.
+    cdef int[:, ::1] records
+    cdef int[:, ::1] spare
+    cdef long long[::1] keys
+    cdef Run[::1] runs
+    cdef Part[::1] parts
+    cdef ColumnViews columns
+    cdef Rules rules
+    # The policy, in rows.
+    cdef int policy
+    cdef double epsilon
+    cdef long long compete_rows
+    cdef bint use_median
+    cdef bint use_bin_edges
+    cdef long long bin_rows
+    cdef long long max_edges
+    cdef long long min_bin_values
+    cdef long long inline_below
+    # Scratch of one thread.
+    cdef readonly object funnel
+    cdef Py_ssize_t n_columns
+    cdef Py_ssize_t rows_at
+    cdef Box[::1] box
+    cdef Choice[::1] choices
+    cdef Proposal[::1] proposals
+    cdef Proposal[::1] chosen
+    cdef long long[::1] histogram
+    cdef SetCounts side
+    cdef SetCounts pool
+    cdef SetCounts whole
+    cdef long long[::1] column_offsets
+    cdef long long[:, ::1] counters
+    # The partition that is looked at.
+    cdef long long rows
+    cdef long long budget
+    cdef bint is_inline
+    cdef long long attempt
+    cdef long long n_accepted
+    cdef Py_ssize_t n_proposals
+    # One of its columns.
+    cdef Py_ssize_t column
+    cdef Py_ssize_t start
+    cdef Py_ssize_t stop
+    cdef Py_ssize_t n_runs
+    cdef Py_ssize_t n_parts
+    # The tree that grows.
+    cdef Node[::1] nodes
+    cdef int[::1] queue
+    cdef Frame[::1] stack
+    cdef Py_ssize_t n_nodes
+    cdef Py_ssize_t n_queued
+
+
+cdef Py_ssize_t first_of(
+    FunnelWorkspace work, Py_ssize_t column, Py_ssize_t start
+) noexcept nogil
+cdef Py_ssize_t last_of(
+    FunnelWorkspace work, Py_ssize_t column, Py_ssize_t stop
+) noexcept nogil
+cdef void open_column(
+    FunnelWorkspace work, Py_ssize_t column, Py_ssize_t start, Py_ssize_t stop
+) noexcept nogil

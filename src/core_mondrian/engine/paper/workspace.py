@@ -1,0 +1,109 @@
+"""All that the cut funnel works on: the table, the policy, scratch, the tree."""
+
+import cython
+import numpy as np
+
+from core_mondrian.engine.columns import ColumnViews
+from core_mondrian.engine.layout import (
+    BOX,
+    CHOICE,
+    N_STAGES,
+    PROPOSAL,
+    Codes,
+    Columns,
+    Counts,
+    Models,
+    Policy,
+    Tuples,
+    fields,
+)
+from core_mondrian.engine.model_rules import Rules, SetCounts
+
+# A histogram this long is scanned in a few milliseconds; longer codes are sorted.
+_LONGEST_HISTOGRAM = 1 << 20
+
+
+class FunnelWorkspace:
+    """One thread's view of the table, and its scratch.
+
+    A partition is a slice [start, stop) of ``records``; cutting it reorders the slice.
+    Scratch that is as long as the records is shared, too: a partition uses its own
+    slice of it, so that threads on disjoint partitions never meet.
+
+    A partition too large for one machine is counted by many, column by column: a record
+    is then a code of one column (with sensitive codes) and how many rows have it, and
+    the records of one column follow those of another. The same functions choose its
+    cut: each column's records start and stop later than the partition itself, by its
+    ``column_offsets``. In a partition whose records are here all of them are 0.
+    """
+
+    def __init__(
+        self, tuples: Tuples, columns: Columns, models: Models, policy: Policy
+    ) -> None:
+        self.take_tuples(tuples)
+        self.columns = ColumnViews(columns)
+        n_columns = columns.info.size
+        self.rules = Rules(models, n_columns)
+        self._take_policy(policy)
+        self.n_columns = n_columns
+        self.box = fields(n_columns, BOX)
+        self.choices = fields(n_columns, CHOICE)
+        self.proposals = fields(n_columns * (policy.max_edges + 3), PROPOSAL)
+        # One record: the cut that was found.
+        self.chosen = fields(1, PROPOSAL)
+        longest = int(columns.info["n_values"].max(initial=0)) + 1
+        self.histogram = np.zeros(min(longest, _LONGEST_HISTOGRAM), dtype=np.int64)
+        self.side = SetCounts(models.n_counts, models.n_persons)
+        self.pool = SetCounts(models.n_counts, models.n_persons)
+        self.whole = SetCounts(models.n_counts, models.n_persons)
+        self.column_offsets = np.zeros(2 * n_columns, dtype=np.int64)
+        # By stage (axis 0) and column (axis 1).
+        self.funnel = np.zeros((N_STAGES, n_columns), dtype=np.int64)
+        self.counters = self.funnel
+
+    def take_tuples(self, tuples: Tuples) -> None:
+        """Work on these tuples from now on."""
+        self.records, self.spare = tuples.records, tuples.spare
+        self.keys, self.runs, self.parts = tuples.keys, tuples.runs, tuples.parts
+        self.rows_at = tuples.records.shape[1] - 2
+
+    def take_counted(self, tuples: Tuples, edges: Counts) -> None:
+        """Work on counts instead of records from now on.
+
+        ``edges`` are the start and stop of each column among them.
+        """
+        self.take_tuples(tuples)
+        self.column_offsets = edges
+        for column in range(edges.size // 2):
+            first, last = edges[2 * column], edges[2 * column + 1]
+            codes: Codes = tuples.records[first:last, column]
+            self.box[column].low = codes.min()
+            self.box[column].high = codes.max()
+
+    def _take_policy(self, policy: Policy) -> None:
+        self.policy = policy.name
+        self.epsilon = policy.epsilon
+        self.compete_rows = policy.compete_rows
+        self.use_median = policy.use_median
+        self.use_bin_edges = policy.use_bin_edges
+        self.bin_rows = policy.bin_rows
+        self.max_edges = policy.max_edges
+        self.min_bin_values = policy.min_bin_values
+        self.inline_below = policy.inline_below
+
+
+def first_of(work: FunnelWorkspace, column: int, start: int) -> int:
+    """Return where the records of a column start."""
+    return start + work.column_offsets[2 * column]
+
+
+def last_of(work: FunnelWorkspace, column: int, stop: int) -> int:
+    """Return where the records of a column stop."""
+    return stop + work.column_offsets[2 * column + 1]
+
+
+def open_column(work: FunnelWorkspace, column: int, start: int, stop: int) -> None:
+    """Look at one column of a partition, whose records are [start, stop)."""
+    work.column = column
+    work.start = cython.cast(cython.Py_ssize_t, start)
+    work.stop = cython.cast(cython.Py_ssize_t, stop)

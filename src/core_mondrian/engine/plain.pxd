@@ -1,0 +1,1 @@
+# Compiled, so that it can tell.

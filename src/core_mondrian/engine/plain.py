@@ -1,0 +1,5 @@
+"""Whether the engine runs as plain Python, which only tests ask for."""
+
+import cython
+
+IS_PLAIN = not cython.compiled

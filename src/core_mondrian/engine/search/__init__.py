@@ -1,0 +1,19 @@
+"""Policy `best`: cut where the released values lose least, then improve the classes.
+
+best                 choose beta, cut down to blocks, solve them, join their trees
+best_search          the same for one thread, compiled
+exact_cuts           every candidate cut of every column, by what its sides lose
+code_groups          the records of a partition by their code in one column
+objective            what a box loses, column by column, in its released form
+class_loss           what a class of records loses
+blocks               cut a block, trying cuts out before one is taken
+block_solving        a block: cut, then split ties
+tie_splitting        cut a class between rows that are equal
+regrouping           move records between classes, cut neighbours anew
+suppression          records that are cheaper to suppress than to release
+suppression_budget   spend the budget on them
+equity               weigh groups until none loses much more than the others
+loss_weights         the objective of a table and spec, as arrays
+executor             the search on other machines, or with less memory
+workspace            what all of these work on
+"""

@@ -1,0 +1,291 @@
+"""Groups: the records of a partition by their code in one column.
+
+A partition too large for one machine is counted by many, column by column: a record is
+then a code of one column (with sensitive codes) and how many rows have it, and the
+records of one column follow those of another. ``workspace.column_offsets`` says where:
+
+    [ start, stop of column 0 | of column 1 | ... ]     both 0 where all are at hand
+
+and where the pairs of two columns were counted as well, goes on:
+
+    [ ... | edges of the column pairs (0, 0), (0, 1), ... | first code of each pair ]
+"""
+
+import cython
+from cython.cimports.core_mondrian.engine.layout import NOTHING_HIGH, NOTHING_LOW
+from cython.cimports.core_mondrian.engine.records import data, low_half, row
+from cython.cimports.core_mondrian.engine.search.objective import worth_of
+from cython.cimports.core_mondrian.engine.sorting import sort_keys
+
+from core_mondrian.engine.search.workspace import RecordBuffers, SearchWorkspace
+
+
+def find_span(
+    buffers: RecordBuffers,
+    workspace: SearchWorkspace,
+    column: int,
+    start: int,
+    stop: int,
+) -> bool:
+    """Note the lowest and highest code of a column; tell whether they differ."""
+    low = cython.declare(cython.int, buffers.records[start, column])
+    high = cython.declare(cython.int, low)
+    for i in range(start + 1, stop):
+        code = buffers.records[i, column]
+        low = min(low, code)
+        high = max(high, code)
+    workspace.totals[column].low = low
+    workspace.totals[column].high = high
+    return low != high
+
+
+def group_records(
+    buffers: RecordBuffers,
+    workspace: SearchWorkspace,
+    column: int,
+    start: int,
+    stop: int,
+) -> int:
+    """Fill the partition's groups of ``column`` by rising code; count them.
+
+    ``keys`` holds the records' positions, group after group:
+
+        keys     [ 7 2 9 | 4 | 1 8 ... ]
+        groups     n = 3   1   ...          ``first`` is where a group begins in keys
+    """
+    n = stop - start
+    span = workspace.totals[column].high - workspace.totals[column].low + 1
+    if n > 24 and span <= 2 * n + 32 and span < workspace.histogram.shape[0]:
+        count_positions(buffers, workspace, column, start, stop)
+    else:
+        sort_positions(buffers, column, start, stop)
+    rows_at = buffers.rows_at
+    group = start - 1
+    last = -1
+    for i in range(start, stop):
+        record = buffers.keys[i]
+        code = buffers.records[record, column]
+        rows = buffers.records[record, rows_at]
+        if code != last:
+            group += 1
+            last = code
+            buffers.groups[group].code = code
+            buffers.groups[group].first = i
+            buffers.groups[group].n = 1
+            buffers.groups[group].rows = rows
+        else:
+            buffers.groups[group].n += 1
+            buffers.groups[group].rows += rows
+    return group - start + 1
+
+
+def count_positions(
+    buffers: RecordBuffers,
+    workspace: SearchWorkspace,
+    column: int,
+    start: int,
+    stop: int,
+) -> None:
+    """Fill ``keys`` with positions by code: count codes, then put each in its place.
+
+    histogram   counts ─► place of each code's first ─► of its next ─► 0
+    """
+    low = workspace.totals[column].low
+    span = workspace.totals[column].high - low + 1
+    for i in range(start, stop):
+        workspace.histogram[buffers.records[i, column] - low] += 1
+    place = cython.declare(cython.longlong, start)
+    for code in range(span):
+        size = workspace.histogram[code]
+        workspace.histogram[code] = place
+        place += size
+    for i in range(start, stop):
+        code = buffers.records[i, column] - low
+        buffers.keys[workspace.histogram[code]] = i
+        workspace.histogram[code] += 1
+    for code in range(span):
+        workspace.histogram[code] = 0
+
+
+def sort_positions(buffers: RecordBuffers, column: int, start: int, stop: int) -> None:
+    """Fill ``keys`` with positions by code: sort them, the code in the upper half."""
+    for i in range(start, stop):
+        code = cython.cast(cython.longlong, buffers.records[i, column])
+        buffers.keys[i] = (code << 32) | i
+    sort_keys(data(buffers.keys), start, stop - 1)
+    for i in range(start, stop):
+        buffers.keys[i] = low_half(buffers.keys[i])
+
+
+def weigh_groups(
+    buffers: RecordBuffers, workspace: SearchWorkspace, start: int, n_groups: int
+) -> None:
+    """Fill what the rows of each group are worth."""
+    for group in range(start, start + n_groups):
+        if not workspace.objective.has_worth:
+            buffers.groups[group].worth = buffers.groups[group].rows
+            continue
+        worth = cython.declare(cython.longlong, 0)
+        first = buffers.groups[group].first
+        for i in range(first, first + buffers.groups[group].n):
+            record = row(buffers.records, buffers.keys[i])
+            worth += worth_of(workspace.objective, record, buffers.rows_at)
+        buffers.groups[group].worth = worth
+
+
+def order_by_rows(buffers: RecordBuffers, start: int, n_groups: int) -> None:
+    """Sort the groups by falling rows, ties by code."""
+    stop = start + n_groups
+    for group in range(start, stop):
+        rest = NOTHING_LOW - buffers.groups[group].rows
+        buffers.ranks[group] = (rest << 32) | group
+        buffers.ordered[group] = buffers.groups[group]
+    sort_keys(data(buffers.ranks), start, stop - 1)
+    for group in range(start, stop):
+        buffers.groups[group] = buffers.ordered[low_half(buffers.ranks[group])]
+
+
+def load_pairs(
+    buffers: RecordBuffers, workspace: SearchWorkspace, column: int, other: int
+) -> None:
+    """Fill the codes of ``other`` in each group of ``column``, and what they are worth.
+
+    Where two columns have few values, equal pairs are counted first: then what follows
+    costs as much as there are pairs, however many records there are.
+
+        codes   [ 3 5 5 | 0 | 3 4 ... ]
+        worth   [ 2 1 1 | 9 | 1 1 ... ]     from ``begin`` to ``end`` of each group
+    """
+    if has_pairs(workspace):
+        load_counted_pairs(buffers, workspace, column, other)
+        return
+    if column == other:
+        load_own_codes(buffers, workspace)
+        return
+    span = cython.declare(cython.longlong, workspace.totals[other].high)
+    span -= workspace.totals[other].low - 1
+    own_span = workspace.totals[column].high - workspace.totals[column].low + 1
+    n_pairs = span * own_span
+    n_records = workspace.stop - workspace.start
+    if n_pairs > n_records or n_pairs > workspace.joint.shape[0]:
+        load_records(buffers, workspace, other)
+    else:
+        load_joint_counts(buffers, workspace, column, other)
+
+
+def load_own_codes(buffers: RecordBuffers, workspace: SearchWorkspace) -> None:
+    """Fill one pair for each group: its own code."""
+    for group in range(workspace.start, workspace.start + workspace.n_groups):
+        buffers.groups[group].begin = group
+        buffers.groups[group].end = group + 1
+        buffers.codes[group] = buffers.groups[group].code
+        buffers.worth[group] = buffers.groups[group].worth
+
+
+def load_records(
+    buffers: RecordBuffers, workspace: SearchWorkspace, other: int
+) -> None:
+    """Fill one pair for each record."""
+    rows_at = buffers.rows_at
+    for i in range(workspace.start, workspace.stop):
+        record = row(buffers.records, buffers.keys[i])
+        buffers.codes[i] = record[other]
+        buffers.worth[i] = worth_of(workspace.objective, record, rows_at)
+    for group in range(workspace.start, workspace.start + workspace.n_groups):
+        first = buffers.groups[group].first
+        buffers.groups[group].begin = first
+        buffers.groups[group].end = first + buffers.groups[group].n
+
+
+def load_joint_counts(
+    buffers: RecordBuffers, workspace: SearchWorkspace, column: int, other: int
+) -> None:
+    """Fill the pairs of codes that there are, counted in ``joint``."""
+    rows_at = buffers.rows_at
+    low = workspace.totals[column].low
+    other_low = workspace.totals[other].low
+    span = workspace.totals[other].high - other_low + 1
+    for i in range(workspace.start, workspace.stop):
+        record = row(buffers.records, i)
+        pair = span * (record[column] - low) + record[other] - other_low
+        workspace.joint[pair] += worth_of(workspace.objective, record, rows_at)
+    place = workspace.start
+    for group in range(workspace.start, workspace.start + workspace.n_groups):
+        buffers.groups[group].begin = place
+        first = span * (buffers.groups[group].code - low)
+        for code in range(span):
+            if workspace.joint[first + code] > 0:
+                buffers.codes[place] = other_low + code
+                buffers.worth[place] = workspace.joint[first + code]
+                workspace.joint[first + code] = 0
+                place += 1
+        buffers.groups[group].end = place
+
+
+def has_pairs(workspace: SearchWorkspace) -> bool:
+    """Tell whether the pairs of two columns were counted elsewhere."""
+    return workspace.column_offsets.shape[0] > 2 * workspace.n_columns
+
+
+def is_elsewhere(workspace: SearchWorkspace, column: int) -> bool:
+    """Tell whether pairs were counted elsewhere, but not those of this column."""
+    if not has_pairs(workspace):
+        return False
+    n_columns = workspace.n_columns
+    # A column that was counted has pairs with itself.
+    edges = 2 * n_columns + column * n_columns + column
+    return workspace.column_offsets[edges] == workspace.column_offsets[edges + 1]
+
+
+def load_counted_pairs(
+    buffers: RecordBuffers, workspace: SearchWorkspace, column: int, other: int
+) -> None:
+    """Find the codes of ``other`` in each group of ``column`` among counted pairs.
+
+    ``buffers.codes`` and ``buffers.worth`` hold the pairs, by rising codes.
+    """
+    n_columns = workspace.n_columns
+    edges = 2 * n_columns + column * n_columns + other
+    codes = 2 * n_columns + n_columns * n_columns + 1
+    first = workspace.column_offsets[edges]
+    stop = workspace.column_offsets[edges + 1]
+    for group in range(workspace.start, workspace.start + workspace.n_groups):
+        code = buffers.groups[group].code
+        low = first
+        high = stop
+        while low < high:
+            middle = (low + high) // 2
+            if workspace.column_offsets[codes + middle] < code:
+                low = middle + 1
+            else:
+                high = middle
+        buffers.groups[group].begin = low
+        while low < stop and workspace.column_offsets[codes + low] == code:
+            low += 1
+        buffers.groups[group].end = low
+
+
+def bound_groups(buffers: RecordBuffers, start: int, n_groups: int) -> None:
+    """Fill the box of each group's loaded codes, and of all before and after it."""
+    stop = start + n_groups
+    low_before = cython.declare(cython.int, NOTHING_LOW)
+    high_before = cython.declare(cython.int, NOTHING_HIGH)
+    for group in range(start, stop):
+        low = cython.declare(cython.int, NOTHING_LOW)
+        high = cython.declare(cython.int, NOTHING_HIGH)
+        for i in range(buffers.groups[group].begin, buffers.groups[group].end):
+            low = min(low, buffers.codes[i])
+            high = max(high, buffers.codes[i])
+        buffers.groups[group].low = low
+        buffers.groups[group].high = high
+        buffers.groups[group].low_before = low_before
+        buffers.groups[group].high_before = high_before
+        low_before = min(low_before, low)
+        high_before = max(high_before, high)
+    low_after = cython.declare(cython.int, NOTHING_LOW)
+    high_after = cython.declare(cython.int, NOTHING_HIGH)
+    for group in range(stop - 1, start - 1, -1):
+        low_after = min(low_after, buffers.groups[group].low)
+        high_after = max(high_after, buffers.groups[group].high)
+        buffers.groups[group].low_after = low_after
+        buffers.groups[group].high_after = high_after

@@ -1,0 +1,108 @@
+from core_mondrian.engine.layout cimport (
+    Aim, AimNode, Candidate, Found, Group, Near, Node, PooledClass, Segment, Total,
+)
+from core_mondrian.engine.model_rules cimport Rules, SetCounts
+
+
+cdef class ObjectiveViews:
+    cdef Aim[::1] info
+    cdef double[::1] positions
+    cdef long long[::1] levels
+    cdef double[::1] shares
+    cdef AimNode[::1] nodes
+    cdef const int[::1] worth
+    cdef bint has_worth
+    cdef Py_ssize_t n_columns
+
+
+cdef class RecordBuffers:
+    cdef readonly object array
+    cdef Py_ssize_t rows_at
+    cdef int[:, ::1] records
+    cdef int[:, ::1] spare
+    cdef long long[::1] keys
+    cdef long long[::1] ranks
+    cdef Group[::1] groups
+    cdef Group[::1] ordered
+    cdef Candidate[::1] candidates
+    cdef int[::1] codes
+    cdef int[::1] worth
+
+
+cdef class SearchWorkspace:
+    cdef readonly object funnel
+    cdef readonly object found_array
+    cdef readonly object totals_array
+    cdef ObjectiveViews objective
+    cdef Rules rules
+    cdef Py_ssize_t n_columns
+    cdef Total[::1] totals
+    cdef int[::1] active
+    cdef int[::1] wanted
+    cdef Found[::1] found
+    cdef long long[::1] histogram
+    cdef long long[::1] joint
+    cdef long long[::1] counts
+    cdef long long[::1] side
+    cdef SetCounts all_counts
+    cdef SetCounts side_counts
+    cdef SetCounts rest_counts
+    cdef long long[::1] column_offsets
+    cdef long long[:, ::1] counters
+    # The partition whose cuts are looked for; written by `find_cuts` and `find_place`
+    # only, neither of which runs inside the other or itself.
+    cdef long long rows
+    cdef long long worth
+    cdef double beta
+    cdef Py_ssize_t n_active
+    # And its column that is cut: where its records are, its groups, its candidates.
+    cdef Py_ssize_t start
+    cdef Py_ssize_t stop
+    cdef Py_ssize_t n_groups
+    cdef Py_ssize_t last_candidate
+
+
+cdef class Block:
+    cdef RecordBuffers main
+    cdef RecordBuffers trial
+    cdef int[:, ::1] out
+    cdef Node[::1] nodes
+    cdef Segment[::1] stack
+    cdef Found[::1] plans
+    cdef double[::1] before
+    cdef double[::1] after
+    cdef Py_ssize_t room
+    cdef Py_ssize_t pool_room
+    # How it is solved.
+    cdef double beta
+    cdef bint tries_cuts
+    cdef bint splits_ties
+    cdef bint counts_funnel
+    # How far it is solved.
+    cdef Py_ssize_t n_nodes
+    cdef Py_ssize_t n_records
+
+
+cdef class ClassSet:
+    cdef int[:, ::1] records
+    cdef int[::1] next
+    cdef PooledClass[::1] classes
+    cdef int[:, ::1] low
+    cdef int[:, ::1] high
+    cdef long long[:, ::1] bits
+    cdef Near[::1] near
+    cdef Py_ssize_t n_classes
+    cdef int free
+    cdef int clock
+
+
+cdef class SolvedBlocks:
+    cdef readonly object node_array
+    cdef readonly object record_array
+    cdef readonly object edge_array
+    cdef const long long[:, ::1] spans
+    cdef Node[::1] nodes
+    cdef int[:, ::1] records
+    cdef long long[:, ::1] edges
+    cdef Py_ssize_t n_nodes
+    cdef Py_ssize_t n_records

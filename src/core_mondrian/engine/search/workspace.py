@@ -1,0 +1,215 @@
+"""All that the policy `best` works on: records, objective, scratch, classes.
+
+Compiled, the arrays are views that only compiled code reaches; Python has those that
+are named ``..._array``, and ``funnel``.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.engine.layout import (
+    CANDIDATE,
+    FOUND,
+    GROUP,
+    N_STAGES,
+    NEAR,
+    NODE,
+    POOLED_CLASS,
+    RANGE,
+    SEGMENT,
+    TOTAL,
+    VALUE_SET,
+    Codes,
+    Counts,
+    Models,
+    Objective,
+    fields,
+    raw_fields,
+)
+from core_mondrian.engine.model_rules import Rules, SetCounts
+
+# A histogram this long is scanned in a few milliseconds; longer codes are sorted.
+_LONGEST_HISTOGRAM = 2**20
+_LARGEST_JOINT = 2**16
+MOST_NEIGHBOURS = 32
+_BITS = 63
+
+
+class ObjectiveViews:
+    """The objective as compiled code reads it."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.info = objective.info
+        self.positions = objective.positions
+        self.levels = objective.levels
+        self.shares = objective.shares
+        self.nodes = objective.nodes
+        self.worth = objective.worth
+        self.has_worth = objective.worth.size > 0
+        self.n_columns = objective.info.size
+
+
+class RecordBuffers:
+    """Records that are searched, and scratch of the same length.
+
+    A partition is a slice of the records; it may use its own slice of all scratch, so
+    that threads on disjoint partitions never meet.
+
+    records      as in ``Tuples``; ``array`` is the same array for Python
+    groups       the records of a partition by code of one column
+    ordered      the same groups in another order
+    candidates   the cuts of one column, 3 places per record
+    codes        another column's codes, group after group
+    worth        what the rows with these codes are worth
+    """
+
+    def __init__(self, records: Codes) -> None:
+        n = records.shape[0]
+        self.array = records
+        self.records = records
+        self.rows_at = records.shape[1] - 2
+        self.spare = np.empty_like(records)
+        self.keys = np.empty(n, dtype=np.int64)
+        self.ranks = np.empty(n, dtype=np.int64)
+        self.groups = raw_fields(n, GROUP)
+        self.ordered = raw_fields(n, GROUP)
+        self.candidates = raw_fields(3 * n, CANDIDATE)
+        self.codes = np.empty(n, dtype=np.int32)
+        self.worth = np.empty(n, dtype=np.int32)
+
+    def take_pairs(self, codes: Codes, worth: Codes) -> None:
+        """Use pairs of codes that were counted elsewhere."""
+        self.codes = codes
+        self.worth = worth
+
+
+class SearchWorkspace:
+    """One thread's scratch, the objective, and the models.
+
+    totals           the partition's box and sums, per column
+    active           the columns in which the partition is not constant
+    wanted           whether cuts of a column are looked for; else another thread does
+    found            the best cut of each column; one more for cuts between ties
+    joint            rows by pair of codes of two columns
+    counts, side     rows of the partition, and of one side, by code of all categories
+    column_offsets   per column, how much later its records start and stop; see
+                     ``code_groups``
+    """
+
+    def __init__(self, objective: Objective, models: Models) -> None:
+        info = objective.info
+        n_columns = info.size
+        n_counts = int(info["n_codes"][info["kind"] != RANGE].sum())
+        longest = int(info["n_codes"].max()) + 1
+        self.objective = ObjectiveViews(objective)
+        self.rules = Rules(models, n_columns)
+        self.n_columns = n_columns
+        self.totals_array = fields(n_columns, TOTAL)
+        self.totals = self.totals_array
+        self.active = np.zeros(n_columns, dtype=np.int32)
+        self.wanted = np.ones(n_columns, dtype=np.int32)
+        self.found_array = fields(n_columns + 1, FOUND)
+        self.found = self.found_array
+        self.histogram = _zeros(min(longest, _LONGEST_HISTOGRAM))
+        self.joint = _zeros(_LARGEST_JOINT)
+        self.counts = _zeros(n_counts)
+        self.side = _zeros(n_counts)
+        self.all_counts = SetCounts(models.n_counts, models.n_persons)
+        self.side_counts = SetCounts(models.n_counts, models.n_persons)
+        self.rest_counts = SetCounts(models.n_counts, models.n_persons)
+        self.column_offsets = _zeros(2 * n_columns)
+        self.funnel = np.zeros((N_STAGES, n_columns), dtype=np.int64)
+        self.counters = self.funnel
+
+    def set_wanted(self, columns: Sequence[int] | None) -> None:
+        """Look for cuts of these columns only; None: of all."""
+        for column in range(self.n_columns):
+            self.wanted[column] = 1 if columns is None or column in columns else 0
+
+    def set_column_offsets(self, offsets: Counts | None) -> None:
+        """Say where each column's records are; None: all in the same place."""
+        if offsets is None:
+            offsets = _zeros(2 * self.n_columns)
+        self.column_offsets = offsets
+
+
+def _zeros(n: int) -> Counts:
+    """Return ``n`` counts of 0."""
+    return np.zeros(n, dtype=np.int64)
+
+
+class Block:
+    """A partition that is solved in one go, away from the others, and its scratch.
+
+    out         the finished classes' records
+    plans       the best cut of each column while they are tried out
+    room        how many records the block may come to, by its own size alone
+    pool_room   how many its classes may come to while they are regrouped
+    """
+
+    def __init__(self, room: int, width: int, n_columns: int) -> None:
+        self.main = RecordBuffers(_records(room, width))
+        self.trial = RecordBuffers(_records(room, width))
+        self.out = _records(room, width)
+        self.nodes = raw_fields(2 * room + 2, NODE)
+        self.stack = raw_fields(2 * room + 2, SEGMENT)
+        self.plans = fields(n_columns, FOUND)
+        self.before = np.empty(room)
+        self.after = np.empty(room)
+
+
+def _records(n: int, width: int) -> Codes:
+    """Return room for ``n`` records."""
+    return np.empty((n, width), dtype=np.int32)
+
+
+class ClassSet:
+    """The classes of a block while records are exchanged between them.
+
+    next        the next record of the same class, -1 after the last; free ones likewise
+    low, high   the box of each class (axis 0) in each column (axis 1)
+    bits        the values of each class in the columns released as sets, 63 to a word
+    near        the classes nearest to one of them
+    free        the first of the places without a record
+    clock       when classes were changed, and tried
+    """
+
+    def __init__(
+        self, room: int, n_classes: int, width: int, objective: Objective
+    ) -> None:
+        info = objective.info
+        sets = info["n_codes"][info["kind"] == VALUE_SET]
+        n_words = int((-(-sets // _BITS)).sum())
+        self.records = _records(room, width)
+        self.next = np.empty(room, dtype=np.int32)
+        self.classes = raw_fields(n_classes, POOLED_CLASS)
+        self.low = _records(n_classes, info.size)
+        self.high = _records(n_classes, info.size)
+        self.bits = np.empty((n_classes, n_words), dtype=np.int64)
+        self.near = raw_fields(MOST_NEIGHBOURS + 1, NEAR)
+
+
+class SolvedBlocks:
+    """Blocks to be solved, and their nodes and records once they are.
+
+    spans   start, stop, rows, room and pool room of each; whether it is suppressed
+    edges   where the nodes and records of each begin, and where the last end
+    """
+
+    def __init__(self, spans: Counts, n_records: int, width: int) -> None:
+        self.spans = spans
+        self.node_array = raw_fields(int((2 * spans[:, 3] + 2).sum()), NODE)
+        self.nodes = self.node_array
+        self.record_array = _records(n_records, width)
+        self.records = self.record_array
+        self.edge_array = np.empty((spans.shape[0] + 1, 2), dtype=np.int64)
+        self.edges = self.edge_array
+        self.n_nodes = 0
+        self.n_records = 0
+
+    def finish(self) -> tuple[NDArray[np.void], Codes, Counts]:
+        """Return nodes and records, as long as they became, and the edges."""
+        nodes = self.node_array[: self.n_nodes].copy()
+        return nodes, self.record_array[: self.n_records].copy(), self.edge_array

@@ -1,0 +1,1 @@
+cdef int _ROW_START, _IN_FIELD, _IN_QUOTES, _FIELD_START

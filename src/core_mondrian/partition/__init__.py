@@ -1,1 +1,0 @@
-"""Grow the partition tree."""

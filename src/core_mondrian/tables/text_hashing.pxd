@@ -1,0 +1,1 @@
+# No C functions that others call.
