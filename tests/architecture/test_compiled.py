@@ -2,7 +2,11 @@
 
 import ast
 import importlib
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +106,19 @@ def test_c_imports_keep_the_rules_of_the_house(room: str, other: str) -> None:
 
     assert files
     assert [x.name for x in files if re.search(names, x.read_text("utf-8"))] == []
+
+
+def test_without_compiled_modules_the_error_says_what_to_do(tmp_path: Path) -> None:
+    libraries = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "core_mondrian", ignore=libraries)
+
+    done = subprocess.run(
+        [sys.executable, "-c", "import core_mondrian; core_mondrian.KAnonymity"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 1
+    assert "needs a C compiler" in done.stderr.splitlines()[-1]

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, OutputError, SpecError
 from core_mondrian.files import csv_text, place, write
+from core_mondrian.files.drafts import draft_folder, private_folder
 from core_mondrian.files.kinds import source_schema
 from core_mondrian.files.place import check_target, write_files
 from core_mondrian.files.read import read_table
@@ -645,3 +646,25 @@ def test_empty_lines_before_the_name_of_a_single_column_are_none(
     path.write_text(mark + end * 2 + f"age{end}31{end}{end}32{end}", newline="")
 
     assert read_table(path).to_pydict() == {"age": [31, None, 32]}
+
+
+def test_where_files_have_no_owners_folders_are_made_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows, which opens no folders and has no owners and modes of this kind."""
+    monkeypatch.setattr("core_mondrian.files.drafts.HAS_OWNERS", False)
+    monkeypatch.setattr("core_mondrian.files.place.HAS_OWNERS", False)
+
+    with draft_folder(tmp_path, private=True) as folder:
+        (folder / "rows.csv").write_text("a\n1\n")
+        assert [path.name for path in folder.iterdir()] == ["rows.csv"]
+    assert list(tmp_path.iterdir()) == []
+
+    with private_folder(tmp_path / "held") as held:
+        assert held == tmp_path / "held"
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(OutputError, match="not a folder"),
+        private_folder(tmp_path / "file"),
+    ):
+        pass

@@ -1,5 +1,6 @@
 """Privacy models: may this class be released?"""
 
+from core_mondrian import compiled as _compiled  # noqa: F401  # before the first of them
 from core_mondrian.models.alpha_k import AlphaKAnonymity
 from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
 from core_mondrian.models.disclosure import DeltaDisclosure
