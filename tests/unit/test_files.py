@@ -651,7 +651,7 @@ def test_empty_lines_before_the_name_of_a_single_column_are_none(
 def test_where_files_have_no_owners_folders_are_made_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on Windows, which opens no folders and has no owners and modes of this kind."""
+    """As on Windows, which opens no folders and has no owners of this kind."""
     monkeypatch.setattr("core_mondrian.files.drafts.HAS_OWNERS", False)
     monkeypatch.setattr("core_mondrian.files.place.HAS_OWNERS", False)
 
