@@ -36,7 +36,6 @@ def shown() -> str:
     [
         "600 people",
         "made up",
-        "compiles the engine",
         "before",
         "after",
         "stand alone",

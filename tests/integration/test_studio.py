@@ -520,11 +520,11 @@ def test_a_run_can_be_cancelled_and_leaves_nothing(
     server: Server, context: Any, tmp_path: Path
 ) -> None:
     large = tmp_path / "large.parquet"
-    write_table(census(250_000), large)
+    write_table(census(1_000_000), large)
     page = context.new_page()
     page.goto(server.address)
     upload(page, large)
-    page.get_by_text("250,000 rows, 13 columns").wait_for()
+    page.get_by_text("1,000,000 rows, 13 columns").wait_for()
 
     page.get_by_text("The spec: your choices").click()
     before = set(server.folder.rglob("*"))
