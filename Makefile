@@ -106,7 +106,7 @@ unit: $(VENV)/stamp-compiled
 plain: $(VENV)/stamp-compiled
 	@CORE_MONDRIAN_PLAIN=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/golden tests/unit/engine tests/property \
 	  --ignore tests/property/test_statistics_order.py --ignore tests/property/test_explain_release.py --ignore tests/property/test_determinism.py \
-	  $(if $(ALL),,--ignore tests/property/test_crew.py --ignore tests/property/test_counted_plan.py --ignore tests/property/test_equity_release.py)
+	  $(if $(ALL),,--ignore tests/property/test_executor.py --ignore tests/property/test_counted_plan.py --ignore tests/property/test_equity_release.py)
 
 quick: $(VENV)/stamp-compiled
 	@$(BIN)/python -m pytest --numprocesses auto tests/unit tests/golden -m 'not slow'
