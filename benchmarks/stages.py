@@ -4,13 +4,11 @@
 
 Each line is a fresh process. `warm`: the table has been through once in this process,
 the median of the next runs counts; 10M rows run once, after a small part of them.
-`cold`: the first run, with an empty kernel cache, so that compile time is visible.
 A full run ends with the whole command line, see command_line.py.
 """
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -27,7 +25,6 @@ from benchmarks.lines import emit, facts, megabytes, middle, middles, say, sourc
 if TYPE_CHECKING:
     from core_mondrian import Spec
 
-COLD = ("adult",)
 THREADS = (1, 2)
 _LARGE = 2_000_000
 """Tables with more rows are warmed up with a part of them."""
@@ -45,9 +42,7 @@ def main() -> None:
         if source is None:
             continue
         for threads in THREADS:
-            if name in COLD:
-                _start(name, source, threads, "cold", asked.policy)
-            _start(name, source, threads, "warm", asked.policy)
+            _start(name, source, threads, asked.policy)
     if full:
         command_line.measure("census_1m_6", asked.policy, repeats=5)
 
@@ -57,25 +52,20 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the small tables only")
     parser.add_argument("--case", action="append", choices=CASES, help="repeatable")
     parser.add_argument("--policy", choices=command_line.POLICIES, default="best")
+    # The last one is for `side_by_side`, which also runs versions that know cold runs.
     for name in ("--child", "--source", "--state"):
         parser.add_argument(name, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _start(name: str, source: Path, threads: int, state: str, policy: str) -> None:
+def _start(name: str, source: Path, threads: int, policy: str) -> None:
     """Run one case in a process of its own and pass its line on."""
-    say(f"{name}, {threads} thread{'s' * (threads > 1)}, {state}")
+    say(f"{name}, {threads} thread{'s' * (threads > 1)}")
     command = [sys.executable, "-m", "benchmarks.stages", "--child", "yes"]
     command += ["--case", name, "--source", str(source), "--threads", str(threads)]
-    command += ["--state", state, "--policy", policy]
-    with tempfile.TemporaryDirectory(prefix="core-mondrian-bench-") as empty:
-        environment = dict(os.environ)
-        if state == "cold":
-            environment["NUMBA_CACHE_DIR"] = empty
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=False
-        )
+    command += ["--policy", policy]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=False)
     if done.returncode:
         raise SystemExit(f"{name}: the process ended with {done.returncode}")
     emit(json.loads(done.stdout))
@@ -85,9 +75,8 @@ def _child(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
     source_digest()  # before the package is loaded
     spec = _spec(case, asked.policy)
     source = Path(asked.source)
-    if asked.state == "warm":
-        _warm_up(source, spec, asked.threads)
-    repeats = case.repeats if asked.state == "warm" else 1
+    _warm_up(source, spec, asked.threads)
+    repeats = case.repeats
     runs = [_run(source, spec, asked.threads) for _ in range(repeats)]
     first = runs[0]
     if any(run["shape"] != first["shape"] for run in runs):
@@ -102,7 +91,7 @@ def _child(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
         "columns": len(case.quasi_identifiers),
         **first["shape"],
         "threads": asked.threads,
-        "state": asked.state,
+        "state": "warm",
         "runs": repeats,
         "cpu_seconds": middle([run["cpu"] for run in runs]),
         "wall_seconds": middle([run["wall"] for run in runs]),

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from core_mondrian.errors import list_names
 from core_mondrian.measure.counting import Coded, code_column, compress
-from core_mondrian.measure.told import Hidden, told_share
+from core_mondrian.measure.leakage import Hidden, leaked_share
 from core_mondrian.recognize import PERSONS, Recognized, has_words, words_of
 
 Array: TypeAlias = Any
@@ -127,7 +127,7 @@ def _agreeing(column: Coded, known: Sequence[Coded]) -> list[int]:
     return [
         place
         for place, one in enumerate(known)
-        if told_share(
+        if leaked_share(
             compress(column.select(rows)),
             Hidden("", one.codes[rows], one.n_codes, every),
             counts,

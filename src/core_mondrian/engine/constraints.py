@@ -1,4 +1,4 @@
-"""What classes are held to, and whether they meet it, outside the kernels."""
+"""Privacy constraints of a run, evaluated in NumPy."""
 
 import warnings
 from collections.abc import Iterator

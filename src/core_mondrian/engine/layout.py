@@ -1,11 +1,10 @@
-"""The arrays kernels work on, grouped and named once.
+"""The arrays of the engine, grouped, named and typed once.
 
 A partition is a slice [start, stop) of ``Tuples.records``; cutting it reorders the
 slice. Every scratch array of ``Tuples`` is as long as ``records``, and a partition may
 use its own slice of it, so threads on disjoint partitions never meet.
 
-Records with named fields rather than one array per field: every array that a kernel
-is handed costs compile time, and this layout halved it.
+``layout.pxd`` beside it declares the same records and constants for compiled code.
 """
 
 from collections.abc import Sequence
@@ -95,10 +94,10 @@ def raw_fields(n: int, kind: np.dtype[np.void]) -> Fields:
 
 
 def as_fields(records: NDArray[np.void]) -> Fields:
-    """Return records as kernels take them.
+    """Return records as the engine takes them.
 
     To the compiler fields are attributes anyway. To Python they are so only in a
-    recarray, whose every use is slow: it is for kernels that are not compiled, and
+    recarray, whose every use is slow: it is for an engine that is not compiled, and
     the rest of the engine writes ``records["rows"]``.
     """
     return records.view(np.recarray) if IS_PLAIN else records

@@ -1,7 +1,7 @@
 """Counts of partitions that are too large to be in one place, column by column.
 
 Whoever has some of the records counts them (`project`); the sums of all (`add_up`) are
-laid out as the kernels take them. A projection is a column with the sensitive codes,
+laid out as the engine takes them. A projection is a column with the sensitive codes,
 or, for the policy `best`, a pair of columns: those of one column at a time, because
 pairs of fine columns are as many as the tuples.
 """

@@ -14,6 +14,7 @@ import numpy as np
 from cython.cimports.core_mondrian.models.measures import ClassFigures, Measure
 
 from core_mondrian.engine.layout import Models
+from core_mondrian.errors import SpecError
 
 if not cython.compiled:
     MOST_RULES = 64
@@ -44,7 +45,11 @@ class Rules:
 
     def __init__(self, models: Models, n_columns: int) -> None:
         if len(models.measures) > MOST_RULES:
-            raise OverflowError("too many models")
+            raise SpecError(
+                f"{len(models.measures)} models have a measure; there can be at most "
+                f"{MOST_RULES}",
+                hint="of several limits to the same measure, keep the strictest",
+            )
         self.min_rows = models.min_rows
         self.is_monotone = models.is_monotone
         self.has_rules = models.has_rules

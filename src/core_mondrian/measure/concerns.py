@@ -21,8 +21,8 @@ from core_mondrian.measure.counting import (
     group,
     value_counts,
 )
+from core_mondrian.measure.leakage import Hidden, HiddenCounts
 from core_mondrian.measure.sights import MOST_CELLS, EveryRow, Sight
-from core_mondrian.measure.told import AtStake, Hidden
 from core_mondrian.recognize import Recognized, recognize_name, recognize_values
 from core_mondrian.spec import Spec
 from core_mondrian.tables.cell_keys import scatter
@@ -348,7 +348,7 @@ def find_concerns(
         looked,
         spec,
         _Whole.of(sight, release.classes, shares),
-        [AtStake.of(one, sight.counts) for one in release.hidden(sight.piece)],
+        [HiddenCounts.of(one, sight.counts) for one in release.hidden(sight.piece)],
         None if spec.unit is None else sight.coded(spec.unit),
     )
     shown = set(shown_columns(spec, looked.names))
@@ -374,7 +374,7 @@ class _Look:
     looked: LookedAt
     spec: Spec
     whole: _Whole
-    at_stake: list[AtStake]
+    at_stake: list[HiddenCounts]
     unit: Coded | None
 
     def at_shown(self, name: str, title: str) -> list[Concern]:
@@ -400,7 +400,7 @@ class _Look:
                 share,
             )
             for one in self.at_stake
-            if (share := one.told_by(coded, TELLS)) >= TELLS
+            if (share := one.share_leaked_by(coded, TELLS)) >= TELLS
         ]
 
     def _recognize(self, name: str) -> Recognized | None:

@@ -38,8 +38,9 @@ from core_mondrian import (
 )
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
 from core_mondrian.engine.layout import CLASS
-from core_mondrian.errors import InternalError
+from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.frames import open_frame, row_keys
+from core_mondrian.models import DistinctLDiversity
 from core_mondrian.plan import Shares
 from core_mondrian.policies import BestPolicy
 
@@ -585,3 +586,37 @@ def test_only_the_proportions_of_weights_matter(weight: float) -> None:
     scaled = anonymize(table, spec_of(names, 5, BestPolicy(), weights=weights))
 
     assert scaled.digest == plain.digest
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize(
+    ("models", "how"),
+    [
+        pytest.param((KAnonymity(4),), {}, id="labels"),
+        pytest.param((KAnonymity(4),), {"categories": "set"}, id="sets"),
+        pytest.param((KAnonymity(3), DistinctLDiversity(2, "income")), {}, id="l"),
+        pytest.param((KAnonymity(4),), {"unit": "person_id"}, id="persons"),
+    ],
+)
+def test_large_partitions_are_cut_alike_by_one_thread_and_by_all(
+    monkeypatch: pytest.MonkeyPatch, models: Any, how: dict[str, Any], threads: int
+) -> None:
+    monkeypatch.setattr("core_mondrian.engine.search.best._TUPLES_PER_TOP_CUT", 1)
+    table = census(80 if IS_PLAIN else 3000, seed=8)
+    names = ("age", "sex", "occupation", "marital_status", "hours_per_week")
+    spec = Spec(names, models=models, policy=BestPolicy(), inline_below=50, **how)
+
+    one = anonymize(table, spec, threads=1)
+    several = anonymize(table, spec, threads=threads)
+
+    assert several.tree.digest == one.tree.digest
+    assert several.digest == one.digest
+    assert several.funnel.counts.tolist() == one.funnel.counts.tolist()
+    assert several.beta == one.beta
+
+
+def test_more_models_than_there_is_room_for_are_refused_in_words() -> None:
+    models = tuple(DistinctLDiversity(2, "income") for _ in range(65))
+
+    with pytest.raises(SpecError, match="65 models have a measure; there can be at"):
+        anonymize(census(200), Spec(("age",), models=models))

@@ -27,7 +27,7 @@ from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.measure import concerns
 from core_mondrian.measure.concerns import Generalized
 from core_mondrian.measure.counting import Coded
-from core_mondrian.measure.told import Hidden, told_share
+from core_mondrian.measure.leakage import Hidden, leaked_share
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
 
@@ -54,7 +54,7 @@ def test_what_is_told_agrees_with_a_count_of_pairs(
     carried, codes, hidden = (np.array(x) for x in zip(*rows, strict=True))
 
     each = np.ones(len(rows), dtype=np.int64)
-    found = told_share(Coded(carried, 5), Hidden("q", codes, 4, hidden), each)
+    found = leaked_share(Coded(carried, 5), Hidden("q", codes, 4, hidden), each)
 
     gained = whole = 0.0
     for i, (c, q, is_hidden) in enumerate(rows):

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.measure import sights, told
+from core_mondrian.measure import leakage, sights
 from core_mondrian.measure.concerns import count_repeats
 from core_mondrian.measure.counting import Coded
+from core_mondrian.measure.leakage import Hidden, HiddenCounts, leaked_share
 from core_mondrian.measure.sights import (
     EveryRow,
     Sight,
@@ -23,7 +24,6 @@ from core_mondrian.measure.sights import (
     look_at,
     look_at_frame,
 )
-from core_mondrian.measure.told import AtStake, Hidden, told_share
 from core_mondrian.recognize import recognize
 
 ROWS = st.lists(
@@ -89,12 +89,12 @@ def test_equal_rows_tell_as_much_as_each_of_them(rows: list[Any]) -> None:
     texts = np.array([{"a": 0, "b": 1}.get(row[1], 2) for row in rows])
     each = np.ones(len(rows), dtype=np.int64)
     at_stake = hidden > 0
-    whole = told_share(Coded(texts, 3), Hidden("q", hidden, 3, at_stake), each)
+    whole = leaked_share(Coded(texts, 3), Hidden("q", hidden, 3, at_stake), each)
     few = sight.piece.astype(np.int64)
     coded = sight.coded("text")
 
     assert coded is not None
-    assert told_share(coded, Hidden("q", few, 3, few > 0), sight.counts) == whole
+    assert leaked_share(coded, Hidden("q", few, 3, few > 0), sight.counts) == whole
     found = count_repeats(coded, counts=sight.counts)
     counted = Counter(row[1] for row in rows if row[1])
     assert (found.n_filled, found.n_values) == (counted.total(), len(counted))
@@ -174,7 +174,7 @@ def test_rows_one_by_one_are_seen_as_hashed_ones_are(
         assert other is not None
         assert count_repeats(one) == count_repeats(other, counts=hashed.counts)
         found, wanted = (
-            told_share(coded, Hidden("q", codes, 3, codes > 0), counts)
+            leaked_share(coded, Hidden("q", codes, 3, codes > 0), counts)
             for coded, codes, counts in (
                 (one, every.piece.astype(np.int64), None),
                 (other, hashed.piece.astype(np.int64), hashed.counts),
@@ -196,11 +196,11 @@ def test_what_is_seen_to_tell_little_tells_little(
 ) -> None:
     values, hidden, at_stake = (np.array(x) for x in zip(*rows, strict=True))
     carried = Coded(values, int(values.max()) + 1)
-    stake = AtStake.of(Hidden("q", hidden, 10, at_stake), None)
-    whole = stake.told_by(carried)
+    stake = HiddenCounts.of(Hidden("q", hidden, 10, at_stake), None)
+    whole = stake.share_leaked_by(carried)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(told, "_FEW_PAIRS", few)
+        patch.setattr(leakage, "_FEW_PAIRS", few)
 
-        found = stake.told_by(carried, 0.5)
+        found = stake.share_leaked_by(carried, 0.5)
 
     assert found == whole if whole >= 0.5 else found < 0.5

@@ -1,4 +1,4 @@
-"""How much of what is hidden in a quasi-identifier another column tells."""
+"""How much of what is hidden in a quasi-identifier another column reveals."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -26,22 +26,22 @@ class Hidden:
     generalized: Flags
 
 
-def told_share(carried: Coded, hidden: Hidden, counts: Integers | None) -> float:
-    """Return how much of what is hidden in a quasi-identifier a column tells.
+def leaked_share(carried: Coded, hidden: Hidden, counts: Integers | None) -> float:
+    """Return how much of what is hidden in a quasi-identifier a column reveals.
 
     ``counts`` says how many rows each stands for; None: for itself.
 
     Take a row in which it is hidden, and any other row with the same carried value: how
     often does that one have the same original value (a)? And any other row at all (b)?
     The share is the sum of a - b over that of 1 - b. A row whose carried value nobody
-    else has tells nothing: there is nothing to learn it from.
+    else has reveals nothing: there is nothing to learn it from.
     """
-    return AtStake.of(hidden, counts).told_by(carried)
+    return HiddenCounts.of(hidden, counts).share_leaked_by(carried)
 
 
 @dataclass(frozen=True, slots=True)
-class AtStake:
-    """A quasi-identifier that columns may tell, counted once for all of them."""
+class HiddenCounts:
+    """A quasi-identifier that columns may reveal, counted once for all of them."""
 
     hidden: Hidden
     counts: Integers | None
@@ -55,10 +55,10 @@ class AtStake:
     base: Floats
     """By value: how often another row has the same."""
     whole: float
-    """What is to be told."""
+    """What there is to reveal."""
 
     @classmethod
-    def of(cls, hidden: Hidden, counts: Integers | None) -> "AtStake":
+    def of(cls, hidden: Hidden, counts: Integers | None) -> "HiddenCounts":
         n = hidden.n_codes
         keys = hidden.codes + n * hidden.generalized
         counted = np.bincount(keys, counts, 2 * n).astype(np.float64)
@@ -68,9 +68,9 @@ class AtStake:
         whole = float((rows * (1.0 - base)).sum())
         return cls(hidden, counts, keys, rows, base, whole)
 
-    def told_by(self, carried: Coded, least: float = 0.0) -> float:
-        """Return the share that a column tells; 0 may stand for less than ``least``."""
-        if self.whole <= 0.0 or self._most_told(carried.n_codes) < least * self.whole:
+    def share_leaked_by(self, carried: Coded, least: float = 0.0) -> float:
+        """Return the share that a column reveals; 0 if surely less than ``least``."""
+        if self.whole <= 0.0 or self._most_leaked(carried.n_codes) < least * self.whole:
             return 0.0
         n_codes = carried.n_codes * self.hidden.n_codes
         is_few = n_codes <= max(4 * carried.codes.size, _FEW_PAIRS)
@@ -84,11 +84,12 @@ class AtStake:
         gained = float(np.sort(at_stake * (again - base)).sum())
         return round(max(gained, 0.0) / self.whole, 4)
 
-    def _most_told(self, n_values: int) -> float:
+    def _most_leaked(self, n_values: int) -> float:
         """Return an upper bound of what is gained by a column of so many values.
 
-        Of the rows with a carried value, at most those with one hidden value are told;
-        so with all of them, those of as many hidden values, the most frequent ones.
+        Of the rows with a carried value, at most those with one hidden value are
+        revealed; so with all of them, those of as many hidden values, the most
+        frequent ones.
         """
         most = np.sort(self.rows)[::-1][:n_values].sum()
         return float(most - (self.rows * self.base).sum()) + 1e-6 * self.whole
