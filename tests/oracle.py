@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.hierarchy import Hierarchy, from_paths
 from core_mondrian.models.base import Limits, PrivacyModel
-from core_mondrian.policies import OriginalPolicy, PaperPolicy
+from core_mondrian.policies import SPENDING, OriginalPolicy, PaperPolicy
 from core_mondrian.spec import Spec
 
 MAX_ATTEMPTS = 8
@@ -75,6 +75,12 @@ class Node:
         if self.kind == "suppressed":
             return n_rows(self.part)
         return sum(child.spent for child in self.children)
+
+    def inner(self) -> Iterator["Node"]:
+        if self.children:
+            yield self
+        for child in self.children:
+            yield from child.inner()
 
     def leaves(self) -> Iterator["Node"]:
         if not self.children:
@@ -346,10 +352,12 @@ class Oracle:
 
     def solve(self, part: Part, budget: int, *, is_open: bool) -> Node:
         """Cut a partition as often as possible; an open one is lost otherwise."""
-        cuts = self.cuts(part, budget, must_cut=is_open)
-        for cut in islice(cuts, MAX_ATTEMPTS):
-            children = self.carry_out(cut, budget)
-            if children is not None:
+        most = budget
+        if self.is_inline(part) and self.paper.spend == "last-resort":
+            most = 0
+        for cut in islice(self.cuts(part, most), MAX_ATTEMPTS):
+            children, is_within = self.carry_out(cut, most)
+            if is_within:
                 return Node(
                     "cut",
                     part,
@@ -359,10 +367,13 @@ class Oracle:
                     children=children,
                 )
             self.funnel["abandoned", cut.column] += 1
+            for child in children:
+                for node in child.inner():
+                    self.funnel["abandoned", node.column] += 1
         return Node("suppressed" if is_open else "class", part, budget=budget)
 
-    def carry_out(self, cut: Cut, budget: int) -> list[Node] | None:
-        """The children of a cut, or None if they overrun the budget."""
+    def carry_out(self, cut: Cut, budget: int) -> tuple[list[Node], bool]:
+        """The children of a cut, and whether they keep within the budget."""
         left = budget - cut.loss
         nodes: dict[int, Node] = {}
         worth = []
@@ -383,56 +394,39 @@ class Oracle:
             nodes[i] = self.solve(piece.part, left, is_open=piece.verdict == "open")
             left -= nodes[i].spent
             if left < 0:
-                return None
+                return list(nodes.values()), False
         for i, piece, _ in queued:
             nodes[i] = self.solve(piece.part, shares[i], is_open=False)
         for i, piece in enumerate(cut.pieces):
             nodes[i].low, nodes[i].high = piece.low, piece.high
-        return [nodes[i] for i in range(len(cut.pieces))]
+        return [nodes[i] for i in range(len(cut.pieces))], True
 
     # the funnel
 
-    def cuts(self, part: Part, budget: int, *, must_cut: bool) -> Iterator[Cut]:
+    def cuts(self, part: Part, budget: int) -> Iterator[Cut]:
         """The cuts of a partition that the budget allows, best first."""
-        inline = self.is_inline(part)
         competes = self.competes(part)
         group: list[Cut] = []
-        waiting: list[Cut] = []
-        last_score = 0.0
-        for score, column in self.choices(part):
+        last_rank = 0.0
+        for rank, column in self.choices(part):
             epsilon = self.paper.rilm_epsilon
-            is_apart = epsilon is not None and abs(score - last_score) > epsilon
-            if group and (is_apart or not competes):
-                yield from self.accept(group, budget, waiting, inline=inline)
+            is_far = epsilon is not None and abs(rank - last_rank) > epsilon
+            if group and (is_far or not competes):
+                yield from self.afford(group, budget)
                 group = []
-            self.funnel["examined", column] += 1
             proposed = self.proposals(part, column)
+            self.funnel["proposed", column] += len(proposed)
             if proposed:
-                most = 0 if inline and not must_cut else budget
-                is_affordable = any(cut.loss <= most for cut in proposed)
-                self.funnel["considered", column] += 1
-                self.funnel["proposed", column] += is_affordable
-                last_score = score
-            if self.needs_scores(proposed, competes=competes, inline=inline):
+                last_rank = rank
+            if len(proposed) > 1 or competes:
                 for cut in proposed:
                     cut.score = self.score(part, cut)
             group += proposed
-        yield from self.accept(group, budget, waiting, inline=inline)
-        if must_cut:
-            yield from self.afford(sorted(waiting, key=by_loss), budget)
+        yield from self.afford(group, budget)
 
-    def accept(
-        self, group: list[Cut], budget: int, waiting: list[Cut], *, inline: bool
-    ) -> Iterator[Cut]:
-        """Try a group by score; inline, cuts that lose rows wait."""
-        ordered = sorted(group, key=by_score)
-        if inline:
-            waiting += [cut for cut in ordered if cut.loss]
-            ordered = [cut for cut in ordered if not cut.loss]
-        yield from self.afford(ordered, budget)
-
-    def afford(self, ordered: list[Cut], budget: int) -> Iterator[Cut]:
-        for cut in ordered:
+    def afford(self, group: list[Cut], budget: int) -> Iterator[Cut]:
+        """Those of a group that the budget allows, by score."""
+        for cut in sorted(group, key=by_score):
             self.funnel["final", cut.column] += 1
             if cut.loss <= budget:
                 self.funnel["accepted", cut.column] += 1
@@ -442,16 +436,6 @@ class Oracle:
         if isinstance(self.spec.policy, OriginalPolicy):
             return False
         return n_rows(part) >= int(self.paper.compete_above * self.table.n_rows)
-
-    def needs_scores(
-        self, proposed: list[Cut], *, competes: bool, inline: bool
-    ) -> bool:
-        if competes:
-            return bool(proposed)
-        if not inline:
-            return len(proposed) > 1
-        n_lossy = sum(cut.loss > 0 for cut in proposed)
-        return n_lossy > 1 or len(proposed) - n_lossy > 1
 
     # which column first
 
@@ -541,33 +525,52 @@ class Oracle:
     def proposals(self, part: Part, column: int) -> list[Cut]:
         if self.columns[column].kind == "category":
             return self.category_cuts(part, column)
-        if isinstance(self.spec.policy, OriginalPolicy):
-            codes = codes_of(part, column)
-            median = codes[(len(codes) - 1) // 2]
-            cut = self.number_cut(part, column, median)
-            return [cut] if cut is not None and cut.loss == 0 else []
-        found = [
-            self.number_cut(part, column, at) for at in self.cut_points(part, column)
-        ]
-        cuts = [cut for cut in found if cut is not None]
-        if any(cut.loss == 0 for cut in cuts):
-            return cuts
-        balanced = self.balanced_cut(part, column)
-        return cuts if balanced is None else [*cuts, balanced]
-
-    def cut_points(self, part: Part, column: int) -> list[int]:
         codes = codes_of(part, column)
         distinct = sorted(set(codes))
-        points = []
+        run = distinct.index(codes[(len(codes) - 1) // 2])
+        if isinstance(self.spec.policy, OriginalPolicy):
+            return self.number_cuts(part, column, [distinct[run]], may_lose=False)
+        cuts: list[Cut] = []
         if "median" in self.paper.cut_points:
-            run = distinct.index(codes[(len(codes) - 1) // 2])
-            points = [distinct[run]] + ([distinct[run - 1]] if run else [])
-        is_large = len(codes) >= int(self.paper.bin_edges_above * self.table.n_rows)
-        has_missing = codes[-1] == self.columns[column].n_values
-        is_varied = len(distinct) >= self.paper.min_bin_values
-        if "bin_edges" in self.paper.cut_points and is_large and is_varied:
-            points += [] if has_missing else self.bin_edges(column, codes)
-        return points
+            at = distinct[min(run, len(distinct) - 2)]
+            cuts += self.number_cuts(part, column, [at])
+        if "bin_edges" in self.paper.cut_points and self.has_bins(column, codes):
+            cuts += self.number_cuts(part, column, self.bin_edges(column, codes))
+        if "lossless" not in self.paper.cut_points:
+            return cuts
+        is_classic = "median" in self.paper.cut_points and run == len(distinct) - 1
+        if run and not is_classic:
+            at = distinct[run - 1]
+            cuts += self.number_cuts(part, column, [at], may_lose=False)
+        if any(cut.loss == 0 for cut in cuts):
+            return cuts
+        self.funnel["examined", column] += 1
+        balanced = self.balanced_cut(part, column)
+        self.funnel["considered", column] += balanced is not None
+        return cuts if balanced is None else [*cuts, balanced]
+
+    def number_cuts(
+        self, part: Part, column: int, points: list[int], *, may_lose: bool = True
+    ) -> list[Cut]:
+        """The cuts worth having; a point that repeats another one divides nothing."""
+        cuts = []
+        largest = max(row.codes[column] for row in part)
+        for i, at in enumerate(points):
+            self.funnel["examined", column] += 1
+            if at == largest or at in points[:i]:
+                continue
+            self.funnel["considered", column] += 1
+            cut = self.number_cut(part, column, at)
+            if cut is not None and (may_lose or cut.loss == 0):
+                cuts.append(cut)
+        return cuts
+
+    def has_bins(self, column: int, codes: list[int]) -> bool:
+        if len(codes) < int(self.paper.bin_edges_above * self.table.n_rows):
+            return False
+        if len(set(codes)) < self.paper.min_bin_values:
+            return False
+        return codes[-1] != self.columns[column].n_values
 
     def bin_edges(self, column: int, codes: list[int]) -> list[int]:
         values = [float(self.columns[column].values[code]) for code in codes]
@@ -589,8 +592,7 @@ class Oracle:
                 edge = round(kept * (n_edges - 1) / (n_kept - 1))
             value = smallest + (largest - smallest) * (edge / n_edges)
             below = [c for c, v in zip(codes, values, strict=True) if v <= value]
-            if below[-1] not in (*points[-1:], codes[-1]):
-                points.append(below[-1])
+            points.append(below[-1])
         return points
 
     def number_cut(self, part: Part, column: int, at: int) -> Cut | None:
@@ -626,6 +628,8 @@ class Oracle:
         pieces = self.child_pieces(part, column)
         alone = [p for p in pieces if p.verdict != "fails"]
         pooled = [p for p in pieces if p.verdict == "fails"]
+        self.funnel["examined", column] += 1
+        self.funnel["considered", column] += 1
         if not alone or (pooled and isinstance(self.spec.policy, OriginalPolicy)):
             return []
         if not pooled:
@@ -634,12 +638,14 @@ class Oracle:
         if self.admits(pool):
             return [Cut(column, -1, [*alone, Piece(pool, POOL, POOL, "passes")])]
         cuts = [Cut(column, -1, [*alone, Piece(pool, POOL, POOL, "lost")])]
+        self.funnel["examined", column] += 1
         while len(alone) > 1:
             smallest = min(alone, key=lambda piece: n_rows(piece.part))
             alone = [piece for piece in alone if piece is not smallest]
             pool = pool + smallest.part
             if self.admits(pool):
                 pieces = [*alone, Piece(pool, POOL, POOL, "passes")]
+                self.funnel["considered", column] += 1
                 return [*cuts, Cut(column, -1, pieces)]
         return cuts
 
@@ -709,10 +715,6 @@ def joined(pieces: list[Piece]) -> Part:
 
 def by_score(cut: Cut) -> tuple[float, int]:
     return (cut.score, cut.loss)
-
-
-def by_loss(cut: Cut) -> tuple[int, float]:
-    return (cut.loss, cut.score)
 
 
 def at_rank(values: list[float], rank: float) -> float:
@@ -868,10 +870,14 @@ def samples(draw: Any, max_rows: int = 60, max_columns: int = 4) -> Sample:
 @st.composite
 def paper_policies(draw: Any, names: tuple[str, ...] = ()) -> PaperPolicy:
     shares = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
-    cut_points = [("median",), ("bin_edges",), ("median", "bin_edges")]
+    cut_points = [
+        *[("median",), ("bin_edges",), ("lossless",), ("median", "bin_edges")],
+        *[("median", "lossless"), ("median", "bin_edges", "lossless")],
+    ]
     own = st.dictionaries(st.sampled_from(names), shares) if names else st.just({})
     return PaperPolicy(
         cut_points=draw(st.sampled_from(cut_points)),
+        spend=draw(st.sampled_from(SPENDING)),
         bin_edges_above=draw(shares),
         max_bin_edges=draw(st.integers(1, 12)),
         min_bin_values=draw(st.integers(2, 6)),

@@ -1,12 +1,15 @@
 """Cut policies as values: which cut is best here, and what may be asked of it."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Literal, get_args
 
 from core_mondrian.errors import SpecError
 
-CutPoints = Literal["median", "bin_edges"]
+CutPoints = Literal["median", "bin_edges", "lossless"]
+Spend = Literal["last-resort", "as-written"]
+SPENDING: tuple[Spend, ...] = ("last-resort", "as-written")
 Effort = Literal["fast", "strong", "max"]
 EFFORTS: tuple[Effort, ...] = ("fast", "strong", "max")
 
@@ -58,12 +61,104 @@ def _is_number(value: object) -> bool:
     return is_number and math.isfinite(value)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
-class PaperPolicy:
-    """Core Mondrian's funnel (§3.3) and its parameters, with the published defaults."""
+HOOKS: dict[str, tuple[str, ...]] = {
+    "cut_choices": ("rows", "low", "high", "rilm", "rank", "parameters"),
+    "propose": ("column", "codes", "rows", "values", "cuts", "parameters"),
+    "score": ("column", "codes", "rows", "values", "parts", "parameters"),
+    "accept": ("column", "rows", "loss", "budget", "score", "parameters"),
+    "release": ("rows", "budget", "low", "high", "rilm", "parameters"),
+}
+"""What a policy of your own may decide itself, and what it is told for that."""
 
-    cut_points: tuple[CutPoints, ...] = ("median",)
-    """Where a number may be cut: its median, and the edges of its histogram."""
+
+class FunnelPolicy:
+    """Base of `paper`, `original` and policies of your own (§3.4).
+
+    A subclass overrides any of these as a ``@staticmethod``. Each sees codes and counts
+    of one partition; models, budget and verifier stay as strict as they are, so that a
+    bad decision costs utility and never privacy.
+    """
+
+    __slots__ = ()
+
+    cut_choices: ClassVar[Callable[..., None] | None] = None
+    """Which columns are tried, and in what order: write into ``rank``, by column; the
+    lowest is tried first, one of ``inf`` not at all. It holds the base's ranks."""
+    propose: ClassVar[Callable[..., None] | None] = None
+    """Where a number could be cut: set ``cuts[i]`` to cut after ``codes[i]``."""
+    score: ClassVar[Callable[..., float] | None] = None
+    """How good a cut is, the lowest the best: ``parts[i]`` is the part that
+    ``codes[i]`` goes to, from 0 on; -1: it is suppressed."""
+    accept: ClassVar[Callable[..., bool] | None] = None
+    """Whether a cut is taken that suppresses ``loss`` rows of ``budget``."""
+    release: ClassVar[Callable[..., bool] | None] = None
+    """Whether a partition that is not cut any more is released, or suppressed; asked
+    only where the budget allows that."""
+    show: ClassVar[Callable[..., str] | None] = None
+    """What a class shows in a column: ``show(column, values)`` returns a text for the
+    column's name and the class's different values, rising, or None for the usual."""
+
+    @property
+    def name(self) -> str:
+        """What the policy is called: ours by our names, yours by its class."""
+        own = type(self).__name__
+        return {"PaperPolicy": "paper", "OriginalPolicy": "original"}.get(own, own)
+
+    def bind(self, columns: Sequence[str]) -> list[float]:
+        """Return ``parameters``: the fields of your own, in order, as numbers.
+
+        A text is the name of a quasi-identifier, and stands for its number.
+        """
+        ours = {item.name for kind in _SHIPPED for item in fields(kind)}
+        own = [item.name for item in fields(self) if item.name not in ours]  # type: ignore[arg-type]
+        found = []
+        for name in own:
+            value = getattr(self, name)
+            if isinstance(value, str) and value not in columns:
+                raise SpecError(
+                    f"{self.name}.{name} is {value!r}, which is no quasi-identifier",
+                    hint=f"they are {list(columns)}",
+                )
+            if isinstance(value, str):
+                found.append(float(columns.index(value)))
+            elif isinstance(value, int | float):
+                found.append(float(value))
+        return found
+
+
+def check_policy(policy: object) -> None:
+    """Refuse what is no policy, and functions that do not take what they are given."""
+    if type(policy) is BestPolicy:
+        return
+    if not isinstance(policy, _SHIPPED):
+        told = policy.__name__ if isinstance(policy, type) else type(policy).__name__
+        raise SpecError(
+            f"{told} is not a policy",
+            hint="take BestPolicy(), PaperPolicy() or OriginalPolicy(), or a class of "
+            "your own that inherits from one of the last two",
+            key=("policy",),
+        )
+    for name, wanted in {**HOOKS, "show": ("column", "values")}.items():
+        own = getattr(type(policy), name)
+        code = getattr(own, "__code__", None)
+        if own is not None and (code is None or code.co_argcount != len(wanted)):
+            raise SpecError(
+                f"{policy.name}.{name} does not take ({', '.join(wanted)})",
+                hint="write @staticmethod above it, and these parameters",
+                key=("policy",),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPolicy(FunnelPolicy):
+    """Core Mondrian's funnel (§3.3) and its parameters."""
+
+    cut_points: tuple[CutPoints, ...] = ("median", "lossless")
+    """Where a number may be cut: at its median, at the edges of its histogram, and,
+    where none of these keeps all rows, at the most even cut that does."""
+    spend: Spend = "last-resort"
+    """Whether partitions that are solved in place spend their budget (§3.6)
+    `as-written`, or only those that are queued: rows are the `last-resort`."""
     bin_edges_above: float = 0.25
     """Bin edges are proposed in partitions of at least this share of all rows."""
     max_bin_edges: int = 10
@@ -71,22 +166,21 @@ class PaperPolicy:
     """Distinct values a partition needs before its histogram is looked at."""
     tails: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0)
     """Percent cut off both ends of a number for its domains, tightest first."""
-    rilm_epsilon: float | None = 0.05
-    """Candidates this close in RILM compete by score; None: all do; < 0: none do."""
-    compete_above: float = 0.90
-    """Candidates compete in partitions of at least this share of all rows."""
+    rilm_epsilon: float | None = 0.0
+    """Columns this close in RILM compete by score; None: all do; < 0: none do."""
+    compete_above: float = 0.0
+    """Columns compete in partitions of at least this share of all rows."""
     breakout_multiplier: float | None = None
     """How far above its threshold a column's RILM leaves it alone; None: never."""
     breakout_thresholds: tuple[tuple[str, float], ...] = ()
     """RILM threshold of a single column; others take the spec's thresholds."""
 
-    @property
-    def name(self) -> str:
-        return "paper"
-
     def __post_init__(self) -> None:
-        if not self.cut_points or set(self.cut_points) - {"median", "bin_edges"}:
-            raise SpecError("paper.cut_points takes 'median' and 'bin_edges'")
+        known = get_args(CutPoints)
+        if not self.cut_points or set(self.cut_points) - set(known):
+            raise SpecError(f"paper.cut_points takes {', '.join(known)}")
+        if self.spend not in SPENDING:
+            raise SpecError(f"paper.spend is one of {', '.join(SPENDING)}")
         for key in ("bin_edges_above", "compete_above"):
             if not 0.0 <= getattr(self, key) <= 1.0:
                 raise SpecError(f"paper.{key} is a share between 0 and 1")
@@ -107,21 +201,18 @@ def _check_tails(tails: tuple[float, ...]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OriginalPolicy:
+class OriginalPolicy(FunnelPolicy):
     """LeFevre's Mondrian: widest normalized range, strict median, no suppression."""
 
     variant: Literal["fair", "as_published"] = "fair"
     """`as_published` never tries the next-widest column, as the paper's baseline."""
-
-    @property
-    def name(self) -> str:
-        return "original"
 
     def __post_init__(self) -> None:
         if self.variant not in ("fair", "as_published"):
             raise SpecError("original.variant is 'fair' or 'as_published'")
 
 
+_SHIPPED = (PaperPolicy, OriginalPolicy)
 Policy = BestPolicy | PaperPolicy | OriginalPolicy
 POLICIES: dict[str, type[Policy]] = {
     "best": BestPolicy,

@@ -21,6 +21,7 @@ from core_mondrian.policies import (
     OriginalPolicy,
     PaperPolicy,
     Policy,
+    check_policy,
 )
 from core_mondrian.suppression import Suppression, exact
 from core_mondrian.tables.keys import Key
@@ -127,6 +128,7 @@ class Spec:
     """Of CSV files: an apostrophe before text that a spreadsheet would run."""
 
     def __post_init__(self) -> None:
+        check_policy(self.policy)
         _check_models(self)
         _check_columns(self)
         _check_options(self)

@@ -1,8 +1,7 @@
-from core_mondrian.engine.layout cimport Node
-from core_mondrian.engine.model_rules cimport Rules
 from core_mondrian.engine.paper.workspace cimport FunnelWorkspace
 
-cdef bint is_worth_cutting(Rules rules, Node* node) noexcept nogil
+cdef bint is_worth_cutting(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
+cdef bint is_unsolved(FunnelWorkspace work, Py_ssize_t child) noexcept nogil
 cdef long long queue_children(
     FunnelWorkspace work, Py_ssize_t node, long long left
 ) noexcept nogil

@@ -9,21 +9,26 @@ undoes the cut above it.
 import cython
 from cython.cimports.core_mondrian.engine.layout import (
     ABANDONED,
+    CUT,
     QUEUED,
     SUPPRESSED,
 )
-from cython.cimports.core_mondrian.engine.records import node_at
 
-from core_mondrian.engine.layout import Fields
-from core_mondrian.engine.model_rules import Rules
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 
 
-def is_worth_cutting(rules: Rules, node: Fields) -> bool:
-    """Tell whether a child may hold two classes, or has to be cut to hold one."""
-    if node.kind == SUPPRESSED:
+def is_worth_cutting(work: FunnelWorkspace, node: int) -> bool:
+    """Tell whether a partition may hold two classes, or has to be cut to hold one."""
+    if work.nodes[node].needs_cut == 1:
+        return True
+    return work.nodes[node].rows >= 2 * work.rules.min_rows
+
+
+def is_unsolved(work: FunnelWorkspace, child: int) -> bool:
+    """Tell whether a child is to be cut further, or to be asked about."""
+    if work.nodes[child].kind == SUPPRESSED:
         return False
-    return node.rows >= 2 * rules.min_rows or node.needs_cut == 1
+    return work.strategy.asks_before_release or is_worth_cutting(work, child)
 
 
 def queue_children(work: FunnelWorkspace, node: int, left: int) -> int:
@@ -32,11 +37,11 @@ def queue_children(work: FunnelWorkspace, node: int, left: int) -> int:
     last = first + work.nodes[node].n_children
     total = cython.declare(cython.longlong, 0)
     for child in range(first, last):
-        if is_worth_cutting(work.rules, node_at(work.nodes, child)):
+        if is_unsolved(work, child):
             total += work.nodes[child].rows
     given = cython.declare(cython.longlong, 0)
     for child in range(first, last):
-        if not is_worth_cutting(work.rules, node_at(work.nodes, child)):
+        if not is_unsolved(work, child):
             continue
         if work.nodes[child].rows >= work.inline_below:
             # Rounded down: the parts can never be given more than there is.
@@ -56,9 +61,7 @@ def next_child(work: FunnelWorkspace, top: int) -> int:
     while work.stack[top].next_child < work.nodes[node].n_children:
         child = work.nodes[first + work.stack[top].next_child].visit_order
         work.stack[top].next_child += 1
-        if work.nodes[child].kind != QUEUED and is_worth_cutting(
-            work.rules, node_at(work.nodes, child)
-        ):
+        if work.nodes[child].kind != QUEUED and is_unsolved(work, child):
             work.nodes[child].budget = work.stack[top].left
             return child
     return -1
@@ -78,6 +81,9 @@ def is_overrun(work: FunnelWorkspace, top: int) -> bool:
 def backtrack(work: FunnelWorkspace, top: int) -> None:
     """Undo a partition's cut with all that came of it, to try the next one."""
     work.counters[ABANDONED, work.nodes[work.stack[top].node].column] += 1
+    for node in range(work.stack[top].undo_mark, work.n_nodes):
+        if work.nodes[node].kind == CUT:
+            work.counters[ABANDONED, work.nodes[node].column] += 1
     work.n_nodes = work.stack[top].undo_mark
     work.n_queued = work.stack[top].queue_mark
     work.stack[top].attempt += 1

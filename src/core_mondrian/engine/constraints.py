@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import InfeasibleError, SlowModelWarning
 from core_mondrian.models.base import ClassCounts, Counts, PrivacyModel, measure_fault
-from core_mondrian.models.own_measures import PlainMeasure, plain_measure
+from core_mondrian.models.foreign_functions import PlainFunction
+from core_mondrian.models.own_measures import plain_measure
 from core_mondrian.spec import Spec
 
 # Counts by value that are laid out at a time: 128 MiB.
@@ -150,7 +151,7 @@ def _hint(model: PrivacyModel, classes: ClassCounts) -> str:
     return f"{field} = {value:.12g} is the nearest that can be met"
 
 
-def _plain_measures(spec: Spec) -> Iterator[tuple[PrivacyModel, PlainMeasure]]:
+def _plain_measures(spec: Spec) -> Iterator[tuple[PrivacyModel, PlainFunction]]:
     """Yield the models whose measure runs as Python."""
     for model in spec.models:
         measure = type(model).measure

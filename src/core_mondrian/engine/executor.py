@@ -26,6 +26,7 @@ from core_mondrian.engine.marginals import (
     counted_tuples,
 )
 from core_mondrian.engine.paper.growth import cut_counted, grow
+from core_mondrian.engine.paper.strategy import strategy_of
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 from core_mondrian.engine.scheduler import NEVER, Forest, Nodes
 from core_mondrian.spec import Spec
@@ -228,7 +229,9 @@ class Context:
         return build_models(self.table, self.spec, self.constraints)
 
     def workspace(self, tuples: Tuples) -> FunnelWorkspace:
-        return FunnelWorkspace(tuples, self.columns, self.models(), self.policy)
+        strategy = strategy_of(self.spec.policy, self.table)
+        models = self.models()
+        return FunnelWorkspace(tuples, self.columns, models, self.policy, strategy)
 
 
 def without_tuples(table: EncodedTable) -> EncodedTable:
@@ -328,7 +331,10 @@ class FunnelCutter:
             top.nodes[node] = below[0]
             return []
         first = _add_cut(top, node, below, self._projector)
-        self.inline.append(_inline_children(below, self._models, first))
+        least = 2 * self._models.min_rows
+        if self.work.strategy.asks_before_release:
+            least = 0
+        self.inline.append(_inline_children(below, least, first))
         queued = np.flatnonzero(below["kind"][1:] == layout.QUEUED)
         return [int(first + i) for i in queued]
 
@@ -415,8 +421,10 @@ def _add_cut(top: Top, node: int, below: Nodes, projector: Projector) -> int:
     return top.cut(node, children, column, child)
 
 
-def _inline_children(below: Nodes, models: Models, first: int) -> tuple[list[int], int]:
+def _inline_children(below: Nodes, least: int, first: int) -> tuple[list[int], int]:
     """Return the children that are solved in place, in turn, and the budget for them.
+
+    Those with fewer than ``least`` rows are classes already.
 
     Children of a partition this large pass the models, so that none has to spend more
     than there is.
@@ -426,8 +434,7 @@ def _inline_children(below: Nodes, models: Models, first: int) -> tuple[list[int
     chosen = [
         first + i
         for i in turns
-        if children["kind"][i] == layout.CLASS
-        and children["rows"][i] >= 2 * models.min_rows
+        if children["kind"][i] == layout.CLASS and children["rows"][i] >= least
     ]
     given = int(children["budget"][children["kind"] == layout.QUEUED].sum())
     lost = int(children["rows"][children["kind"] == layout.SUPPRESSED].sum())

@@ -43,8 +43,10 @@ from core_mondrian.engine.layout import (
     fields,
 )
 from core_mondrian.engine.missing_patterns import Roots, one_root, roots_by_pattern
+from core_mondrian.engine.own_hooks import compile_hooks
 from core_mondrian.engine.paper.growth import grow as grow_funnel
-from core_mondrian.engine.paper.workspace import FunnelWorkspace
+from core_mondrian.engine.paper.strategy import strategy_of
+from core_mondrian.engine.paper.workspace import FunnelWorkspace, Strategy
 from core_mondrian.engine.scheduler import (
     Nodes,
     Report,
@@ -104,6 +106,7 @@ class _FunnelJob:
     columns: Columns
     models: Models
     policy: Policy
+    strategy: Strategy
 
     @property
     def n_tuples(self) -> int:
@@ -115,7 +118,9 @@ class _FunnelJob:
 
     def workspace(self) -> FunnelWorkspace:
         """Return what one thread works with."""
-        return FunnelWorkspace(self.tuples, self.columns, self.models, self.policy)
+        return FunnelWorkspace(
+            self.tuples, self.columns, self.models, self.policy, self.strategy
+        )
 
     def grow(self, work: FunnelWorkspace, root: Nodes, ship_above: int) -> Nodes:
         """Grow what is below one queued partition; its own node comes first."""
@@ -140,6 +145,7 @@ def grow(
     if executor is not None:
         _check_executor(table, spec)
     compile_measures(spec)
+    compile_hooks(spec.policy)
     constraints = first_constraints(table, spec)
     check_feasible(table, spec, constraints)
     n_threads = useful_threads(threads, table.n_tuples)
@@ -300,7 +306,8 @@ def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     policy = build_policy(table, spec)
     columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
-    job = _FunnelJob(tuples, columns, models, policy)
+    strategy = strategy_of(spec.policy, table)
+    job = _FunnelJob(tuples, columns, models, policy, strategy)
     works = [job.workspace() for _ in range(n_threads)]
     nodes = _run_funnel(asked, job, planted, works, report)
     tree = _freeze(number_nodes(nodes, planted.size), tuples, _names(table))
@@ -359,7 +366,8 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     policy = build_policy(table, spec)
     columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
-    job = _FunnelJob(tuples, columns, models, policy)
+    strategy = strategy_of(spec.policy, table)
+    job = _FunnelJob(tuples, columns, models, policy, strategy)
     search = _open_search(asked, job, n_threads)
     beta, price = search.search.beta, float(search.objective.info["weight"].sum())
     price *= _policy(spec).price

@@ -8,13 +8,10 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.table import INSIDE, EncodedColumn, EncodedTable
 from core_mondrian.engine.constraints import Constraints, column_of
 from core_mondrian.engine.layout import (
-    AS_PUBLISHED,
     CATEGORY,
     COLUMN,
     HIERARCHY_NODE,
     NUMBER,
-    ORIGINAL,
-    PAPER,
     PART,
     RULE,
     RUN,
@@ -32,7 +29,6 @@ from core_mondrian.engine.paper.breakout import breakout_thresholds
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models.own_measures import measure_of
 from core_mondrian.policies import OriginalPolicy, PaperPolicy
-from core_mondrian.policies import Policy as AnyPolicy
 from core_mondrian.spec import Spec
 
 
@@ -167,22 +163,17 @@ def build_policy(table: EncodedTable, spec: Spec) -> Policy:
     paper = policy if isinstance(policy, PaperPolicy) else PaperPolicy()
     epsilon = paper.rilm_epsilon
     return Policy(
-        name=_policy_name(policy),
         epsilon=np.inf if epsilon is None else float(epsilon),
         compete_rows=_compete_rows(table, spec, paper),
         use_median="median" in paper.cut_points,
         use_bin_edges="bin_edges" in paper.cut_points,
+        use_lossless="lossless" in paper.cut_points,
+        spends_inline=paper.spend == "as-written",
         bin_rows=int(paper.bin_edges_above * table.n_rows),
         max_edges=paper.max_bin_edges,
         min_bin_values=paper.min_bin_values,
         inline_below=spec.inline_below,
     )
-
-
-def _policy_name(policy: AnyPolicy) -> int:
-    if isinstance(policy, OriginalPolicy):
-        return ORIGINAL if policy.variant == "fair" else AS_PUBLISHED
-    return PAPER  # also what `best` compares itself with
 
 
 def _compete_rows(table: EncodedTable, spec: Spec, paper: PaperPolicy) -> int:

@@ -5,9 +5,6 @@ cdef enum:
     NUMBER, CATEGORY
 
 cdef enum:
-    PAPER, ORIGINAL, AS_PUBLISHED
-
-cdef enum:
     RANGE, ANY, NODE_SHARE, VALUE_SET
 
 cdef enum:

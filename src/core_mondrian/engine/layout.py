@@ -23,7 +23,6 @@ Fields = Any
 """An array of records with named fields; NumPy's types cannot name them."""
 
 NUMBER, CATEGORY = range(2)
-PAPER, ORIGINAL, AS_PUBLISHED = range(3)
 # How the loss of a column is counted: the range of its values, any difference, the
 # share of leaves under the lowest common node, or the number of distinct values.
 RANGE, ANY, NODE_SHARE, VALUE_SET = range(4)
@@ -168,11 +167,13 @@ class Models(NamedTuple):
 class Policy(NamedTuple):
     """A cut policy's parameters, in rows."""
 
-    name: int
     epsilon: float
     compete_rows: int
     use_median: bool
     use_bin_edges: bool
+    use_lossless: bool
+    spends_inline: bool
+    """Whether partitions that are solved in place may suppress rows."""
     bin_rows: int
     max_edges: int
     min_bin_values: int

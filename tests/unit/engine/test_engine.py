@@ -1,11 +1,13 @@
 """The engine grows the tree that the oracle grows, node by node."""
 
 import random
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from oracle import (
     Closeness,
@@ -20,6 +22,7 @@ from oracle import (
 )
 
 from core_mondrian import InfeasibleError, KAnonymity, OriginalPolicy, Spec, Suppression
+from core_mondrian.datasets import census
 from core_mondrian.encoding.encoder import collapse, encode
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import STAGES
@@ -27,6 +30,7 @@ from core_mondrian.engine.grow import Grown, grow
 from core_mondrian.engine.layout import CUT
 from core_mondrian.engine.tree import KINDS, PartitionTree
 from core_mondrian.frames import open_frame
+from core_mondrian.models import EntropyLDiversity, TCloseness
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.policies import PaperPolicy
 
@@ -184,7 +188,7 @@ def test_close_classes_grow_the_oracles_tree(
 BACKTRACKING = [
     pytest.param(
         {"a": [1, 2, 2, 0, 3, 3, 4, 3], "s": list("xyyyxxxy")},
-        *(0, 0.2, 1, 0, 2),
+        *("last-resort", 0, 0.2, 1, 0, 2),
         id="another cut of the same column",
     ),
     pytest.param(
@@ -193,7 +197,7 @@ BACKTRACKING = [
             "b": [2, 4, 4, 0, 0, 3, 0, 0],
             "s": list("yxyxxxyx"),
         },
-        *(2, 0.1, 1, 2, 2),
+        *("as-written", 2, 0.1, 3, 2, 2),
         id="a cut that spends the budget",
     ),
     pytest.param(
@@ -202,18 +206,19 @@ BACKTRACKING = [
             "b": [1, 2, 0, 3, 1, 4, 0, 2],
             "s": list("xxxxyxxx"),
         },
-        *(1, 0.1, 1, 0, 1),
+        *("last-resort", 1, 0.1, 1, 0, 1),
         id="no cut at all is left",
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("columns", "budget", "t", "n_abandoned", "n_suppressed", "n_classes"),
+    ("columns", "spend", "budget", "t", "n_abandoned", "n_suppressed", "n_classes"),
     BACKTRACKING,
 )
 def test_a_cut_whose_parts_overrun_the_budget_is_abandoned(
     columns: dict[str, list[Any]],
+    spend: Any,
     budget: int,
     t: float,
     n_abandoned: int,
@@ -224,7 +229,7 @@ def test_a_cut_whose_parts_overrun_the_budget_is_abandoned(
     spec = Spec(
         names,
         (KAnonymity(2), Closeness(t)),
-        policy=PaperPolicy(),
+        policy=PaperPolicy(spend=spend),
         suppress=Suppression(rows=budget),
     )
 
@@ -284,20 +289,72 @@ def test_far_outlier_makes_more_bins_than_an_integer_holds() -> None:
     check_same_tree(encoded(table, spec), spec)
 
 
-def test_funnel_never_grows_from_stage_to_stage() -> None:
-    table = pa.table({"a": [i % 7 for i in range(60)], "b": list("abcde") * 12})
-    spec = Spec(
-        ("a", "b"),
-        (KAnonymity(3),),
-        policy=PaperPolicy(),
-        suppress=Suppression(rows=5),
+MODELS = st.sampled_from(
+    [
+        (KAnonymity(2),),
+        (KAnonymity(3), DistinctDiversity(2)),
+        (KAnonymity(2), Closeness(0.2)),
+        (KAnonymity(2), Closeness(0.4)),
+    ]
+)
+
+
+@given(samples(), st.data())
+def test_the_funnel_narrows_and_ends_in_the_cuts_of_the_tree(
+    sample: Sample, data: st.DataObject
+) -> None:
+    policies = paper_policies() | st.sampled_from(
+        [OriginalPolicy(), OriginalPolicy("as_published")]
     )
+    policy = data.draw(policies)
+    may_suppress = isinstance(policy, PaperPolicy)
+    table, spec = spec_for(
+        sample,
+        data.draw(MODELS),
+        policy=policy,
+        suppress=data.draw(budgets(sample.n_rows)) if may_suppress else None,
+        inline_below=data.draw(INLINE),
+        missing=data.draw(MISSING),
+    )
+    try:
+        grown = grow(table, spec)
+    except InfeasibleError:
+        reject()
 
-    funnel = grow(encoded(table, spec), spec).funnel
+    stages = grown.funnel.counts[: STAGES.index("accepted") + 1]
+    accepted, abandoned = grown.funnel.counts[-2:]
+    cuts = grown.tree.column[grown.tree.kind == CUT]
+    assert (stages[:-1] >= stages[1:]).all()
+    assert (accepted - abandoned).tolist() == np.bincount(
+        cuts, minlength=len(table.columns)
+    ).tolist()
+    assert set(grown.funnel.to_json()["kinds"]) <= {"number", "category"}
 
-    assert (funnel.counts[:3, :] >= funnel.counts[1:4, :]).all()
-    assert funnel.counts[0].sum() > 0
-    assert set(funnel.to_json()["kinds"]) == {"number", "category"}
+
+@pytest.mark.parametrize(
+    "model",
+    [EntropyLDiversity(3, "occupation"), TCloseness(0.3, "income")],
+    ids=lambda model: model.title,
+)
+def test_suppression_does_not_rise_with_the_cutoff_where_cuts_are_undone(
+    model: PrivacyModel,
+) -> None:
+    people = census(3_000)
+    found = []
+    for inline_below in (50, 200, 1000, 5000):
+        spec = Spec(
+            ("age", "sex", "race", "education", "workclass"),
+            (KAnonymity(5), model),
+            policy=PaperPolicy(),
+            suppress=Suppression(share=Fraction(2, 100)),
+            inline_below=inline_below,
+        )
+        found.append(grow(encoded(people, spec), spec))
+
+    suppressed = [grown.tree.n_suppressed for grown in found]
+    assert suppressed == sorted(suppressed, reverse=True)
+    assert suppressed[0] > suppressed[-1] == 0
+    assert found[-1].funnel.counts[STAGES.index("abandoned")].sum() > 0
 
 
 def test_model_of_a_user_needs_nothing_from_this_package() -> None:

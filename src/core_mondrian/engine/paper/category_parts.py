@@ -16,7 +16,6 @@ from cython.cimports.core_mondrian.engine.columns import (
 )
 from cython.cimports.core_mondrian.engine.layout import (
     FAILS,
-    PAPER,
     PASSES,
     POOLED,
     TOPPED_UP,
@@ -26,6 +25,7 @@ from cython.cimports.core_mondrian.engine.paper.code_runs import find_runs
 from cython.cimports.core_mondrian.engine.paper.proposals import (
     add_proposal,
     judge_part,
+    may_stay_open,
 )
 from cython.cimports.core_mondrian.engine.records import low_half, row
 
@@ -39,23 +39,31 @@ def propose_categories(work: FunnelWorkspace) -> None:
     up with the smallest child that would have passed.
     """
     form_parts(work)
-    survivors = n_surviving(work)
+    work.n_examined += 1
+    work.n_considered += 1
     in_pool = pool_rows(work)
-    if work.policy != PAPER:
-        if in_pool == 0 and survivors > 1:
-            add_proposal(work, -1, POOLED, 0)
-        return
     if in_pool == 0:
         add_proposal(work, -1, POOLED, 0)
         return
-    if survivors == 0:
+    if n_surviving(work) == 0:
         return
     if judge_part(work.rules, in_pool, work.pool, False) == PASSES:
         add_proposal(work, -1, POOLED, 0)
         return
     add_proposal(work, -1, POOLED, in_pool)
+    work.n_examined += 1
     if top_up_pool(work):
+        work.n_considered += 1
         add_proposal(work, -1, TOPPED_UP, 0)
+
+
+def propose_whole_children(work: FunnelWorkspace) -> None:
+    """Append LeFevre's cut of a category: one part per child, if all of them pass."""
+    form_parts(work)
+    work.n_examined += 1
+    work.n_considered += 1
+    if pool_rows(work) == 0 and n_surviving(work) > 1:
+        add_proposal(work, -1, POOLED, 0)
 
 
 def form_parts(work: FunnelWorkspace) -> None:
@@ -79,7 +87,7 @@ def form_parts(work: FunnelWorkspace) -> None:
                 n_added -= work.records[position, work.rows_at]
                 i += 1
         rows = work.parts[part].rows
-        verdict = judge_part(work.rules, rows, work.side, work.is_inline)
+        verdict = judge_part(work.rules, rows, work.side, may_stay_open(work))
         work.parts[part].state = verdict
         if verdict == FAILS and has_rules:
             for j in range(first, i):

@@ -1,10 +1,11 @@
 """Which column first: RILM, as Core Mondrian §3.3 orders its cut choices, or width."""
 
+import cython
 from cython.cimports.core_mondrian.engine.columns import (
     common_ancestor,
     is_blank,
 )
-from cython.cimports.core_mondrian.engine.layout import CATEGORY, PAPER
+from cython.cimports.core_mondrian.engine.layout import CATEGORY
 from cython.cimports.core_mondrian.engine.paper.breakout import is_good_enough
 from cython.cimports.libc.math import INFINITY, nextafter
 
@@ -17,21 +18,52 @@ def rank_choices(work: FunnelWorkspace) -> int:
 
     ``work.box`` holds the partition's box.
     """
+    work.strategy.rank_columns(work)
     n = 0
+    for column in range(work.n_columns):
+        if work.box[column].low == work.box[column].high:
+            continue
+        if work.ranks[column] < INFINITY:
+            insert_choice(work, n, column, work.ranks[column])
+            n += 1
+    return n
+
+
+def rank_by_rilm(work: FunnelWorkspace) -> None:
+    """Rank columns by RILM, the most blurred first; those good enough are not tried."""
     for column in range(work.n_columns):
         low = work.box[column].low
         high = work.box[column].high
         if low == high:
             continue
-        if work.policy == PAPER:
-            score = rilm(work.columns, column, low, high)
-            if is_good_enough(work.columns, column, score):
-                continue
-        else:
-            score = -normalized_width(work.columns, column, low, high)
-        insert_choice(work, n, column, score)
-        n += 1
-    return n
+        score = rilm(work.columns, column, low, high)
+        if is_good_enough(work.columns, column, score):
+            score = INFINITY
+        work.ranks[column] = score
+
+
+def rank_by_width(work: FunnelWorkspace) -> None:
+    """Rank columns by their normalized range, the widest first (LeFevre)."""
+    for column in range(work.n_columns):
+        low = work.box[column].low
+        high = work.box[column].high
+        if low < high:
+            work.ranks[column] = -normalized_width(work.columns, column, low, high)
+
+
+def rank_widest(work: FunnelWorkspace) -> None:
+    """Try the widest column only, as the paper's baseline does."""
+    rank_by_width(work)
+    widest = cython.declare(cython.Py_ssize_t, -1)
+    for column in range(work.n_columns):
+        if work.box[column].low == work.box[column].high:
+            continue
+        if widest >= 0 and work.ranks[column] >= work.ranks[widest]:
+            work.ranks[column] = INFINITY
+            continue
+        if widest >= 0:
+            work.ranks[widest] = INFINITY
+        widest = column
 
 
 def insert_choice(work: FunnelWorkspace, n: int, column: int, score: float) -> None:

@@ -16,6 +16,7 @@ cdef bint cut_node(FunnelWorkspace work, Py_ssize_t top) noexcept nogil
 cdef void cut_by_counts(FunnelWorkspace work) noexcept nogil
 cdef void apply_cut(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
 cdef long long close_node(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
+cdef bint is_released(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
 cdef void add_child(
     FunnelWorkspace work, Py_ssize_t parent, Py_ssize_t start, Py_ssize_t stop,
     long long rows,

@@ -11,6 +11,7 @@ import numpy as np
 from cython.cimports.core_mondrian.engine.budget import (
     backtrack,
     is_overrun,
+    is_worth_cutting,
     next_child,
     queue_children,
     spend,
@@ -34,7 +35,10 @@ from cython.cimports.core_mondrian.engine.paper.category_parts import (
     top_up_pool,
 )
 from cython.cimports.core_mondrian.engine.paper.code_runs import find_box
-from cython.cimports.core_mondrian.engine.paper.funnel import find_cut
+from cython.cimports.core_mondrian.engine.paper.funnel import (
+    find_cut,
+    spendable_rows,
+)
 from cython.cimports.core_mondrian.engine.paper.proposals import judge_part
 from cython.cimports.core_mondrian.engine.paper.workspace import (
     first_of,
@@ -51,6 +55,7 @@ from cython.cimports.core_mondrian.engine.records import (
 from cython.cimports.core_mondrian.engine.sorting import sort_keys
 
 from core_mondrian.engine.layout import FRAME, NODE, Fields, fields, raw_fields
+from core_mondrian.engine.own_hooks import check_hooks
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 
 if not cython.compiled:
@@ -79,6 +84,7 @@ def grow(work: FunnelWorkspace, root: Fields, ship_above: int) -> Fields:
     work.nodes = None
     work.queue = None
     work.stack = None
+    check_hooks(work)
     return nodes[: work.n_nodes]
 
 
@@ -94,6 +100,7 @@ def cut_counted(work: FunnelWorkspace, root: Fields) -> Fields:
     with cython.nogil:
         cut_by_counts(work)
     work.nodes = None
+    check_hooks(work)
     return nodes[: work.n_nodes]
 
 
@@ -158,8 +165,10 @@ def cut_node(work: FunnelWorkspace, top: int) -> bool:
     attempt = work.stack[top].attempt
     if stop - start <= 1 or attempt >= MAX_ATTEMPTS:
         return False
+    if node > 0 and not is_worth_cutting(work, node):
+        return False
     find_box(work, start, stop)
-    if not find_cut(work, node, work.nodes[node].needs_cut == 1, attempt):
+    if not find_cut(work, node, attempt):
         return False
     loss = work.chosen[0].loss
     work.stack[top].undo_mark = work.n_nodes
@@ -167,8 +176,7 @@ def cut_node(work: FunnelWorkspace, top: int) -> bool:
     work.stack[top].next_child = 0
     work.stack[top].spent = loss
     apply_cut(work, node)
-    left = work.nodes[node].budget - loss
-    work.stack[top].left = queue_children(work, node, left)
+    work.stack[top].left = queue_children(work, node, work.spendable - loss)
     enqueue(work, node)
     return True
 
@@ -178,14 +186,14 @@ def cut_by_counts(work: FunnelWorkspace) -> None:
     work.n_nodes = 1
     work.nodes[0].start = 0
     work.nodes[0].stop = 0
-    if not find_cut(work, 0, False, 0):
+    if not find_cut(work, 0, 0):
         close_node(work, 0)
         return
     column = work.chosen[0].column
     work.nodes[0].start = first_of(work, column, 0)
     work.nodes[0].stop = last_of(work, column, 0)
     apply_cut(work, 0)
-    queue_children(work, 0, work.nodes[0].budget - work.chosen[0].loss)
+    queue_children(work, 0, work.spendable - work.chosen[0].loss)
 
 
 def apply_cut(work: FunnelWorkspace, node: int) -> None:
@@ -213,11 +221,27 @@ def close_node(work: FunnelWorkspace, node: int) -> int:
     work.nodes[node].at = -1
     work.nodes[node].first_child = -1
     work.nodes[node].n_children = 0
-    if work.nodes[node].needs_cut:
+    if work.nodes[node].needs_cut or not is_released(work, node):
         work.nodes[node].kind = SUPPRESSED
         return work.nodes[node].rows
     work.nodes[node].kind = CLASS
     return 0
+
+
+def is_released(work: FunnelWorkspace, node: int) -> bool:
+    """Tell whether a partition that passes the models is released as it is.
+
+    Unless the strategy would rather suppress it, and the budget allows that.
+    """
+    if not work.strategy.asks_before_release:
+        return True
+    work.rows = work.nodes[node].rows
+    work.spendable = spendable_rows(work, node)
+    if work.spendable < work.rows:
+        return True
+    if work.nodes[node].stop > work.nodes[node].start:  # else it is only counted here
+        find_box(work, work.nodes[node].start, work.nodes[node].stop)
+    return work.strategy.releases(work, node)
 
 
 def add_child(

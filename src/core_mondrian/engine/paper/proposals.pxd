@@ -6,11 +6,13 @@ cdef double _MOST_BINS
 cdef int judge_part(
     Rules rules, long long rows, SetCounts counts, bint may_stay_open
 ) noexcept nogil
+cdef bint may_stay_open(FunnelWorkspace work) noexcept nogil
 cdef void add_proposal(
     FunnelWorkspace work, long long at, int variant, long long loss
 ) noexcept nogil
 cdef void propose_numbers(FunnelWorkspace work) noexcept nogil
-cdef void propose_median(FunnelWorkspace work) noexcept nogil
+cdef void propose_strict_median(FunnelWorkspace work) noexcept nogil
+cdef void propose_lossless(FunnelWorkspace work) noexcept nogil
 cdef bint has_bins(FunnelWorkspace work) noexcept nogil
 cdef void propose_number_cut(
     FunnelWorkspace work, Py_ssize_t run, bint may_lose

@@ -12,7 +12,6 @@ from cython.cimports.core_mondrian.engine.layout import (
     LOSE_LEFT,
     LOSE_RIGHT,
     MAY_PASS,
-    PAPER,
     PASSES,
 )
 from cython.cimports.core_mondrian.engine.model_rules import (
@@ -47,6 +46,11 @@ def judge_part(rules: Rules, rows: int, counts: SetCounts, may_stay_open: bool) 
     return FAILS
 
 
+def may_stay_open(work: FunnelWorkspace) -> bool:
+    """Tell whether a part that fails may be cut further: where one can go back."""
+    return work.is_inline and work.strategy.opens_parts
+
+
 def add_proposal(work: FunnelWorkspace, at: int, variant: int, loss: int) -> None:
     """Append a proposal, not yet scored."""
     n = work.n_proposals
@@ -58,35 +62,46 @@ def add_proposal(work: FunnelWorkspace, at: int, variant: int, loss: int) -> Non
     work.n_proposals = n + 1
 
 
-def propose_numbers(work: FunnelWorkspace) -> None:
-    """Append the cuts of a number column: median, bin edges, or the most even one."""
-    first = work.n_proposals
+def propose_strict_median(work: FunnelWorkspace) -> None:
+    """Append LeFevre's cut: at the median, if both sides pass the models."""
     find_runs(work, work.rules.has_rules)
-    if work.policy != PAPER:
-        run = median_run(work)
-        if run < work.n_runs - 1:
-            propose_number_cut(work, run, False)
-        return
+    run = median_run(work)
+    work.n_examined += 1
+    if run < work.n_runs - 1:
+        propose_number_cut(work, run, False)
+
+
+def propose_numbers(work: FunnelWorkspace) -> None:
+    """Append the cuts of a number column: median, bin edges, the most even one."""
+    find_runs(work, work.rules.has_rules)
     if work.use_median:
-        propose_median(work)
+        # All rows up to the median; those below it, where it is the largest value.
+        work.n_examined += 1
+        propose_number_cut(work, min(median_run(work), work.n_runs - 2), True)
     if has_bins(work):
         propose_bin_edges(work)
-    for i in range(first, work.n_proposals):
-        if work.proposals[i].loss == 0:
-            return
-    # Moving the cut loses nothing; the published code drops the small side instead.
-    run = balanced_run(work)
-    if run >= 0:
-        add_proposal(work, work.runs[work.start + run].code, KEEP_BOTH, 0)
+    if work.use_lossless:
+        propose_lossless(work)
 
 
-def propose_median(work: FunnelWorkspace) -> None:
-    """Append the cuts at the median: rows tied at it may go to either side."""
+def propose_lossless(work: FunnelWorkspace) -> None:
+    """Append cuts that lose no row.
+
+    The rows tied at the median may go to the right as well; and if none of the column's
+    proposals keeps all rows, there is the most even cut that does.
+    """
     run = median_run(work)
-    if run < work.n_runs - 1:
-        propose_number_cut(work, run, True)
-    if run > 0:
-        propose_number_cut(work, run - 1, True)
+    if run > 0 and (run < work.n_runs - 1 or not work.use_median):
+        work.n_examined += 1
+        propose_number_cut(work, run - 1, False)
+    for i in range(work.n_proposals):
+        if work.proposals[i].column == work.column and work.proposals[i].loss == 0:
+            return
+    run = balanced_run(work)
+    work.n_examined += 1
+    if run >= 0:
+        work.n_considered += 1
+        add_proposal(work, work.runs[work.start + run].code, KEEP_BOTH, 0)
 
 
 def has_bins(work: FunnelWorkspace) -> bool:
@@ -101,6 +116,7 @@ def has_bins(work: FunnelWorkspace) -> bool:
 
 def propose_number_cut(work: FunnelWorkspace, run: int, may_lose: bool) -> None:
     """Append the cut after ``run`` if what it leaves is worth having."""
+    work.n_considered += 1
     left = cython.declare(cython.longlong, 0)
     for i in range(work.start, work.start + run + 1):
         left += work.runs[i].rows
@@ -108,8 +124,8 @@ def propose_number_cut(work: FunnelWorkspace, run: int, may_lose: bool) -> None:
     if work.rules.has_rules:
         count_left_side(work, left)
         count_rest(work.rules, work.whole, work.side, work.pool)
-    is_left = judge_part(work.rules, left, work.side, work.is_inline)
-    is_right = judge_part(work.rules, right, work.pool, work.is_inline)
+    is_left = judge_part(work.rules, left, work.side, may_stay_open(work))
+    is_right = judge_part(work.rules, right, work.pool, may_stay_open(work))
     at = work.runs[work.start + run].code
     if is_left == FAILS and is_right == FAILS:
         return
@@ -161,6 +177,7 @@ def propose_bin_edges(work: FunnelWorkspace) -> None:
             spaced = rint(float(kept * (n_edges - 1)) / (n_kept - 1))
             edge = cython.cast(cython.longlong, spaced)
         value = smallest + (largest - smallest) * (float(edge) / n_edges)
+        work.n_examined += 1
         run = last
         while run + 1 < work.n_runs and value_of_run(work, run + 1) <= value:
             run += 1

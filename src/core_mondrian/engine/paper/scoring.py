@@ -25,11 +25,13 @@ def score_proposals(work: FunnelWorkspace, first: int, last: int) -> None:
     """Score the proposals ``first`` to ``last - 1``, all of the column at hand."""
     if work.columns.info[work.column].kind == CATEGORY:
         for proposal in range(first, last):
-            work.proposals[proposal].score = score_category(work, proposal)
+            work.proposals[proposal].score = work.strategy.score_category(
+                work, proposal
+            )
         return
     find_runs(work, False)
     for proposal in range(first, last):
-        work.proposals[proposal].score = score_number(work, proposal)
+        work.proposals[proposal].score = work.strategy.score_number(work, proposal)
 
 
 def score_number(work: FunnelWorkspace, proposal: int) -> float:

@@ -8,6 +8,7 @@ from core_mondrian.engine.layout import (
     BOX,
     CHOICE,
     N_STAGES,
+    NUMBER,
     PROPOSAL,
     Codes,
     Columns,
@@ -21,6 +22,24 @@ from core_mondrian.engine.model_rules import Rules, SetCounts
 
 # A histogram this long is scanned in a few milliseconds; longer codes are sorted.
 _LONGEST_HISTOGRAM = 1 << 20
+# Cuts of one column that a user's strategy may propose; of more, every so-manieth.
+_MOST_OWN_CUTS = 256
+
+
+class Strategy:
+    """The decisions of a policy (§3.4), each a function; the engine does the rest.
+
+    rank_columns         which columns are tried, and in what order
+    propose_numbers      where a number could be cut
+    propose_categories   how a category could be
+    score_number, ...    how good a proposed cut is
+    accepts              whether a cut that the budget allows is taken
+    releases             whether a partition that is not cut is released
+
+    ``opens_parts``: whether parts that fail the models are cut further where it is
+    possible to go back. ``asks_before_release``: whether ``releases`` may say no.
+    ``hooks`` are the user's functions, which the others call.
+    """
 
 
 class FunnelWorkspace:
@@ -38,17 +57,26 @@ class FunnelWorkspace:
     """
 
     def __init__(
-        self, tuples: Tuples, columns: Columns, models: Models, policy: Policy
+        self,
+        tuples: Tuples,
+        columns: Columns,
+        models: Models,
+        policy: Policy,
+        strategy: Strategy,
     ) -> None:
         self.take_tuples(tuples)
         self.columns = ColumnViews(columns)
         n_columns = columns.info.size
         self.rules = Rules(models, n_columns)
+        self.strategy = strategy
         self._take_policy(policy)
         self.n_columns = n_columns
+        self.n_faults = 0
         self.box = fields(n_columns, BOX)
+        self.ranks = np.zeros(n_columns)
         self.choices = fields(n_columns, CHOICE)
-        self.proposals = fields(n_columns * (policy.max_edges + 3), PROPOSAL)
+        most = max(policy.max_edges + 3, _MOST_OWN_CUTS if strategy.hooks else 0)
+        self.proposals = fields(n_columns * most, PROPOSAL)
         # One record: the cut that was found.
         self.chosen = fields(1, PROPOSAL)
         longest = int(columns.info["n_values"].max(initial=0)) + 1
@@ -60,6 +88,32 @@ class FunnelWorkspace:
         # By stage (axis 0) and column (axis 1).
         self.funnel = np.zeros((N_STAGES, n_columns), dtype=np.int64)
         self.counters = self.funnel
+        if strategy.hooks:
+            self._lay_out_hooks(columns)
+
+    def _lay_out_hooks(self, columns: Columns) -> None:
+        """Make room for what a user's strategy sees.
+
+        It may look up the value of any code, also of the one for missing values.
+        """
+        info = columns.info
+        n_columns = info.size
+        self.rilms = np.zeros(n_columns)
+        self.lows = np.zeros(n_columns, dtype=np.int32)
+        self.highs = np.zeros(n_columns, dtype=np.int32)
+        longest = int(info["n_values"].max(initial=0)) + 1
+        self.codes = np.zeros(longest, dtype=np.int32)
+        self.code_rows = np.zeros(longest, dtype=np.int64)
+        self.marks = np.zeros(longest, dtype=np.int64)
+        values, starts = [], [0]
+        for column in range(n_columns):
+            if info["kind"][column] == NUMBER:
+                first = info["value_offset"][column]
+                last = first + info["n_values"][column]
+                values += [columns.values[first:last], np.full(1, np.nan)]
+            starts.append(sum(part.size for part in values))
+        self.code_values = np.concatenate([*values, np.zeros(1)])
+        self.value_starts = np.array(starts, dtype=np.int64)
 
     def take_tuples(self, tuples: Tuples) -> None:
         """Work on these tuples from now on."""
@@ -81,11 +135,12 @@ class FunnelWorkspace:
             self.box[column].high = codes.max()
 
     def _take_policy(self, policy: Policy) -> None:
-        self.policy = policy.name
         self.epsilon = policy.epsilon
         self.compete_rows = policy.compete_rows
         self.use_median = policy.use_median
         self.use_bin_edges = policy.use_bin_edges
+        self.use_lossless = policy.use_lossless
+        self.spends_inline = policy.spends_inline
         self.bin_rows = policy.bin_rows
         self.max_edges = policy.max_edges
         self.min_bin_values = policy.min_bin_values

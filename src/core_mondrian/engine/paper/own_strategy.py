@@ -1,0 +1,225 @@
+"""A strategy of the user's own: each decision in the terms that its function takes.
+
+Functions get codes and counts, laid out in the workspace for as long as they run:
+
+    codes       3   5   8   9     the distinct codes of a column in a partition
+    code_rows   2   7   1   4     and how many rows have each
+    marks       0   0   1   1     the part of a cut that each goes to; -1: suppressed
+
+What they return cannot be NaN, and they cannot fail: the run ends in an error then.
+"""
+
+import cython
+from cython.cimports.core_mondrian.engine.layout import (
+    FAILS,
+    LOSE_LEFT,
+    LOSE_RIGHT,
+    TOPPED_UP,
+)
+from cython.cimports.core_mondrian.engine.paper.category_parts import (
+    form_parts,
+    top_up_pool,
+)
+from cython.cimports.core_mondrian.engine.paper.code_runs import find_runs
+from cython.cimports.core_mondrian.engine.paper.column_ranking import rilm
+from cython.cimports.core_mondrian.engine.paper.proposals import propose_number_cut
+from cython.cimports.libc.math import INFINITY
+
+from core_mondrian.engine.paper.workspace import FunnelWorkspace
+
+if not cython.compiled:
+    MOST_CUTS = 256
+
+
+def rank_by_own(work: FunnelWorkspace) -> None:
+    """Rank columns by the user's `cut_choices`, which sees the paper's ranks."""
+    lay_out_partition(work)
+    for column in range(work.n_columns):
+        work.ranks[column] = INFINITY
+    work.strategy.base_ranks(work)
+    note_fault(work, ask_about_partition(work, work.strategy.own_ranks, work.rows))
+    for column in range(work.n_columns):
+        if work.ranks[column] != work.ranks[column]:
+            note_fault(work, work.ranks[column])
+            work.ranks[column] = INFINITY
+
+
+def propose_by_own(work: FunnelWorkspace) -> None:
+    """Append the cuts after the codes that the user's `propose` marks."""
+    find_runs(work, work.rules.has_rules)
+    lay_out_runs(work)
+    for i in range(work.n_runs):
+        work.marks[i] = 0
+    note_fault(work, ask_about_column(work, work.strategy.own_cuts))
+    n_marked = 0
+    for i in range(work.n_runs - 1):
+        if work.marks[i]:
+            n_marked += 1
+    step = (n_marked + MOST_CUTS - 1) // MOST_CUTS
+    n_seen = 0
+    for i in range(work.n_runs - 1):
+        if work.marks[i]:
+            if n_seen % step == 0:
+                work.n_examined += 1
+                propose_number_cut(work, i, True)
+            n_seen += 1
+
+
+def score_number_by_own(work: FunnelWorkspace, proposal: int) -> float:
+    """Return the user's `score` of a cut of a number, whose runs are at hand."""
+    variant = work.proposals[proposal].variant
+    left = -1 if variant == LOSE_LEFT else 0
+    right = -1 if variant == LOSE_RIGHT else left + 1
+    lay_out_runs(work)
+    for i in range(work.n_runs):
+        if work.codes[i] <= work.proposals[proposal].at:
+            work.marks[i] = left
+        else:
+            work.marks[i] = right
+    return checked_score(work)
+
+
+def score_category_by_own(work: FunnelWorkspace, proposal: int) -> float:
+    """Return the user's `score` of a cut of a category; the pool is the last part."""
+    form_parts(work)
+    if work.proposals[proposal].variant == TOPPED_UP:
+        top_up_pool(work)
+    lay_out_runs(work)
+    pool = cython.declare(cython.longlong, -1)
+    if work.proposals[proposal].loss == 0:
+        pool = 0
+        for part in range(work.start, work.start + work.n_parts):
+            if work.parts[part].state != FAILS:
+                pool += 1
+    n_kept = cython.declare(cython.longlong, 0)
+    i = 0
+    for part in range(work.start, work.start + work.n_parts):
+        number = pool
+        if work.parts[part].state != FAILS:
+            number = n_kept
+            n_kept += 1
+        while i < work.n_runs and work.codes[i] <= work.parts[part].high:
+            work.marks[i] = number
+            i += 1
+    return checked_score(work)
+
+
+def accept_by_own(work: FunnelWorkspace, proposal: int) -> bool:
+    """Ask the user's `accept` about a cut that the budget allows."""
+    return note_fault(work, ask_about_cut(work, proposal)) != 0.0
+
+
+def release_by_own(work: FunnelWorkspace, node: int) -> bool:
+    """Ask the user's `release` about a partition that could be suppressed instead."""
+    lay_out_partition(work)
+    kept = ask_about_partition(work, work.strategy.own_release, work.spendable)
+    return note_fault(work, kept) != 0.0
+
+
+def checked_score(work: FunnelWorkspace) -> float:
+    """Return the user's score of the cut that is marked."""
+    score = ask_about_column(work, work.strategy.own_scores)
+    return INFINITY if score != score else note_fault(work, score)
+
+
+def note_fault(work: FunnelWorkspace, result: float) -> float:
+    """Count a result that is no number, which ends the run; return it."""
+    if result != result:
+        work.n_faults += 1
+    return result
+
+
+def lay_out_partition(work: FunnelWorkspace) -> None:
+    """Lay out the box of the partition at hand, and the RILM of each column."""
+    for column in range(work.n_columns):
+        low = work.box[column].low
+        high = work.box[column].high
+        work.lows[column] = low
+        work.highs[column] = high
+        work.rilms[column] = rilm(work.columns, column, low, high)
+
+
+def lay_out_runs(work: FunnelWorkspace) -> None:
+    """Lay out the runs of the column at hand."""
+    for i in range(work.n_runs):
+        work.codes[i] = work.runs[work.start + i].code
+        work.code_rows[i] = work.runs[work.start + i].rows
+
+
+def ask_about_partition(work: FunnelWorkspace, hook: object, number: int) -> float:
+    """Call a function that looks at a partition, with its rows or its budget."""
+    n = work.n_columns
+    if cython.compiled:
+        return cython.cast(PartitionHook, hook)(
+            work.rows,
+            number,
+            cython.address(work.lows[0]),
+            cython.address(work.highs[0]),
+            cython.address(work.rilms[0]),
+            cython.address(work.ranks[0]),
+            n,
+            cython.address(work.strategy.parameters[0]),
+            work.strategy.n_parameters,
+        )
+    return hook(
+        work.rows,
+        number,
+        work.lows,
+        work.highs,
+        work.rilms,
+        work.ranks,
+        work.strategy.parameters[: work.strategy.n_parameters],
+    )
+
+
+def ask_about_column(work: FunnelWorkspace, hook: object) -> float:
+    """Call a function that looks at the codes of one column."""
+    column = work.column
+    n = work.n_runs
+    first = work.value_starts[column]
+    n_values = work.value_starts[column + 1] - first
+    if cython.compiled:
+        return cython.cast(ColumnHook, hook)(
+            column,
+            cython.address(work.codes[0]),
+            cython.address(work.code_rows[0]),
+            cython.address(work.marks[0]),
+            n,
+            cython.address(work.code_values[first]),
+            n_values,
+            cython.address(work.strategy.parameters[0]),
+            work.strategy.n_parameters,
+        )
+    return hook(
+        column,
+        work.codes[:n],
+        work.code_rows[:n],
+        work.marks[:n],
+        work.code_values[first : first + n_values],
+        work.strategy.parameters[: work.strategy.n_parameters],
+    )
+
+
+def ask_about_cut(work: FunnelWorkspace, proposal: int) -> float:
+    """Call the function that looks at one proposed cut."""
+    column = work.proposals[proposal].column
+    loss = work.proposals[proposal].loss
+    score = work.proposals[proposal].score
+    if cython.compiled:
+        return cython.cast(CutHook, work.strategy.own_acceptance)(
+            column,
+            work.rows,
+            loss,
+            work.spendable,
+            score,
+            cython.address(work.strategy.parameters[0]),
+            work.strategy.n_parameters,
+        )
+    return work.strategy.own_acceptance(
+        column,
+        work.rows,
+        loss,
+        work.spendable,
+        score,
+        work.strategy.parameters[: work.strategy.n_parameters],
+    )

@@ -1,0 +1,143 @@
+"""A function in a user's file, as compiled code calls it.
+
+With the extra `own-models` Numba compiles it to a C function, which is called without
+the GIL; what Numba cannot compile, or where it is not installed, is called in Python.
+"""
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+Function = Callable[..., Any]
+
+_SCALARS: Final = {"int": ctypes.c_int64, "float": ctypes.c_double}
+_ARRAYS: Final = {
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "float64": ctypes.c_double,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """The arguments of a C function that returns a float.
+
+    An argument is `int`, `float`, a letter for the length of arrays, or an array such as
+    `int64[n]`; with `=` behind it the function writes into it.
+    """
+
+    arguments: tuple[str, ...]
+    entry: Callable[[Any, Function], Function]
+    """Given numba's ``carray`` and a function of arrays, the C function that calls it."""
+
+    @property
+    def c_types(self) -> list[Any]:
+        """The arguments as ctypes names them."""
+        return [
+            ctypes.c_void_p if "[" in one else _SCALARS.get(one, ctypes.c_int64)
+            for one in self.arguments
+        ]
+
+    def numba_types(self, types: Any) -> list[Any]:  # noqa: ANN401
+        """Return the arguments as Numba names them."""
+        return [
+            types.CPointer(getattr(types, one.partition("[")[0]))
+            if "[" in one
+            else {"float": types.float64}.get(one, types.int64)
+            for one in self.arguments
+        ]
+
+    def read(self, given: tuple[Any, ...]) -> list[Any]:
+        """Return what a function of arrays takes: arrays instead of addresses."""
+        named = dict(zip(self.arguments, given, strict=True))
+        found = []
+        for argument, value in zip(self.arguments, given, strict=True):
+            kind, _, rest = argument.partition("[")
+            if rest:
+                array = _array(value, named[rest[0]], _ARRAYS[kind])
+                found.append(array if rest.endswith("=") else array.copy())
+            elif argument in _SCALARS:
+                found.append(value)
+        return found
+
+
+def _array(address: int | None, n: int, kind: Any) -> Any:  # noqa: ANN401
+    """Return ``n`` numbers in memory as an array."""
+    if not n:
+        return np.empty(0, dtype=kind)
+    return np.ctypeslib.as_array((kind * n).from_address(address))
+
+
+class PlainFunction:
+    """A function in Python, which compiled code calls back."""
+
+    def __init__(self, function: Function, prototype: Prototype, reason: str) -> None:
+        self._function, self._prototype = function, prototype
+        self.reason = reason
+        """Why it is not compiled."""
+        self.error: Exception | None = None
+        """The first error it raised; the engine saw NaN."""
+        kind = ctypes.CFUNCTYPE(ctypes.c_double, *prototype.c_types)
+        self._callback = kind(lambda *given: self(*prototype.read(given)))
+
+    @property
+    def address(self) -> int:
+        """Where the C function is that calls it."""
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def __call__(self, *arguments: object) -> float:
+        try:
+            return float(self._function(*arguments))
+        except Exception as error:  # noqa: BLE001
+            # Nothing may be thrown through compiled code.
+            self.error = self.error or error
+            return float("nan")
+
+
+class CompiledFunction:
+    """A function that Numba has compiled; an error in it is NaN."""
+
+    def __init__(self, function: Function, entry: Any) -> None:  # noqa: ANN401
+        self.function = function
+        self._entry = entry
+
+    @property
+    def address(self) -> int:
+        """Where the C function is."""
+        return int(self._entry.address)
+
+    def __call__(self, *arguments: object) -> float:
+        return float(self.function(*arguments))
+
+
+def foreign_function(
+    function: Function,
+    prototype: Prototype,
+    wrap: Callable[[Function], Function] = lambda own: own,
+) -> PlainFunction | CompiledFunction:
+    """Return a user's function as compiled code calls it, compiled if possible.
+
+    ``wrap`` turns it into a function of the prototype's arguments that returns a float.
+    """
+    try:
+        numba: Any = import_module("numba")
+        errors: Any = import_module("numba.core.errors")
+    except ImportError:
+        why = "pip install 'core-mondrian[own-models]' compiles it"
+        return PlainFunction(wrap(function), prototype, why)
+    signature = numba.types.float64(*prototype.numba_types(numba.types))
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": False}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.NumbaWarning)
+            inner = numba.njit(wrap(numba.njit(function, **options)), **options)
+            entry = prototype.entry(numba.carray, inner)
+            return CompiledFunction(inner, numba.cfunc(signature, **options)(entry))
+    except errors.NumbaError:
+        why = "Numba compiles loops over numbers and arrays"
+        return PlainFunction(wrap(function), prototype, why)
