@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar, Literal, get_args
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Literal, get_args
 
 from core_mondrian.errors import SpecError
 
@@ -35,6 +35,10 @@ class BestPolicy:
 
     @property
     def name(self) -> str:
+        return "best"
+
+    @property
+    def base(self) -> str:
         return "best"
 
     def __post_init__(self) -> None:
@@ -99,10 +103,14 @@ class FunnelPolicy:
     column's name and the class's different values, rising, or None for the usual."""
 
     @property
+    def base(self) -> str:
+        """Which of ours it is, or builds on."""
+        return "original" if isinstance(self, OriginalPolicy) else "paper"
+
+    @property
     def name(self) -> str:
         """What the policy is called: ours by our names, yours by its class."""
-        own = type(self).__name__
-        return {"PaperPolicy": "paper", "OriginalPolicy": "original"}.get(own, own)
+        return self.base if type(self) in _SHIPPED else type(self).__name__
 
     def bind(self, columns: Sequence[str]) -> list[float]:
         """Return ``parameters``: the fields of your own, in order, as numbers.
@@ -124,6 +132,14 @@ class FunnelPolicy:
             elif isinstance(value, int | float):
                 found.append(float(value))
         return found
+
+
+def describe_policy(policy: "Policy") -> dict[str, Any]:
+    """Return a policy as plain values: its name, what it builds on, its fields."""
+    told = {"name": policy.name}
+    if policy.name != policy.base:
+        told["base"] = policy.base
+    return told | asdict(policy)
 
 
 def check_policy(policy: object) -> None:

@@ -16,6 +16,7 @@ from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.labels import Labels, digest_classes, number_distinct
 from core_mondrian.middles import label_middles, number_leaves
+from core_mondrian.own_labels import show_own
 from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
 from core_mondrian.spec import RANGES, Spec
@@ -90,7 +91,17 @@ def _label_columns(
     high = np.empty_like(low)
     find_boxes(grown.tuples, starts, stops, low, high)
 
+    show = getattr(type(spec.policy), "show", None)
+
     def label(i: int) -> Labels:
+        usual = label_as_usual(i)
+        if show is None:
+            return usual
+        name, values = table.columns[i].name, encoded.values[i]
+        sets = find_sets(*_released_codes(grown, i), low.shape[0])
+        return show_own(usual, sets, values, partial(show, name))
+
+    def label_as_usual(i: int) -> Labels:
         column, values = table.columns[i], encoded.values[i]
         box = np.ascontiguousarray(low[:, i]), np.ascontiguousarray(high[:, i])
         if column.kind == "category":

@@ -65,6 +65,7 @@ TOLD: Final = {
     "best.equity": "Column whose groups should lose about as much as each other.",
     "best.equity_bound": "How much the worst group may lose, as a multiple of all.",
     "paper.cut_points": "Where numbers may be cut.",
+    "paper.spend": "Whether partitions solved in place suppress rows, too.",
     "paper.bin_edges_above": "Bin edges from this share of all rows on.",
     "paper.max_bin_edges": "Edges proposed per histogram.",
     "paper.min_bin_values": "Distinct values a histogram needs.",
@@ -121,7 +122,12 @@ def _of_key(key: str) -> dict[str, Any]:
         return _of_fields(POLICIES[key], key)
     special: dict[str, dict[str, Any]] = {
         "k": {"type": "integer", "minimum": 2},
-        "policy": {"enum": list(POLICIES)},
+        "policy": {
+            "anyOf": [
+                {"enum": list(POLICIES)},
+                {"type": "string", "pattern": r"\.py:\w+"},
+            ]
+        },
         "models": {"type": "array", "items": {"anyOf": _models()}},
         "thresholds": _of_fields(Thresholds, "thresholds"),
         "weights": _table({"type": "number", "exclusiveMinimum": 0}),

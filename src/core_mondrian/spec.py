@@ -22,6 +22,7 @@ from core_mondrian.policies import (
     PaperPolicy,
     Policy,
     check_policy,
+    describe_policy,
 )
 from core_mondrian.suppression import Suppression, exact
 from core_mondrian.tables.keys import Key
@@ -255,7 +256,7 @@ class Spec:
         }
         plain["models"] = [_describe(model) for model in self.models]
         plain["missing"] = self.missing_rule
-        plain["policy"] = {"name": self.policy.name, **dataclasses.asdict(self.policy)}
+        plain["policy"] = describe_policy(self.policy)
         plain["hierarchies"] = {
             name: entry.to_json()
             if isinstance(entry, Builder)
@@ -464,6 +465,7 @@ def _check_options(spec: Spec) -> None:
     _check_shape(spec)
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
+    _check_shown(spec)
     if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
         None,
         *_NO_SUPPRESSION,
@@ -473,6 +475,20 @@ def _check_options(spec: Spec) -> None:
             hint="drop suppress, or take policy 'best' or 'paper'",
             key=("suppress",),
         )
+
+
+def _check_shown(spec: Spec) -> None:
+    """Refuse formats that are not text, where the policy says what classes show."""
+    if getattr(type(spec.policy), "show", None) is None:
+        return
+    for key, wanted in (("numbers", "interval"), ("categories", "label")):
+        asked = {getattr(spec, key), *getattr(spec, f"{key}_by_column").values()}
+        if asked != {wanted}:
+            raise SpecError(
+                f"{spec.policy.name} says what classes show, and so does {key}",
+                hint=f"leave {key} out",
+                key=(key,),
+            )
 
 
 def _check_shape(spec: Spec) -> None:

@@ -13,8 +13,15 @@ from core_mondrian.errors import CHECK_PATH, SpecError, drops_context
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.models.load import model_from_mapping
-from core_mondrian.policies import POLICIES, BestPolicy, Policy
+from core_mondrian.models.load import model_from_mapping, parse_model
+from core_mondrian.own_files import load_class
+from core_mondrian.policies import (
+    POLICIES,
+    BestPolicy,
+    FunnelPolicy,
+    OriginalPolicy,
+    Policy,
+)
 from core_mondrian.spec import FORMATS, Spec, Thresholds, about, check_choice
 from core_mondrian.suppression import Suppression, exact, parse_suppression
 from core_mondrian.toml_lines import find_line, read_toml
@@ -79,8 +86,8 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     return Spec(
         **{"quasi_identifiers": (), **given, **_formats(asked)},
         models=_models(asked, folder),
-        policy=_policy(asked),
-        suppress=_suppress(asked),
+        policy=_policy(asked, folder),
+        suppress=_suppress(asked, folder),
         hierarchies=trees,
         uncovered_by_column=uncovered,
         thresholds=_thresholds(asked.get("thresholds", {})),
@@ -131,18 +138,28 @@ def _formats(asked: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _policy(asked: Mapping[str, Any]) -> Policy:
-    name = asked.get("policy", "best")
-    check_choice("policy", name, tuple(POLICIES))
+def _policy(asked: Mapping[str, Any], folder: Path) -> Policy:
+    """Return the policy: one of ours, or ``file.py:Class`` with its own key=value."""
+    given = parse_model(asked.get("policy", "best"))
+    name = given.pop("name")
+    kind: type[Policy]
+    if ":" in name:
+        with about("policy"):
+            kind = load_class(name, folder, FunnelPolicy)
+        own = kind.__name__
+        name = "original" if issubclass(kind, OriginalPolicy) else "paper"
+    else:
+        check_choice("policy", name, tuple(POLICIES))
+        kind, own = POLICIES[name], name
     for other in POLICIES:
         if other in asked and other != name:
             raise SpecError(
-                f"[{other}] is given, but the policy is {name!r}",
+                f"[{other}] is given, but the policy is {own!r}",
                 hint=f"drop it, or take policy {other!r}",
                 key=(other,),
             )
-    options = dict(asked.get(name, {}))
-    fields = {item.name: item for item in dataclasses.fields(POLICIES[name])}
+    options = {**asked.get(name, {}), **given}
+    fields = {item.name: item for item in dataclasses.fields(kind)}
     _check_keys(options, fields, f"{name}.")
     if isinstance(options.get("breakout_thresholds"), dict):
         options["breakout_thresholds"] = tuple(options["breakout_thresholds"].items())
@@ -153,7 +170,7 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
         for key, value in options.items()
     }
     try:
-        policy: Policy = POLICIES[name](**frozen)  # type: ignore[arg-type]
+        policy: Policy = kind(**frozen)
     except TypeError:
         raise SpecError(
             f"[{name}] has a value of the wrong kind", key=(name,)
@@ -161,14 +178,14 @@ def _policy(asked: Mapping[str, Any]) -> Policy:
     return policy
 
 
-def _suppress(asked: Mapping[str, Any]) -> Suppression | None:
+def _suppress(asked: Mapping[str, Any], folder: Path) -> Suppression | None:
     multiplier = asked.get("suppress_multiplier", 1)
     if "suppress" in asked:
         return parse_suppression(asked["suppress"], multiplier)
     if multiplier == 1:
         return None
     kept = _thresholds(asked.get("thresholds", {})).pct_non_suppressed
-    if kept is None or isinstance(_policy(asked), BestPolicy):
+    if kept is None or isinstance(_policy(asked, folder), BestPolicy):
         kept = 1  # as Spec.budget has it: a margin on nothing is nothing
     share = 1 - exact(kept, "pct_non_suppressed")
     return Suppression(share=share, multiplier=exact(multiplier, "suppress_multiplier"))

@@ -23,6 +23,7 @@ from core_mondrian.analysis.small_domains import (
 )
 from core_mondrian.errors import InfeasibleError
 from core_mondrian.models.base import ClassCounts
+from core_mondrian.policies import describe_policy
 from core_mondrian.spec import Spec
 
 Knowledge = Literal["everyone", "target"]
@@ -108,7 +109,7 @@ class Minimality:
         return {
             "domain": asdict(self.domain),
             "models": [model.name for model in self.spec.models],
-            "policy": {"name": self.spec.policy.name, **asdict(self.spec.policy)},
+            "policy": describe_policy(self.spec.policy),
             "procedure": self.procedure,
             "tables": self.domain.n_tables,
             "released": self.n_released,

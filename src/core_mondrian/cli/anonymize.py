@@ -93,8 +93,9 @@ def anonymize_file(
         str | None,
         typer.Option(
             "--policy",
-            metavar="best|paper|original",
-            help="Cuts that lose least (default), Core Mondrian's, or the classic.",
+            metavar="best|paper|original|FILE.py:CLASS",
+            help="Cuts that lose least (default), Core Mondrian's, the classic, "
+            "or your own.",
         ),
     ] = None,
     effort: Annotated[

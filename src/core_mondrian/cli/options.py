@@ -1,5 +1,6 @@
 """Options that several commands have, and the spec that they ask for."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -154,6 +155,14 @@ def model_tables(
     return tables
 
 
+def policy_text(text: str | None) -> str | None:
+    """Return a policy of the command line as a spec file has it."""
+    if text is None or ":" not in text:
+        return text
+    # Relative to where the user is, also if there is a spec somewhere else.
+    return shlex.join([str(Path.cwd() / (words := shlex.split(text))[0]), *words[1:]])
+
+
 def runs_on_spark(options: Mapping[str, Any]) -> bool:
     """Tell whether a cluster is asked for; its options go with no other engine."""
     from core_mondrian.spec import check_choice
@@ -177,13 +186,14 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
     }
     weights = (_split_weight(text) for text in options["weights"] or [])
     same = (
-        *("quasi_identifiers", "identifiers", "unit", "k", "policy", "missing"),
+        *("quasi_identifiers", "identifiers", "unit", "k", "missing"),
         *("numbers", "categories", "suppressed", "inline_below", "null_values"),
         *("pseudonyms", "weight", "accept"),
         *("class_id", "shuffle", "uncovered"),
     )
     flags = {name: options[name] for name in same} | {
         "models": model_tables(options["models"], options["sensitive"]),
+        "policy": policy_text(options["policy"]),
         "suppress": options["suppress_rows"],
         "nice": options["nice"] or None,
         "guard_formulas": options.get("guard_formulas") or None,

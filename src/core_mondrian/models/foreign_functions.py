@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -27,13 +28,13 @@ _ARRAYS: Final = {
 class Prototype:
     """The arguments of a C function that returns a float.
 
-    An argument is `int`, `float`, a letter for the length of arrays, or an array such as
-    `int64[n]`; with `=` behind it the function writes into it.
+    An argument is `int`, `float`, a letter for the length of arrays, or an array such
+    as `int64[n]`; with `=` behind it the function writes into it.
     """
 
     arguments: tuple[str, ...]
     entry: Callable[[Any, Function], Function]
-    """Given numba's ``carray`` and a function of arrays, the C function that calls it."""
+    """Makes the C function, given numba's ``carray`` and the function of arrays."""
 
     @property
     def c_types(self) -> list[Any]:
@@ -115,6 +116,28 @@ class CompiledFunction:
         return float(self.function(*arguments))
 
 
+def _with_helpers(
+    function: Function,
+    jit: Callable[[Function], Function],
+    callers: tuple[Function, ...] = (),
+) -> Function:
+    """Compile a function, and the functions of its module that it calls."""
+    if not isinstance(function, FunctionType):
+        return jit(function)
+    known: dict[str, Any] = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        helper = known.get(name)
+        is_own = getattr(helper, "__module__", None) == function.__module__
+        is_new = helper is not function and helper not in callers
+        if isinstance(helper, FunctionType) and is_own and is_new:
+            known[name] = _with_helpers(helper, jit, (*callers, function))
+    copied = FunctionType(
+        *(function.__code__, known, function.__name__),
+        *(function.__defaults__, function.__closure__),
+    )
+    return jit(copied)
+
+
 def foreign_function(
     function: Function,
     prototype: Prototype,
@@ -135,7 +158,8 @@ def foreign_function(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", errors.NumbaWarning)
-            inner = numba.njit(wrap(numba.njit(function, **options)), **options)
+            jit = numba.njit(**options)
+            inner = jit(wrap(_with_helpers(function, jit)))
             entry = prototype.entry(numba.carray, inner)
             return CompiledFunction(inner, numba.cfunc(signature, **options)(entry))
     except errors.NumbaError:

@@ -4,17 +4,14 @@ import dataclasses
 import difflib
 import shlex
 from collections.abc import Mapping
-from functools import cache
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import module_from_spec
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.own_files import load_class
 from core_mondrian.toml_lines import read_toml
 
 
@@ -108,8 +105,7 @@ def has_field(name: str, field: str, folder: Path = Path()) -> bool:
 
 
 def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
-    file, separator, member = name.rpartition(":")
-    if not separator:
+    if ":" not in name:
         if name not in MODELS:
             close = difflib.get_close_matches(name, MODELS)
             raise SpecError(
@@ -118,50 +114,7 @@ def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
                 key=("name",),
             )
         return MODELS[name]
-    found = getattr(_load((folder / file).resolve()), member, None)
-    if not (isinstance(found, type) and issubclass(found, PrivacyModel)):
-        raise SpecError(
-            f"{file} has no privacy model {member!r}",
-            hint="a model is a class that inherits from core_mondrian.PrivacyModel",
-        )
-    if not dataclasses.is_dataclass(found):
-        raise SpecError(
-            f"the model {name!r} is not a dataclass",
-            hint="write @dataclass(frozen=True) above the class",
-        )
-    return found
-
-
-class _TextLoader(SourceFileLoader):
-    """Runs what the file says, never the bytecode beside it, and writes none."""
-
-    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
-        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
-        return code
-
-
-@cache
-def _load(path: Path) -> object:
-    """Import a file that the user named."""
-    if not path.is_file():
-        raise SpecError(f"no file {path.name!r} with models", hint="check the path")
-    is_source = path.suffix == ".py"  # and not what others have compiled
-    if not is_source:
-        raise SpecError(
-            f"{path.name} is not a Python file", hint="a file with models ends in .py"
-        )
-    loader = _TextLoader(path.stem, str(path))
-    loaded = module_from_spec(ModuleSpec(path.stem, loader, origin=str(path)))
-    loaded.__file__ = str(path)
-    try:
-        loader.exec_module(loaded)
-    except (Exception, SystemExit) as error:
-        kind = type(error).__name__
-        raise SpecError(
-            f"{path.name} cannot be imported: {kind}",
-            hint="run it with python to see why",
-        ) from error
-    return loaded
+    return load_class(name, folder, PrivacyModel)
 
 
 def _open(key: str, value: Any, folder: Path) -> Any:  # noqa: ANN401

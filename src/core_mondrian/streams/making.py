@@ -93,7 +93,7 @@ class Run:
     def count(self, before: Counts | None, space: Workspace | None) -> Counts:
         """Count the distinct tuples of all rows."""
         save = None if space is None else space.save
-        policy = self.spec.policy.name
+        policy = self.spec.policy.base
         first = FirstPass(
             *(self.source, self.columns, self.sizes, self.limit, self.bad),
             *(policy, save),
@@ -128,7 +128,7 @@ class Run:
             threads=self.sizes.threads,
             stages=self.stages,
             executor=self.limit.executor(
-                *(values.counts.rows.size, len(self.columns), self.spec.policy.name)
+                *(values.counts.rows.size, len(self.columns), self.spec.policy.base)
             ),
         )
         names = Counter(x.name for x in planned.plan.places(self.source.schema.names))

@@ -1,6 +1,6 @@
 """The cut funnel: from all columns of a partition to no cut or one (§3.3).
 
-Every stage counts the candidate cuts that it keeps; none keeps more than the one before:
+Every stage counts the candidate cuts that it keeps, of those the one before kept:
 
     examined     a cut point of a column that was looked at
     considered   it divides the rows

@@ -23,7 +23,7 @@ from cython.cimports.core_mondrian.engine.paper.category_parts import (
 from cython.cimports.core_mondrian.engine.paper.code_runs import find_runs
 from cython.cimports.core_mondrian.engine.paper.column_ranking import rilm
 from cython.cimports.core_mondrian.engine.paper.proposals import propose_number_cut
-from cython.cimports.libc.math import INFINITY
+from cython.cimports.libc.math import INFINITY, isnan
 
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 
@@ -39,7 +39,7 @@ def rank_by_own(work: FunnelWorkspace) -> None:
     work.strategy.base_ranks(work)
     note_fault(work, ask_about_partition(work, work.strategy.own_ranks, work.rows))
     for column in range(work.n_columns):
-        if work.ranks[column] != work.ranks[column]:
+        if isnan(work.ranks[column]):
             note_fault(work, work.ranks[column])
             work.ranks[column] = INFINITY
 
@@ -118,13 +118,13 @@ def release_by_own(work: FunnelWorkspace, node: int) -> bool:
 
 def checked_score(work: FunnelWorkspace) -> float:
     """Return the user's score of the cut that is marked."""
-    score = ask_about_column(work, work.strategy.own_scores)
-    return INFINITY if score != score else note_fault(work, score)
+    score = note_fault(work, ask_about_column(work, work.strategy.own_scores))
+    return INFINITY if isnan(score) else score
 
 
 def note_fault(work: FunnelWorkspace, result: float) -> float:
     """Count a result that is no number, which ends the run; return it."""
-    if result != result:
+    if isnan(result):
         work.n_faults += 1
     return result
 

@@ -1,0 +1,66 @@
+"""Classes in a user's own file, named as ``file.py:Class``."""
+
+import dataclasses
+from functools import cache
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from core_mondrian.errors import SpecError
+
+
+def load_class(name: str, folder: Path, base: type) -> Any:  # noqa: ANN401
+    """Return the dataclass that ``file.py:Class`` names; ``base`` is what it inherits.
+
+    Raises:
+        SpecError: there is no such file or class, or it is another kind of class.
+    """
+    file, _, member = name.rpartition(":")
+    found = getattr(_load((folder / file).resolve()), member, None)
+    shown = Path(file).name
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise SpecError(
+            f"{shown} has no class {member!r} that inherits from {base.__name__}",
+            hint=f"write class {member}({base.__name__}) in it",
+        )
+    if not dataclasses.is_dataclass(found) or "__dataclass_fields__" not in vars(found):
+        raise SpecError(
+            f"{member} in {shown} is not a dataclass",
+            hint="write @dataclass(frozen=True) above the class",
+        )
+    return found
+
+
+class _TextLoader(SourceFileLoader):
+    """Runs what the file says, never the bytecode beside it, and writes none."""
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
+@cache
+def _load(path: Path) -> object:
+    """Import a file that the user named."""
+    if not path.is_file():
+        raise SpecError(f"no file {path.name!r}", hint="check the path")
+    is_source = path.suffix == ".py"  # and not what others have compiled
+    if not is_source:
+        raise SpecError(
+            f"{path.name} is not a Python file",
+            hint="the name of a file of your own ends in .py",
+        )
+    loader = _TextLoader(path.stem, str(path))
+    loaded = module_from_spec(ModuleSpec(path.stem, loader, origin=str(path)))
+    loaded.__file__ = str(path)
+    try:
+        loader.exec_module(loaded)
+    except (Exception, SystemExit) as error:
+        kind = type(error).__name__
+        raise SpecError(
+            f"{path.name} cannot be imported: {kind}",
+            hint="run it with python to see why",
+        ) from error
+    return loaded
