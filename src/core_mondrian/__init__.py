@@ -57,6 +57,7 @@ _HOMES = {
     "BestPolicy": "policies",
     "OriginalPolicy": "policies",
     "PaperPolicy": "policies",
+    "FunnelPolicy": "policies",
     "Release": "release",
     "p_sensitize": "sensitize",
     "Spec": "spec",

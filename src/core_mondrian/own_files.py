@@ -11,23 +11,25 @@ from typing import Any
 from core_mondrian.errors import SpecError
 
 
-def load_class(name: str, folder: Path, base: type) -> Any:  # noqa: ANN401
+def load_class(name: str, folder: Path, base: type, what: str) -> Any:  # noqa: ANN401
     """Return the dataclass that ``file.py:Class`` names; ``base`` is what it inherits.
+
+    ``what`` is what such a class is called.
 
     Raises:
         SpecError: there is no such file or class, or it is another kind of class.
     """
     file, _, member = name.rpartition(":")
     found = getattr(_load((folder / file).resolve()), member, None)
-    shown = Path(file).name
     if not (isinstance(found, type) and issubclass(found, base)):
         raise SpecError(
-            f"{shown} has no class {member!r} that inherits from {base.__name__}",
-            hint=f"write class {member}({base.__name__}) in it",
+            f"{Path(file).name} has no {what} {member!r}",
+            hint=f"a {what} is a class that inherits from "
+            f"core_mondrian.{base.__name__}",
         )
-    if not dataclasses.is_dataclass(found) or "__dataclass_fields__" not in vars(found):
+    if not dataclasses.is_dataclass(found):
         raise SpecError(
-            f"{member} in {shown} is not a dataclass",
+            f"the {what} '{Path(file).name}:{member}' is not a dataclass",
             hint="write @dataclass(frozen=True) above the class",
         )
     return found
@@ -50,7 +52,7 @@ def _load(path: Path) -> object:
     if not is_source:
         raise SpecError(
             f"{path.name} is not a Python file",
-            hint="the name of a file of your own ends in .py",
+            hint="a file with classes of your own ends in .py",
         )
     loader = _TextLoader(path.stem, str(path))
     loaded = module_from_spec(ModuleSpec(path.stem, loader, origin=str(path)))

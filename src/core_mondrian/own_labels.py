@@ -47,7 +47,7 @@ def _ask(
 ) -> str | None:
     try:
         text = show(values)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         raise SpecError(
             f"the policy's show raised a {type(error).__name__}",
             hint="call it with a column and values of your own to see why",

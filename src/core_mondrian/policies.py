@@ -89,7 +89,8 @@ class FunnelPolicy:
     """Which columns are tried, and in what order: write into ``rank``, by column; the
     lowest is tried first, one of ``inf`` not at all. It holds the base's ranks."""
     propose: ClassVar[Callable[..., None] | None] = None
-    """Where a number could be cut: set ``cuts[i]`` to cut after ``codes[i]``."""
+    """Where a number could be cut: set ``cuts[i]`` to cut after ``codes[i]``; those
+    that the base would propose are set."""
     score: ClassVar[Callable[..., float] | None] = None
     """How good a cut is, the lowest the best: ``parts[i]`` is the part that
     ``codes[i]`` goes to, from 0 on; -1: it is suppressed."""

@@ -142,10 +142,10 @@ def _policy(asked: Mapping[str, Any], folder: Path) -> Policy:
     """Return the policy: one of ours, or ``file.py:Class`` with its own key=value."""
     given = parse_model(asked.get("policy", "best"))
     name = given.pop("name")
-    kind: type[Policy]
+    kind: Any
     if ":" in name:
         with about("policy"):
-            kind = load_class(name, folder, FunnelPolicy)
+            kind = load_class(name, folder, FunnelPolicy, "policy")
         own = kind.__name__
         name = "original" if issubclass(kind, OriginalPolicy) else "paper"
     else:

@@ -160,7 +160,8 @@ def policy_text(text: str | None) -> str | None:
     if text is None or ":" not in text:
         return text
     # Relative to where the user is, also if there is a spec somewhere else.
-    return shlex.join([str(Path.cwd() / (words := shlex.split(text))[0]), *words[1:]])
+    name, *given = shlex.split(text)
+    return shlex.join([str(Path.cwd() / name), *given])
 
 
 def runs_on_spark(options: Mapping[str, Any]) -> bool:

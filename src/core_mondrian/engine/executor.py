@@ -334,7 +334,8 @@ class FunnelCutter:
         least = 2 * self._models.min_rows
         if self.work.strategy.asks_before_release:
             least = 0
-        self.inline.append(_inline_children(below, least, first))
+        chosen = _inline_children(below, least, first)
+        self.inline.append((chosen, self.work.spendable - _given(below)))
         queued = np.flatnonzero(below["kind"][1:] == layout.QUEUED)
         return [int(first + i) for i in queued]
 
@@ -421,8 +422,8 @@ def _add_cut(top: Top, node: int, below: Nodes, projector: Projector) -> int:
     return top.cut(node, children, column, child)
 
 
-def _inline_children(below: Nodes, least: int, first: int) -> tuple[list[int], int]:
-    """Return the children that are solved in place, in turn, and the budget for them.
+def _inline_children(below: Nodes, least: int, first: int) -> list[int]:
+    """Return the children that are solved in place, in turn.
 
     Those with fewer than ``least`` rows are classes already.
 
@@ -431,11 +432,16 @@ def _inline_children(below: Nodes, least: int, first: int) -> tuple[list[int], i
     """
     children = below[1:]
     turns = [int(turn) - 1 for turn in children["visit_order"]]
-    chosen = [
+    return [
         first + i
         for i in turns
         if children["kind"][i] == layout.CLASS and children["rows"][i] >= least
     ]
+
+
+def _given(below: Nodes) -> int:
+    """Return the rows that a cut has suppressed, or promised to queued children."""
+    children = below[1:]
     given = int(children["budget"][children["kind"] == layout.QUEUED].sum())
     lost = int(children["rows"][children["kind"] == layout.SUPPRESSED].sum())
-    return chosen, int(below["budget"][0]) - lost - given
+    return given + lost

@@ -114,7 +114,7 @@ def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
                 key=("name",),
             )
         return MODELS[name]
-    return load_class(name, folder, PrivacyModel)
+    return load_class(name, folder, PrivacyModel, "privacy model")
 
 
 def _open(key: str, value: Any, folder: Path) -> Any:  # noqa: ANN401

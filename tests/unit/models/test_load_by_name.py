@@ -143,18 +143,22 @@ def test_a_model_of_ones_own(folder: Path) -> None:
         pytest.param(
             {"name": "own.py:NUMBER"},
             "has no privacy model 'NUMBER'",
-            "a model",
+            "a privacy model",
             id="3",
         ),
         pytest.param(
-            {"name": "own.py:field"}, "no privacy model 'field'", "a model", id="field"
+            {"name": "own.py:field"},
+            "no privacy model 'field'",
+            "a privacy model",
+            id="field",
         ),
         pytest.param(
-            {"name": "own.py:Path"}, "no privacy model 'Path'", "a model", id="none"
+            {"name": "own.py:Path"},
+            "no privacy model 'Path'",
+            "a privacy model",
+            id="none",
         ),
-        pytest.param(
-            {"name": "gone.py:Own"}, "no file 'gone.py' with models", None, id="gone"
-        ),
+        pytest.param({"name": "gone.py:Own"}, "no file 'gone.py'", None, id="gone"),
         pytest.param(
             {"name": "own.txt:Own"}, "own.txt is not a Python file", None, id="text"
         ),

@@ -76,6 +76,7 @@ def grow(work: FunnelWorkspace, root: Fields, ship_above: int) -> Fields:
     nodes = raw_fields(2 * n, NODE)
     nodes[0] = root[0]
     nodes["parent"][0] = -1
+    work.starts_at_root = int(root["parent"][0]) < 0
     work.nodes = nodes
     work.queue = np.empty(2 * n, dtype=np.int32)
     work.stack = raw_fields(n, FRAME)
@@ -165,7 +166,7 @@ def cut_node(work: FunnelWorkspace, top: int) -> bool:
     attempt = work.stack[top].attempt
     if stop - start <= 1 or attempt >= MAX_ATTEMPTS:
         return False
-    if node > 0 and not is_worth_cutting(work, node):
+    if (node > 0 or not work.starts_at_root) and not is_worth_cutting(work, node):
         return False
     find_box(work, start, stop)
     if not find_cut(work, node, attempt):

@@ -20,7 +20,6 @@ from cython.cimports.core_mondrian.engine.paper.category_parts import (
     form_parts,
     top_up_pool,
 )
-from cython.cimports.core_mondrian.engine.paper.code_runs import find_runs
 from cython.cimports.core_mondrian.engine.paper.column_ranking import rilm
 from cython.cimports.core_mondrian.engine.paper.proposals import propose_number_cut
 from cython.cimports.libc.math import INFINITY, isnan
@@ -45,11 +44,21 @@ def rank_by_own(work: FunnelWorkspace) -> None:
 
 
 def propose_by_own(work: FunnelWorkspace) -> None:
-    """Append the cuts after the codes that the user's `propose` marks."""
-    find_runs(work, work.rules.has_rules)
+    """Append the cuts after the codes that the user's `propose` marks.
+
+    It finds those marked that the base would propose.
+    """
+    first = work.n_proposals
+    work.strategy.base_cuts(work)
     lay_out_runs(work)
     for i in range(work.n_runs):
         work.marks[i] = 0
+        for proposal in range(first, work.n_proposals):
+            if work.proposals[proposal].at == work.codes[i]:
+                work.marks[i] = 1
+    work.n_proposals = first
+    work.n_examined = 0
+    work.n_considered = 0
     note_fault(work, ask_about_column(work, work.strategy.own_cuts))
     n_marked = 0
     for i in range(work.n_runs - 1):

@@ -94,6 +94,7 @@ def take_own(
     strategy.parameters = np.array([*parameters, 0.0], dtype=np.float64)
     strategy.n_parameters = len(parameters)
     strategy.base_ranks = strategy.rank_columns
+    strategy.base_cuts = strategy.propose_numbers
     if "cut_choices" in hooks:
         strategy.own_ranks = address_of(hooks["cut_choices"])
         strategy.rank_columns = rank_by_own

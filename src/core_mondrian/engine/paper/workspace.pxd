@@ -28,6 +28,7 @@ cdef class Strategy:
     cdef readonly object hooks
     # The user's functions, where they are, and what they are given.
     cdef RankColumns base_ranks
+    cdef ProposeCuts base_cuts
     cdef void* own_ranks
     cdef void* own_cuts
     cdef void* own_scores
@@ -85,7 +86,7 @@ cdef class FunnelWorkspace:
     cdef long long[::1] value_starts
     # The partition that is looked at.
     cdef long long rows
-    cdef long long spendable
+    cdef readonly long long spendable
     cdef bint is_inline
     cdef long long attempt
     cdef long long n_accepted
@@ -104,6 +105,7 @@ cdef class FunnelWorkspace:
     cdef Frame[::1] stack
     cdef Py_ssize_t n_nodes
     cdef Py_ssize_t n_queued
+    cdef bint starts_at_root
 
 
 cdef Py_ssize_t first_of(

@@ -1,5 +1,7 @@
 """All that the cut funnel works on: the table, the policy, scratch, the tree."""
 
+from typing import Any
+
 import cython
 import numpy as np
 
@@ -40,6 +42,10 @@ class Strategy:
     possible to go back. ``asks_before_release``: whether ``releases`` may say no.
     ``hooks`` are the user's functions, which the others call.
     """
+
+    opens_parts: bool
+    asks_before_release: bool
+    hooks: dict[str, Any]
 
 
 class FunnelWorkspace:
