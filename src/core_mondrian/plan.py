@@ -55,8 +55,7 @@ class Place(NamedTuple):
     """The column of the table it is made from; None: it is new."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """Tuples whose rows are in several classes: how many are where.
 
     One entry per tuple and leaf, rising by tuple; leaf `SUPPRESSED` is none.

@@ -1,7 +1,7 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,7 @@ from core_mondrian.tables.keys import Key
 from core_mondrian.threads import map_columns
 
 
-@dataclass(frozen=True, slots=True)
-class Recoded:
+class Recoded(NamedTuple):
     """What the classes show, and which of the tree's leaves are which of them."""
 
     classes: ReleasedClasses

@@ -5,9 +5,8 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from core_mondrian.errors import CHECK_PATH, SpecError, drops_context
 from core_mondrian.hierarchies.load import load_hierarchies
@@ -201,8 +200,7 @@ def load_spec(path: Path) -> Spec:
         return spec_from_mapping(file.asked, path.parent)
 
 
-@dataclass(frozen=True, slots=True)
-class SpecFile:
+class SpecFile(NamedTuple):
     """A spec file's plain values, and where they stand in it."""
 
     path: Path

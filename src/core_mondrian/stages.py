@@ -4,16 +4,15 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from core_mondrian.progress import Progress
 
 _KIBI = 1 << 10
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(NamedTuple):
     """What a stage took."""
 
     seconds: float

@@ -1,7 +1,7 @@
 """Collapse: from one row of codes per person to distinct tuples with counts."""
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from core_mondrian.threads import map_threads, useful_threads
 _SAMPLE = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class Collapsed:
+class Collapsed(NamedTuple):
     """Distinct tuples in lexicographic order, and the tuple of every row."""
 
     codes: NDArray[np.int32]

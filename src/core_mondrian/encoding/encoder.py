@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -55,8 +55,7 @@ class Encoded:
     """Cells that count as missing because their hierarchy does not cover them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coded:
+class Coded(NamedTuple):
     """The columns the spec names as codes, one per row."""
 
     columns: tuple[EncodedColumn, ...]

@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from core_mondrian.spec import Spec
 _MOST_CELLS = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class Constraints:
+class Constraints(NamedTuple):
     """What every class is held to in one run of the engine."""
 
     min_rows: int
@@ -27,8 +27,7 @@ class Constraints:
     with: the one that came in, or, once rows are suppressed, the released one."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedGroups:
+class CountedGroups(NamedTuple):
     """Sets of tuples, counted the way the models see them."""
 
     rows: Counts
@@ -184,4 +183,4 @@ def released_constraints(
     """Return the constraints with the rows of all groups as the table."""
     released = replace(table, counts=np.where(group >= 0, table.counts, 0))
     whole = tuple(table_counts(released, i) for i in range(len(table.sensitive)))
-    return replace(constraints, table=whole)
+    return constraints._replace(table=whole)

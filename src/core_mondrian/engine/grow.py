@@ -6,7 +6,7 @@ roots (missing patterns) ─► queue ─► funnel per partition ─► tree
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,8 +96,7 @@ class Grown:
     """And what became of that."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FunnelJob:
+class _FunnelJob(NamedTuple):
     """Cuts a queued partition by the funnel, as far as it goes."""
 
     tuples: Tuples
@@ -235,10 +234,10 @@ class _Run:
         if self.table.n_units is not None:
             most = np.unique(self.table.codes[:, -1]).size
         high = min(max(high, low), most)
-        grown = self.settle(replace(constraints, min_rows=high))
+        grown = self.settle(constraints._replace(min_rows=high))
         while high - low > 1:
             middle = (low + high) // 2
-            tried = self.settle(replace(constraints, min_rows=middle))
+            tried = self.settle(constraints._replace(min_rows=middle))
             if self.holds(tried):
                 grown, high = tried, middle
             else:
@@ -269,8 +268,7 @@ class _Run:
         return table, number[leaves].astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """What one run of the engine is asked."""
 
     table: EncodedTable
@@ -368,7 +366,7 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     if models.is_monotone:
         # Planted anew: the search has put the records in its own order.
         tuples, planted = _plant(table, roots, budget)
-        job = replace(job, tuples=tuples)
+        job = job._replace(tuples=tuples)
         works = [job.workspace() for _ in range(n_threads)]
         nodes = _run_funnel(asked, job, planted, works, lambda _: None)
         found = at_least(search, found, Searched(nodes, tuples.records, 0.0), price)

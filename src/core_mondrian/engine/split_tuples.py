@@ -1,6 +1,6 @@
 """Tuples whose rows are divided over several classes: each fragment counts as one."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,7 @@ from core_mondrian.encoding.row_groups import rising_order
 from core_mondrian.engine.layout import Codes
 
 
-@dataclass(frozen=True, slots=True)
-class SplitTuples:
+class SplitTuples(NamedTuple):
     """The tuples of a table, those that were divided once per class, in tuple order."""
 
     tuple_of: NDArray[np.int64]

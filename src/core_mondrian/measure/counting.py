@@ -1,8 +1,7 @@
 """Count rows and classes of a table as it stands, by means of Arrow and NumPy alone."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -29,8 +28,7 @@ _ARROW_REFUSES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Coded:
+class Coded(NamedTuple):
     """Rows as codes below ``n_codes``; of a column, the last code means missing."""
 
     codes: Codes

@@ -5,6 +5,7 @@ root ─► exact cuts ─► blocks ─► classes, tuples in pieces where that
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,7 @@ Part = tuple[Nodes, Codes, NDArray[np.int64]]
 """Nodes and records of some blocks, and where each one's begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Effort:
+class _Effort(NamedTuple):
     """What an effort level buys."""
 
     blocks: int
@@ -83,8 +83,7 @@ _EFFORTS = {
 _FAST_IF_NOT_MONOTONE = _Effort(blocks=10, neighbours=2, passes=1, sample=3072)
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(NamedTuple):
     """What the search found."""
 
     nodes: Nodes

@@ -58,7 +58,7 @@ def at_least(
     has other blind spots.
     """
     loss = loss_of(search, other.records, other.nodes)
-    other = replace(other, loss=loss)
+    other = other._replace(loss=loss)
     if _cost(search, other, price) >= _cost(search, found, price):
         return found
     search.buffers.array[:] = other.records
