@@ -12,7 +12,6 @@ from core_mondrian.errors import CHECK_PATH, SpecError, drops_context
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.models.load import model_from_mapping
 from core_mondrian.policies import POLICIES, BestPolicy, Policy
 from core_mondrian.spec import FORMATS, Spec, Thresholds, about, check_choice
 from core_mondrian.suppression import Suppression, exact, parse_suppression
@@ -91,7 +90,11 @@ def _models(asked: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
     if "k" not in asked and not asked.get("models"):
         raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
     models: list[PrivacyModel] = [KAnonymity(asked["k"])] if "k" in asked else []
-    for place, item in enumerate(asked.get("models", [])):
+    if not asked.get("models"):
+        return tuple(models)
+    from core_mondrian.models.load import model_from_mapping
+
+    for place, item in enumerate(asked["models"]):
         with about("models", place):
             if not isinstance(item, dict):
                 raise SpecError("models are tables: [[models]], then name = ...")
