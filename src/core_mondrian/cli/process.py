@@ -11,7 +11,7 @@ from typing import Any, Final
 
 _IS_OWN = False
 """Whether this process is the command line's; see `own_process`."""
-_OBJECTS: Final = 10_000
+_OBJECTS: Final = 30_000
 """New objects between two looks for garbage; Python's own 700 cost 40 ms at start."""
 _SMALL: Final = 32 << 20
 """Bytes of a file for which memory is not kept in reserve."""
