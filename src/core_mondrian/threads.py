@@ -1,8 +1,9 @@
 """Threads: how many, and the same work on each of some columns."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 ItemT = TypeVar("ItemT")
@@ -33,6 +34,22 @@ def map_threads(
         return [work(item) for item in items]
     with ThreadPoolExecutor(len(items)) as pool:
         return list(pool.map(work, items))
+
+
+@contextmanager
+def started(
+    work: Callable[[], ResultT], n_threads: int
+) -> Iterator[Callable[[], ResultT]]:
+    """Do ``work`` beside what is done inside; give a function that returns its result.
+
+    On one thread it is done when it is asked for, and whatever fails inside comes
+    before what fails in it.
+    """
+    if n_threads < 2:
+        yield work
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(work).result
 
 
 def map_columns(
