@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TypeVar
 
 ItemT = TypeVar("ItemT")
@@ -24,6 +25,11 @@ def useful_threads(asked: int | None, n_rows: int) -> int:
     """Return how many threads to work on so many rows: as asked, or all cores."""
     most = n_cores() if asked is None else asked
     return max(1, min(most, n_rows // _ROWS_PER_THREAD))
+
+
+def spans(n: int, n_spans: int) -> list[tuple[int, int]]:
+    """Divide ``n`` things into spans of as many each: where they begin and end."""
+    return [*pairwise(n * i // n_spans for i in range(n_spans + 1))]
 
 
 def map_threads(

@@ -1,7 +1,6 @@
 """Collapse: from one row of codes per person to distinct tuples with counts."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from core_mondrian.encoding.row_groups import (
     rising_order,
 )
 from core_mondrian.encoding.row_parts import RowParts
-from core_mondrian.threads import map_columns, map_threads, useful_threads
+from core_mondrian.threads import map_columns, map_threads, spans, useful_threads
 
 _SAMPLE = 1 << 14
 _ROWS_PER_PART = 1 << 16
@@ -63,7 +62,7 @@ class TuplePacker:
                 into = self._words[rows, self._word_of[column]]
                 append_codes(into, codes[rows], self._bits[column])
 
-        map_threads(append, _spans(n_rows, useful_threads(threads, n_rows)))
+        map_threads(append, spans(n_rows, useful_threads(threads, n_rows)))
         self._n_packed += len(columns)
         columns.clear()
 
@@ -97,8 +96,8 @@ class TuplePacker:
             group           0  1  0 | 0  1  1        of each part
             absorbed                | 2  1           C is new, B is known
         """
-        spans = _spans(group.size, n_threads)
-        parts = map_threads(lambda span: self._group(group, *span), spans)
+        own = spans(group.size, n_threads)
+        parts = map_threads(lambda span: self._group(group, *span), own)
         known = [np.arange(parts[0].n_groups, dtype=np.int32)]
         known += [parts[0].absorb(part) for part in parts[1:]]
         words = self._words[parts[0].first_rows()]
@@ -107,7 +106,7 @@ class TuplePacker:
 
         def count(i: int) -> Counts:
             counts = np.zeros(order.size, dtype=np.int64)
-            renumber(group[slice(*spans[i])], number[known[i]], counts)
+            renumber(group[slice(*own[i])], number[known[i]], counts)
             return counts
 
         counts: Counts = np.sum(map_threads(count, range(n_threads)), axis=0)
@@ -119,10 +118,10 @@ class TuplePacker:
         A part's tuples are sorted, and come before those of the next part.
         """
         parts = RowParts(self._words, self._first_bits)
-        spans = _spans(group.size, n_threads)
-        counted = map_threads(lambda span: parts.count(*span), spans)
+        own = spans(group.size, n_threads)
+        counted = map_threads(lambda span: parts.count(*span), own)
         edges, starts = parts.divide(counted, group.size // _ROWS_PER_PART)
-        map_threads(lambda i: parts.deal(*spans[i], starts[i]), range(n_threads))
+        map_threads(lambda i: parts.deal(*own[i], starts[i]), range(n_threads))
         dealt, row_of = parts.arrays()
         of_dealt = np.empty(group.size, dtype=np.int32)
 
@@ -169,11 +168,6 @@ class TuplePacker:
             codes[:, column] = word & np.uint64((1 << self._bits[column]) - 1)
             word >>= np.uint64(self._bits[column])
         return codes
-
-
-def _spans(n_rows: int, n_spans: int) -> list[tuple[int, int]]:
-    """Divide rows into spans of as many each."""
-    return [*pairwise(n_rows * i // n_spans for i in range(n_spans + 1))]
 
 
 def _places(order: Codes) -> Codes:

@@ -31,6 +31,7 @@ from core_mondrian.engine.inputs import (
     build_models,
     build_policy,
     build_tuples,
+    with_scratch,
 )
 from core_mondrian.engine.layout import (
     Codes,
@@ -60,7 +61,7 @@ from core_mondrian.engine.search.equity import (
     losses_by_group,
 )
 from core_mondrian.engine.search.suppression_budget import at_least, search_with_budget
-from core_mondrian.engine.split_tuples import SplitTuples, find_split_tuples
+from core_mondrian.engine.split_tuples import SplitTuples, number_split_tuples
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.policies import BestPolicy
@@ -388,11 +389,8 @@ def _freeze_split(
     table: EncodedTable, roots: Roots, found: Searched
 ) -> tuple[PartitionTree, SplitTuples | None, Tuples]:
     """Return what was found as the read-only tree, over tuples in pieces."""
-    pieces, numbers = find_split_tuples(found.records)
-    codes, counts = roots.codes, table.counts
-    if pieces is not None:
-        codes, counts = codes[pieces.tuple_of], pieces.rows
-    tuples = build_tuples(codes, counts, numbers)
+    pieces = number_split_tuples(found.records)
+    tuples = with_scratch(found.records)
     nodes = number_nodes(found.nodes, roots.n_roots)
     return _freeze(nodes, tuples, _names(table)), pieces, tuples
 

@@ -21,6 +21,7 @@ from core_mondrian.engine.layout import (
     join_fields,
     raw_fields,
 )
+from core_mondrian.engine.nodes import graft_blocks
 from core_mondrian.engine.scheduler import Nodes, Report, run_queue, run_tasks
 from core_mondrian.engine.search.best_search import (
     SearchSettings,
@@ -41,7 +42,7 @@ from core_mondrian.engine.search.workspace import (
 )
 from core_mondrian.policies import BestPolicy
 from core_mondrian.spec import Spec
-from core_mondrian.threads import map_threads
+from core_mondrian.threads import map_threads, spans
 
 _FIRST_BETA = 2.0
 # Sets are measured in fractions of their domain, and so is their impurity.
@@ -192,9 +193,10 @@ class BestSearch:
         """Solve every leaf of ``nodes`` as a block, and put its tree in its place."""
         leaves = np.flatnonzero(nodes["kind"] != layout.CUT)
         leaves = leaves[np.argsort(nodes["start"][leaves], kind="stable")]
-        spans = self.spans(nodes[leaves])
-        parts = self.solve_spans(spans, report)
-        return self._join(nodes, leaves, spans, parts, self._loss(parts))
+        blocks = self.spans(nodes[leaves])
+        parts = self.solve_spans(blocks, report)
+        loss = self._loss(parts)
+        return Searched(*self._join(nodes, leaves, blocks, parts), loss)
 
     def solve_spans(self, spans: NDArray[np.int64], report: Report) -> list[Part]:
         """Return the nodes and records of all blocks, some blocks at a time."""
@@ -251,45 +253,44 @@ class BestSearch:
         self,
         nodes: Nodes,
         leaves: NDArray[np.intp],
-        spans: NDArray[np.int64],
+        blocks: NDArray[np.int64],
         parts: list[Part],
-        loss: float,
-    ) -> Searched:
+    ) -> tuple[Nodes, Codes]:
         """Put the blocks' trees in the place of the leaves they were solved for."""
-        records = np.concatenate([part[1] for part in parts])
-        first_node = np.concatenate([[0], np.cumsum([p[0].size for p in parts])])
-        first_record = np.concatenate([[0], np.cumsum([len(p[1]) for p in parts])])
-        below = join_fields([part[0] for part in parts])
-        shift = np.repeat(first_node[:-1], np.diff(first_node))
-        for name in ("parent", "first_child"):
-            below[name] = np.where(below[name] < 0, -1, below[name] + shift)
-        shift = np.repeat(first_record[:-1], np.diff(first_node))
-        below["start"] += shift.astype(np.int32)
-        below["stop"] += shift.astype(np.int32)
-        firsts = zip(first_node.tolist(), first_record.tolist(), strict=True)
-        edges = [part[2][:-1] + at for part, at in zip(parts, firsts, strict=False)]
-        roots, begins = np.concatenate(edges).T
-        ends = np.append(begins, records.shape[0])
+        firsts = [
+            np.cumsum([0, *(len(part[i]) for part in parts)]).tolist() for i in (0, 1)
+        ]
+        first_block = np.cumsum([0, *(len(part[2]) - 1 for part in parts)]).tolist()
+        begins = [x[2][:-1, 1] + at for x, at in zip(parts, firsts[1], strict=False)]
+        ends = np.append(np.concatenate(begins), firsts[1][-1])
+        joined = raw_fields(nodes.size + firsts[0][-1] - leaves.size, layout.NODE)
+        joined[: nodes.size] = nodes
         # What the cuts above the blocks hold, in places of the finished records.
-        nodes = nodes.copy()
-        places = np.searchsorted(spans[:, 0], nodes["start"])
-        after = np.searchsorted(spans[:, 0], nodes["stop"])
-        nodes["start"], nodes["stop"] = ends[places], ends[after]
-        number = np.full(below.size, -1, dtype=np.int64)
-        number[roots] = leaves
-        rest = np.flatnonzero(number < 0)
-        number[rest] = nodes.size + np.arange(rest.size)
-        for name in ("parent", "first_child"):
-            below[name] = np.where(below[name] < 0, -1, number[below[name]])
-        for name in ("kind", "column", "at", "first_child", "n_children"):
-            nodes[name][leaves] = below[name][roots]
-        joined = join_fields([nodes, below[rest]])
-        return Searched(joined, records, loss)
+        top = joined[: nodes.size]
+        top["start"] = ends[np.searchsorted(blocks[:, 0], nodes["start"])]
+        top["stop"] = ends[np.searchsorted(blocks[:, 0], nodes["stop"])]
+        records = np.empty((firsts[1][-1], parts[0][1].shape[1]), dtype=np.int32)
+
+        def join(_: SearchWorkspace, i: int) -> None:
+            records[firsts[1][i] : firsts[1][i + 1]] = parts[i][1]
+            own = leaves[first_block[i] : first_block[i + 1]]
+            place = nodes.size + firsts[0][i] - first_block[i]
+            graft_blocks(parts[i][0], parts[i][2], own, joined, place, firsts[1][i])
+
+        run_tasks(join, [*range(len(parts))], self.workspaces, lambda _: None)
+        return joined, records
 
 
 def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
     """Return what all rows of the classes among ``nodes`` lose together."""
-    return _add_up([lost_by_class(search, records, nodes)])
+    classes = nodes[nodes["kind"] == layout.CLASS]
+    own = spans(classes.size, len(search.workspaces))
+    parts = [classes[slice(*span)] for span in own]
+
+    def lost(workspace: SearchWorkspace, part: Nodes) -> NDArray[np.float64]:
+        return lost_by_class(search, records, part, workspace)
+
+    return _add_up(run_tasks(lost, parts, search.workspaces, lambda _: None))
 
 
 def _add_up(losses: list[NDArray[np.float64]]) -> float:
