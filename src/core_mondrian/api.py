@@ -102,8 +102,10 @@ def anonymize(
     stages.report("recode")
     piece = _place_rows(frame, plan, threads)
     leaf = plan.leaf_of_piece[piece]
-    look = partial(_find_concerns, frame, plan, (piece, leaf), threads)
-    with started(look, useful_threads(threads, leaf.size)) as concerns_found:
+    n_threads = useful_threads(threads, leaf.size)
+    beside = threads if n_threads < 2 else n_threads // 2
+    look = partial(_find_concerns, frame, plan, (piece, leaf), beside)
+    with started(look, n_threads) as concerns_found:
         try:
             released, verification = _release_verified(
                 frame, plan, leaf, hidden, stages, threads

@@ -193,7 +193,9 @@ def _recount(
         allowed = spec.budget(n_rows) if budget is None else budget
         blank = [column.missing for column in (*columns, *values.values())]
         kept = _released([*blank, *more], allowed, counts)
-    keys = compress(combine(columns).select(kept))
+    combined = combine(columns)
+    del columns  # as long as the table, all of them
+    keys = compress(combined.select(kept))
     each = None if counts is None else counts[kept]
     rows = class_sizes(keys, each)
     sizes, n_persons = rows, None
