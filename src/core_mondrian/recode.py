@@ -20,7 +20,7 @@ from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
 from core_mondrian.spec import RANGES, Spec
 from core_mondrian.tables.keys import Key
-from core_mondrian.threads import map_columns
+from core_mondrian.threads import map_columns, map_threads, spans, useful_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,15 @@ def _label_columns(
     starts, stops = tree.start[tree.leaves], tree.stop[tree.leaves]
     low = np.empty((tree.n_classes, len(table.columns)), dtype=np.int32)
     high = np.empty_like(low)
-    find_boxes(grown.tuples, starts, stops, low, high)
+
+    def find(span: tuple[int, int]) -> None:
+        inside = slice(*span)
+        find_boxes(
+            grown.tuples, starts[inside], stops[inside], low[inside], high[inside]
+        )
+
+    n_spans = useful_threads(threads, len(grown.tuples.records))
+    map_threads(find, spans(starts.size, n_spans))
 
     def label(i: int) -> Labels:
         column, values = table.columns[i], encoded.values[i]

@@ -398,18 +398,24 @@ def choose_beta(search: BestSearch, n_tuples: int) -> float:
         width=0, rolls_out=False, block_rows=max(1000, 100 * search.models.min_rows)
     )
 
-    def lost(beta: float) -> float:
+    def lost(beta: float, thread: int = 0) -> float:
         trial = replace(
             search,
-            workspaces=search.workspaces[:1],
+            workspaces=search.workspaces[thread : thread + 1],
             search=quick._replace(beta=beta),
             buffers=RecordBuffers(records.copy()),
         )
         return trial.loss_below(one_node(records))
 
     has_sets = (search.objective.info["kind"] == layout.VALUE_SET).any()
-    first = _FIRST_BETA_OF_SETS if has_sets else _FIRST_BETA
-    return _lowest(lost, _BETAS, _BETAS.index(first))
+    start = _BETAS.index(_FIRST_BETA_OF_SETS if has_sets else _FIRST_BETA)
+    # The first one and its neighbours are looked at anyway, or most often.
+    first = (start, start + 1, start - 1)[: len(search.workspaces)]
+    losses = map_threads(lambda i: lost(_BETAS[first[i]], i), range(len(first)))
+    known = {_BETAS[at]: loss for at, loss in zip(first, losses, strict=True)}
+    return _lowest(
+        lambda beta: known[beta] if beta in known else lost(beta), _BETAS, start
+    )
 
 
 def _lowest(
