@@ -193,7 +193,7 @@ class BestSearch:
         """Solve every leaf of ``nodes`` as a block, and put its tree in its place."""
         leaves = np.flatnonzero(nodes["kind"] != layout.CUT)
         leaves = leaves[np.argsort(nodes["start"][leaves], kind="stable")]
-        blocks = self.spans(nodes[leaves])
+        blocks = self.spans(nodes.take(leaves))
         parts = self.solve_spans(blocks, report)
         loss = self._loss(parts)
         return Searched(*self._join(nodes, leaves, blocks, parts), loss)
@@ -283,9 +283,8 @@ class BestSearch:
 
 def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
     """Return what all rows of the classes among ``nodes`` lose together."""
-    classes = nodes[nodes["kind"] == layout.CLASS]
-    own = spans(classes.size, len(search.workspaces))
-    parts = [classes[slice(*span)] for span in own]
+    own = spans(nodes.size, len(search.workspaces))
+    parts = [nodes[slice(*span)] for span in own]
 
     def lost(workspace: SearchWorkspace, part: Nodes) -> NDArray[np.float64]:
         return lost_by_class(search, records, part, workspace)
@@ -304,7 +303,7 @@ def lost_by_class(
     workspace: SearchWorkspace | None = None,
 ) -> NDArray[np.float64]:
     """Return what all rows of each class among ``nodes`` lose."""
-    classes = nodes[nodes["kind"] == layout.CLASS]
+    classes = nodes.take(np.flatnonzero(nodes["kind"] == layout.CLASS))
     losses = losses_of(search, records, classes, workspace)
     return losses * worth_of_nodes(search, records, classes)
 
