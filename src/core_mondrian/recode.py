@@ -20,7 +20,13 @@ from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
 from core_mondrian.spec import RANGES, Spec
 from core_mondrian.tables.keys import Key
-from core_mondrian.threads import map_columns, map_threads, spans, useful_threads
+from core_mondrian.threads import (
+    map_columns,
+    map_threads,
+    spans,
+    started,
+    useful_threads,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +80,11 @@ def recode_classes(
     threads: int | None = None,
 ) -> Recoded:
     """Say what every class shows, without any row."""
-    labels = _label_columns(encoded, grown, spec, key, threads)
-    class_of_leaf = _number_classes(labels)
-    classes = _describe(encoded, number_leaves(grown), class_of_leaf, labels)
+    n_threads = useful_threads(threads, len(grown.tuples.records))
+    with started(partial(number_leaves, grown), n_threads) as leaf_of_tuple:
+        labels = _label_columns(encoded, grown, spec, key, threads)
+        class_of_leaf = _number_classes(labels)
+        classes = _describe(encoded, leaf_of_tuple(), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
     return Recoded(classes, by_name, class_of_leaf)
 

@@ -6,6 +6,7 @@ roots (missing patterns) ─► queue ─► funnel per partition ─► tree
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,6 +67,8 @@ from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.policies import BestPolicy
 from core_mondrian.spec import Spec
+from core_mondrian.threads import started
+from core_mondrian.threads import useful_threads as enough_for
 
 if TYPE_CHECKING:  # loaded by runs that have one
     from core_mondrian.engine.executor import Context, PartitionExecutor
@@ -247,11 +250,16 @@ class _Run:
         return grown
 
     def _grow(self, constraints: Constraints, budget: int) -> Grown:
-        if self.spec.missing_rule == "pattern":
-            roots = roots_by_pattern(self.table, self.spec, constraints)
-        else:
-            roots = one_root(self.table)
-        job = _Asked(self.table, self.spec, constraints, budget, self.executor)
+        describe = partial(build_columns, self.table, self.spec)
+        with started(describe, enough_for(self.n_threads, self.table.n_tuples)) as made:
+            if self.spec.missing_rule == "pattern":
+                roots = roots_by_pattern(self.table, self.spec, constraints)
+            else:
+                roots = one_root(self.table)
+            columns = made()
+        job = _Asked(
+            *(self.table, self.spec, columns, constraints, budget, self.executor)
+        )
         how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
         return how(job, roots, self.n_threads, self.report)
 
@@ -276,6 +284,7 @@ class _Asked:
 
     table: EncodedTable
     spec: Spec
+    columns: Columns
     constraints: Constraints
     budget: int
     executor: "PartitionExecutor | None"
@@ -299,14 +308,13 @@ def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
-    job = _FunnelJob(tuples, columns, models, policy)
+    job = _FunnelJob(tuples, asked.columns, models, policy)
     works = [job.workspace() for _ in range(n_threads)]
     nodes = _run_funnel(asked, job, planted, works, report)
     tree = _freeze(number_nodes(nodes, planted.size), tuples, _names(table))
     funnel = _funnel(table, [work.funnel for work in works])
-    return Grown(tree, funnel, budget, roots.n_blanked, tuples, columns)
+    return Grown(tree, funnel, budget, roots.n_blanked, tuples, asked.columns)
 
 
 def _run_funnel(
@@ -358,9 +366,8 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
-    job = _FunnelJob(tuples, columns, models, policy)
+    job = _FunnelJob(tuples, asked.columns, models, policy)
     search = _open_search(asked, job, n_threads)
     beta, price = search.search.beta, float(search.objective.info["weight"].sum())
     price *= _policy(spec).price
@@ -380,7 +387,7 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     found.nodes["budget"] = budget
     tree, pieces, tuples = _freeze_split(table, roots, found)
     return Grown(
-        *(tree, funnel, budget, roots.n_blanked, tuples, columns),
+        *(tree, funnel, budget, roots.n_blanked, tuples, asked.columns),
         *(pieces, beta, losses),
     )
 
