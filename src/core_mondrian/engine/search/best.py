@@ -53,6 +53,9 @@ _CLASSES_PER_BLOCK = 100
 _TASKS_PER_THREAD = 16
 # Fewer are done before anybody could press a key.
 _TUPLES_PER_TASK = 8192
+_NODES_PER_TASK = 8192
+# Whole searches of fewer are done before other threads have begun.
+_TUPLES_PER_TRIAL = 1024
 # A cut of fewer is done before other threads have begun.
 _TUPLES_PER_TOP_CUT = 1 << 16
 
@@ -283,8 +286,8 @@ class BestSearch:
 
 def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
     """Return what all rows of the classes among ``nodes`` lose together."""
-    own = spans(nodes.size, len(search.workspaces))
-    parts = [nodes[slice(*span)] for span in own]
+    n_parts = min(len(search.workspaces), 1 + nodes.size // _NODES_PER_TASK)
+    parts = [nodes[slice(*span)] for span in spans(nodes.size, n_parts)]
 
     def lost(workspace: SearchWorkspace, part: Nodes) -> NDArray[np.float64]:
         return lost_by_class(search, records, part, workspace)
@@ -409,7 +412,8 @@ def choose_beta(search: BestSearch, n_tuples: int) -> float:
     has_sets = (search.objective.info["kind"] == layout.VALUE_SET).any()
     start = _BETAS.index(_FIRST_BETA_OF_SETS if has_sets else _FIRST_BETA)
     # The first one and its neighbours are looked at anyway, or most often.
-    first = (start, start + 1, start - 1)[: len(search.workspaces)]
+    n_threads = len(search.workspaces) if len(records) > _TUPLES_PER_TRIAL else 1
+    first = (start, start + 1, start - 1)[:n_threads]
     losses = map_threads(lambda i: lost(_BETAS[first[i]], i), range(len(first)))
     known = {_BETAS[at]: loss for at, loss in zip(first, losses, strict=True)}
     return _lowest(
