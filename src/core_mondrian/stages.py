@@ -16,7 +16,7 @@ class Spent(NamedTuple):
     """What a stage took."""
 
     seconds: float
-    """Of CPU."""
+    """Of CPU; on threads, with those of later stages that began beside it."""
     megabytes: float | None
     """The most memory the process has had until its end; None: the system is silent."""
 

@@ -165,8 +165,7 @@ def collapse(coded: Coded, threads: int | None = 1) -> Encoded:
     sizes += [column.n_values for column in coded.sensitive]
     sizes += [] if coded.n_units is None else [coded.n_units]
     packer = TuplePacker([size.bit_length() for size in sizes], coded.n_rows)
-    for _ in sizes:
-        packer.append(coded.codes.pop(0))  # its memory is free before the next pass
+    packer.append_all(coded.codes, threads)
     tuples = packer.collapse(coded.counts, threads)
     table = EncodedTable(
         *(coded.columns, coded.sensitive, tuples.codes, tuples.counts),

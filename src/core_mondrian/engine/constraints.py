@@ -55,7 +55,9 @@ def count_groups(
 ) -> CountedGroups:
     """Count tuples by group, from 0 on; those of group -1 are in none."""
     kept = (group >= 0) & table.inside
-    numbers, rows = group[kept], table.counts[kept]
+    numbers, rows = group, table.counts
+    if not kept.all():
+        numbers, rows = group[kept], table.counts[kept]
     n_columns = len(table.columns)
     by_value = []
     for i, column in enumerate(table.sensitive):

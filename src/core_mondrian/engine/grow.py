@@ -6,6 +6,7 @@ roots (missing patterns) ─► queue ─► funnel per partition ─► tree
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from core_mondrian.engine.inputs import (
     build_models,
     build_policy,
     build_tuples,
+    with_scratch,
 )
 from core_mondrian.engine.layout import (
     Codes,
@@ -60,11 +62,13 @@ from core_mondrian.engine.search.equity import (
     losses_by_group,
 )
 from core_mondrian.engine.search.suppression_budget import at_least, search_with_budget
-from core_mondrian.engine.split_tuples import SplitTuples, find_split_tuples
+from core_mondrian.engine.split_tuples import SplitTuples, number_split_tuples
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.policies import BestPolicy
 from core_mondrian.spec import Spec
+from core_mondrian.threads import started
+from core_mondrian.threads import useful_threads as enough_for
 
 if TYPE_CHECKING:  # loaded by runs that have one
     from core_mondrian.engine.executor import Context, PartitionExecutor
@@ -245,11 +249,16 @@ class _Run:
         return grown
 
     def _grow(self, constraints: Constraints, budget: int) -> Grown:
-        if self.spec.missing_rule == "pattern":
-            roots = roots_by_pattern(self.table, self.spec, constraints)
-        else:
-            roots = one_root(self.table)
-        job = _Asked(self.table, self.spec, constraints, budget, self.executor)
+        describe = partial(build_columns, self.table, self.spec)
+        with started(describe, enough_for(self.n_threads, self.table.n_tuples)) as made:
+            if self.spec.missing_rule == "pattern":
+                roots = roots_by_pattern(self.table, self.spec, constraints)
+            else:
+                roots = one_root(self.table)
+            columns = made()
+        job = _Asked(
+            *(self.table, self.spec, columns, constraints, budget, self.executor)
+        )
         how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
         return how(job, roots, self.n_threads, self.report)
 
@@ -273,6 +282,7 @@ class _Asked(NamedTuple):
 
     table: EncodedTable
     spec: Spec
+    columns: Columns
     constraints: Constraints
     budget: int
     executor: "PartitionExecutor | None"
@@ -296,14 +306,13 @@ def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
-    job = _FunnelJob(tuples, columns, models, policy)
+    job = _FunnelJob(tuples, asked.columns, models, policy)
     works = [job.workspace() for _ in range(n_threads)]
     nodes = _run_funnel(asked, job, planted, works, report)
     tree = _freeze(number_nodes(nodes, planted.size), tuples, _names(table))
     funnel = _funnel(table, [work.funnel for work in works])
-    return Grown(tree, funnel, budget, roots.n_blanked, tuples, columns)
+    return Grown(tree, funnel, budget, roots.n_blanked, tuples, asked.columns)
 
 
 def _run_funnel(
@@ -355,9 +364,8 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
-    job = _FunnelJob(tuples, columns, models, policy)
+    job = _FunnelJob(tuples, asked.columns, models, policy)
     search = _open_search(asked, job, n_threads)
     beta, price = search.search.beta, float(search.objective.info["weight"].sum())
     price *= _policy(spec).price
@@ -377,7 +385,7 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     found.nodes["budget"] = budget
     tree, pieces, tuples = _freeze_split(table, roots, found)
     return Grown(
-        *(tree, funnel, budget, roots.n_blanked, tuples, columns),
+        *(tree, funnel, budget, roots.n_blanked, tuples, asked.columns),
         *(pieces, beta, losses),
     )
 
@@ -386,11 +394,8 @@ def _freeze_split(
     table: EncodedTable, roots: Roots, found: Searched
 ) -> tuple[PartitionTree, SplitTuples | None, Tuples]:
     """Return what was found as the read-only tree, over tuples in pieces."""
-    pieces, numbers = find_split_tuples(found.records)
-    codes, counts = roots.codes, table.counts
-    if pieces is not None:
-        codes, counts = codes[pieces.tuple_of], pieces.rows
-    tuples = build_tuples(codes, counts, numbers)
+    pieces = number_split_tuples(found.records)
+    tuples = with_scratch(found.records)
     nodes = number_nodes(found.nodes, roots.n_roots)
     return _freeze(nodes, tuples, _names(table)), pieces, tuples
 
@@ -412,7 +417,9 @@ def _funnel(table: EncodedTable, counts: list[NDArray[np.int64]]) -> Funnel:
 
 def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fields]:
     """Lay the tuples out root by root and give every root its share of the budget."""
-    order = np.argsort(roots.root, kind="stable")
+    # NumPy sorts so narrow numbers by counting them.
+    narrow = np.int16 if roots.n_roots < 2**15 else np.int64
+    order = np.argsort(roots.root.astype(narrow), kind="stable")
     tuples = build_tuples(roots.codes, table.counts, order)
     edges = np.searchsorted(roots.root[order], np.arange(roots.n_roots + 1))
     rows = np.add.reduceat(table.counts[order], edges[:-1])

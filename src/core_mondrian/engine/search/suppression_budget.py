@@ -161,7 +161,7 @@ def _with_suppressed(
 
     ``kept`` says where what a leaf keeps ends, ``rows`` how many rows that has.
     """
-    nodes = nodes.copy()
+    nodes = layout.join_fields([nodes])
     touched = np.flatnonzero(kept < stops)
     added = fields(2 * touched.size, layout.NODE)
     for name in ("first_child", "column", "at", "low", "high"):
