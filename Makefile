@@ -104,12 +104,10 @@ unit: $(VENV)/stamp-compiled
 
 # The same engine as plain Python: what they compute must not depend on the compiler.
 plain: $(VENV)/stamp-compiled
-	@CORE_MONDRIAN_PLAIN=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/golden tests/unit/engine tests/property \
-	  --ignore tests/property/test_statistics_order.py --ignore tests/property/test_explain_release.py --ignore tests/property/test_determinism.py \
-	  $(if $(ALL),,--ignore tests/property/test_executor.py --ignore tests/property/test_counted_plan.py --ignore tests/property/test_equity_release.py)
+	@CORE_MONDRIAN_PLAIN=1 $(BIN)/python -m pytest --numprocesses auto $(ALL) tests/golden tests/unit/engine tests/property
 
 quick: $(VENV)/stamp-compiled
-	@$(BIN)/python -m pytest --numprocesses auto tests/unit tests/golden -m 'not slow'
+	@$(BIN)/python -m pytest --numprocesses auto tests/unit tests/golden -m 'not slow and not long'
 
 # Builds of their own, beside the usual one; PYTHONPATH puts them before it.
 UNSAFE := tests/unit/engine tests/unit/encoding tests/golden tests/property tests/integration/test_fuzz.py

@@ -4,8 +4,9 @@ The names below load when they are first used, so that importing the package cos
 next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from core_mondrian.lazy_names import load_on_use
 
 if TYPE_CHECKING:
     from core_mondrian.api import anonymize
@@ -94,12 +95,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    if name not in _HOMES:
-        raise AttributeError(f"module 'core_mondrian' has no attribute {name!r}")
-    value = getattr(import_module(f"core_mondrian.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = load_on_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
@@ -42,7 +42,7 @@ from core_mondrian.measure.concerns import (
 )
 from core_mondrian.measure.counting import code_series
 from core_mondrian.measure.sights import look_at_frame
-from core_mondrian.measure.verify import verify
+from core_mondrian.measure.verify import Verification, verify
 from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import pseudonymize
@@ -53,6 +53,7 @@ from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.stages import Stages
 from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.keys import Key, key_for
+from core_mondrian.threads import started, useful_threads
 
 if TYPE_CHECKING:
     from core_mondrian.measure.groups import GroupCounts
@@ -101,26 +102,25 @@ def anonymize(
     stages.report("recode")
     piece = _place_rows(frame, plan, threads)
     leaf = plan.leaf_of_piece[piece]
-    released = _release_rows(frame, plan, leaf, hidden, threads)
-    stages.end("recode")
-    stages.report("verify")
-    try:
-        verification = verify(
-            *(released, built(spec, encoded)), budget=plan.budget, threads=threads
-        )
-    except PrivacyViolation:
-        stricter = ask_again(plan)
-        if stricter is None:
-            raise
-        again = anonymize(
-            data, stricter, key=key, by=by, threads=threads, progress=progress
-        )
-        return as_asked(again, spec, plan.budget)
-    if spec.unit is not None and spec.is_unit_removed:
-        released = drop_column(released, spec.unit)
-    _check_rows(plan, verification.n_rows)
-    stages.end("verify")
-    warnings = _find_concerns(frame, plan, (piece, leaf), stages, threads)
+    n_threads = useful_threads(threads, leaf.size)
+    beside = threads if n_threads < 2 else n_threads // 2
+    look = partial(_find_concerns, frame, plan, (piece, leaf), beside)
+    with started(look, n_threads) as concerns_found:
+        try:
+            released, verification = _release_verified(
+                frame, plan, leaf, hidden, stages, threads
+            )
+        except PrivacyViolation:
+            stricter = ask_again(plan)
+            if stricter is None:
+                raise
+            again = anonymize(
+                data, stricter, key=key, by=by, threads=threads, progress=progress
+            )
+            return as_asked(again, spec, plan.budget)
+        stages.report("warn")
+        warnings = concerns_found()
+        stages.end("warn")
     placed = replace(encoded, table=plan.pieces, row_tuple=piece)
     return plan.release(
         *(released, verification),
@@ -187,6 +187,29 @@ def take_in(
     return frame, encoded
 
 
+def _release_verified(
+    frame: nw.DataFrame[Any],
+    plan: Plan,
+    leaf: NDArray[np.int32],
+    hidden: dict[str, pa.Array],
+    stages: Stages,
+    threads: int | None,
+) -> tuple[Any, Verification]:
+    """Return the caller's frame as it is released, and what its recount found."""
+    released = _release_rows(frame, plan, leaf, hidden, threads)
+    stages.end("recode")
+    stages.report("verify")
+    spec, budget = plan.spec, plan.budget
+    verification = verify(
+        released, built(spec, plan.encoded), budget=budget, threads=threads
+    )
+    if spec.unit is not None and spec.is_unit_removed:
+        released = drop_column(released, spec.unit)
+    _check_rows(plan, verification.n_rows)
+    stages.end("verify")
+    return released, verification
+
+
 def _check_rows(plan: Plan, n_released: int) -> None:
     gone = plan.n_suppressed if plan.spec.leaves_out else 0
     if n_released + gone != plan.n_rows:
@@ -214,14 +237,12 @@ def _find_concerns(
     frame: nw.DataFrame[Any],
     plan: Plan,
     placed: tuple[NDArray[np.int32], NDArray[np.int32]],
-    stages: Stages,
     threads: int | None,
 ) -> tuple[Concern, ...]:
     """Look at released rows, and say what they give away.
 
     ``placed`` has the piece and the leaf of every row.
     """
-    stages.report("warn")
     spec, (piece, leaf) = plan.spec, placed
     names = seen_columns(spec, frame.columns)
     is_seen = plan.looked_at(len(names))[leaf]
@@ -243,9 +264,7 @@ def _find_concerns(
 
     sight = look_at_frame(frame, names, pieces, seen, threads)
     looked = LookedAt(tuple(frame.columns), sight, repeats)
-    found = find_concerns(looked, spec, plan.generalized, threads)
-    stages.end("warn")
-    return found
+    return find_concerns(looked, spec, plan.generalized, threads)
 
 
 def _pseudonymize(

@@ -1,13 +1,12 @@
 """ReleasedClasses: which tuples share one released row, and what that row shows."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasedClasses:
+class ReleasedClasses(NamedTuple):
     """The classes of a release: distinct released tuples, numbered from 0."""
 
     of_tuple: NDArray[np.int32]

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import comparable
+from core_mondrian.encoding.row_groups import rising_order
 
 BOUNDS = ("min", "max")
 """The fields of a range, where its ends are apart."""
@@ -68,7 +69,7 @@ def number_distinct(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct keys, rising, and the place of each key among them.
 
-    What `np.unique` does, without sorting all keys: .001 s instead of .008 for 90,000.
+    What `np.unique` does, without comparing keys: .002 s instead of .008 for 90,000.
     """
     low, high = (int(keys.min()), int(keys.max())) if keys.size else (0, 0)
     if high - low < 4 * keys.size + 1024:
@@ -76,12 +77,13 @@ def number_distinct(
         used[keys - low] = True
         number = np.cumsum(used) - 1
         return np.flatnonzero(used) + low if keys.size else keys, number[keys - low]
-    coded = pa.array(keys).dictionary_encode()
-    found: NDArray[np.int64] = coded.dictionary.to_numpy()
-    order = np.argsort(found)
-    rank = np.empty(order.size, dtype=np.int64)
-    rank[order] = np.arange(order.size)
-    return found[order], rank[coded.indices.to_numpy()]
+    order = rising_order((keys - low).view(np.uint64)[:, np.newaxis])
+    rising = keys[order]
+    is_new = np.ones(keys.size, dtype=np.bool_)
+    is_new[1:] = rising[1:] != rising[:-1]
+    number = np.empty(keys.size, dtype=np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return rising[is_new], number
 
 
 def digest_classes(

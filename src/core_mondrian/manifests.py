@@ -14,7 +14,6 @@ from core_mondrian.errors import CHECK_PATH, DataError, SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.spec import Spec
 from core_mondrian.spec_file import spec_from_mapping
@@ -26,7 +25,6 @@ Counts = Mapping[str, Mapping[str, int]]
 _FORMATS: Final = (1, 2)
 """Format 1, of version 0.1.0, also held what depends on hidden cells."""
 _HINT: Final = "it may have been changed: take the one written beside the release"
-_BY_CLASS: Final = {kind.__name__: kind for kind in MODELS.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +286,10 @@ def _build(told: Mapping[str, Any]) -> PrivacyModel | None:
 
     That is a hierarchy, a population or values, or it is a model of the user's.
     """
-    kind = _BY_CLASS.get(get(told, "model", str))
+    from core_mondrian.models.registry import MODELS
+
+    by_class = {kind.__name__: kind for kind in MODELS.values()}
+    kind = by_class.get(get(told, "model", str))
     if kind is None or any(key.startswith("n_") and told[key] for key in told):
         return None
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]

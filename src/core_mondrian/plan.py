@@ -25,6 +25,7 @@ from core_mondrian.encoding.encoder import (
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow import Grown, grow
 from core_mondrian.errors import InternalError
+from core_mondrian.labels import number_distinct
 from core_mondrian.measure.concerns import Generalized, pick_leaves
 from core_mondrian.measure.verify import Verification
 from core_mondrian.middles import number_leaves
@@ -55,8 +56,7 @@ class Place(NamedTuple):
     """The column of the table it is made from; None: it is new."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """Tuples whose rows are in several classes: how many are where.
 
     One entry per tuple and leaf, rising by tuple; leaf `SUPPRESSED` is none.
@@ -81,9 +81,8 @@ class Shares:
 
         Lots drawn under the key decide, never the order the rows come in.
         """
-        owners, which, n_found = np.unique(
-            tuples, return_inverse=True, return_counts=True
-        )
+        owners, which = number_distinct(tuples.astype(np.int64))
+        n_found = np.bincount(which)
         first = np.searchsorted(self.tuple_of, owners)
         order = order_by_lot(tuples, self.content[first][which], contents, key)
         last = np.searchsorted(self.tuple_of, owners, side="right")

@@ -135,6 +135,12 @@ class FunnelPolicy:
         return found
 
 
+def own_functions(policy: object) -> dict[str, Callable[..., Any]]:
+    """Return the functions by which a policy of the user's decides itself."""
+    found = {name: getattr(type(policy), name, None) for name in HOOKS}
+    return {name: own for name, own in found.items() if own is not None}
+
+
 def describe_policy(policy: "Policy") -> dict[str, Any]:
     """Return a policy as plain values: its name, what it builds on, its fields."""
     told = {"name": policy.name}

@@ -1,7 +1,7 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,16 @@ from core_mondrian.ranges import label_ranges
 from core_mondrian.sets import find_sets, write_sets
 from core_mondrian.spec import RANGES, Spec
 from core_mondrian.tables.keys import Key
-from core_mondrian.threads import map_columns
+from core_mondrian.threads import (
+    map_columns,
+    map_threads,
+    spans,
+    started,
+    useful_threads,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Recoded:
+class Recoded(NamedTuple):
     """What the classes show, and which of the tree's leaves are which of them."""
 
     classes: ReleasedClasses
@@ -75,9 +80,11 @@ def recode_classes(
     threads: int | None = None,
 ) -> Recoded:
     """Say what every class shows, without any row."""
-    labels = _label_columns(encoded, grown, spec, key, threads)
-    class_of_leaf = _number_classes(labels)
-    classes = _describe(encoded, number_leaves(grown), class_of_leaf, labels)
+    n_threads = useful_threads(threads, len(grown.tuples.records))
+    with started(partial(number_leaves, grown), n_threads) as leaf_of_tuple:
+        labels = _label_columns(encoded, grown, spec, key, threads)
+        class_of_leaf = _number_classes(labels)
+        classes = _describe(encoded, leaf_of_tuple(), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
     return Recoded(classes, by_name, class_of_leaf)
 
@@ -89,7 +96,15 @@ def _label_columns(
     starts, stops = tree.start[tree.leaves], tree.stop[tree.leaves]
     low = np.empty((tree.n_classes, len(table.columns)), dtype=np.int32)
     high = np.empty_like(low)
-    find_boxes(grown.tuples, starts, stops, low, high)
+
+    def find(span: tuple[int, int]) -> None:
+        inside = slice(*span)
+        find_boxes(
+            grown.tuples, starts[inside], stops[inside], low[inside], high[inside]
+        )
+
+    n_spans = useful_threads(threads, len(grown.tuples.records))
+    map_threads(find, spans(starts.size, n_spans))
 
     show = getattr(type(spec.policy), "show", None)
 

@@ -6,9 +6,8 @@ of its name, or by the pattern of most of its values; no value leaves this modul
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,8 +28,7 @@ PERSONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """One of the 18 kinds."""
 
     number: int
@@ -140,8 +138,7 @@ _ALONE: Final = {"name": KINDS[0], "names": KINDS[0], "id": KINDS[-1]}
 """Words that say so only if the name is nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recognized:
+class Recognized(NamedTuple):
     """Why a column looks like an identifier."""
 
     kind: Kind

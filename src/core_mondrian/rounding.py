@@ -11,9 +11,8 @@ cell is in the class, and none is as exact as a value.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -88,8 +87,7 @@ def _pair(ends: Any, kind: pa.DataType) -> Pair:  # noqa: ANN401  # two lists
     return below, above
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
+class _Cells(NamedTuple):
     """Which cell each value is in, and which steps of the grid a cell spans."""
 
     of_value: Integers
@@ -267,8 +265,7 @@ def _clock_steps(unit: int) -> list[int]:
     return [step // unit for step in _CLOCK_STEPS if step % unit == 0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Period:
+class _Period(NamedTuple):
     """A step of the calendar, in a unit of time."""
 
     width: int

@@ -1,7 +1,7 @@
 """Value sets: the distinct values of each class, as text that reads in one way only."""
 
 import json
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,7 @@ MISSING = "null"
 _MARKS = frozenset(',{}"')
 
 
-@dataclass(frozen=True, slots=True)
-class ValueSets:
+class ValueSets(NamedTuple):
     """Which classes hold which codes; every set is listed once."""
 
     of_class: NDArray[np.int32]

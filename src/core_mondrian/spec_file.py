@@ -5,16 +5,13 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from core_mondrian.errors import CHECK_PATH, SpecError, drops_context
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.models.load import model_from_mapping, parse_model
-from core_mondrian.own_files import load_class
 from core_mondrian.policies import (
     POLICIES,
     BestPolicy,
@@ -99,7 +96,11 @@ def _models(asked: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
     if "k" not in asked and not asked.get("models"):
         raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
     models: list[PrivacyModel] = [KAnonymity(asked["k"])] if "k" in asked else []
-    for place, item in enumerate(asked.get("models", [])):
+    if not asked.get("models"):
+        return tuple(models)
+    from core_mondrian.models.load import model_from_mapping
+
+    for place, item in enumerate(asked["models"]):
         with about("models", place):
             if not isinstance(item, dict):
                 raise SpecError("models are tables: [[models]], then name = ...")
@@ -138,19 +139,28 @@ def _formats(asked: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _own_policy(text: str, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Return the class that ``file.py:Class key=value`` names, and its fields."""
+    from core_mondrian.models.load import parse_model
+    from core_mondrian.own_files import load_class
+
+    given = parse_model(text)
+    with about("policy"):
+        kind = load_class(given.pop("name"), folder, FunnelPolicy, "policy")
+    return kind, given
+
+
 def _policy(asked: Mapping[str, Any], folder: Path) -> Policy:
     """Return the policy: one of ours, or ``file.py:Class`` with its own key=value."""
-    given = parse_model(asked.get("policy", "best"))
-    name = given.pop("name")
-    kind: Any
+    name = own = asked.get("policy", "best")
+    given: dict[str, Any] = {}
     if ":" in name:
-        with about("policy"):
-            kind = load_class(name, folder, FunnelPolicy, "policy")
+        kind, given = _own_policy(name, folder)
         own = kind.__name__
         name = "original" if issubclass(kind, OriginalPolicy) else "paper"
     else:
         check_choice("policy", name, tuple(POLICIES))
-        kind, own = POLICIES[name], name
+        kind = POLICIES[name]
     for other in POLICIES:
         if other in asked and other != name:
             raise SpecError(
@@ -218,8 +228,7 @@ def load_spec(path: Path) -> Spec:
         return spec_from_mapping(file.asked, path.parent)
 
 
-@dataclass(frozen=True, slots=True)
-class SpecFile:
+class SpecFile(NamedTuple):
     """A spec file's plain values, and where they stand in it."""
 
     path: Path

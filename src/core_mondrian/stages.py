@@ -4,20 +4,19 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from core_mondrian.progress import Progress
 
 _KIBI = 1 << 10
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(NamedTuple):
     """What a stage took."""
 
     seconds: float
-    """Of CPU."""
+    """Of CPU; on threads, with those of later stages that began beside it."""
     megabytes: float | None
     """The most memory the process has had until its end; None: the system is silent."""
 

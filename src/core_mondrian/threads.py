@@ -1,8 +1,10 @@
 """Threads: how many, and the same work on each of some columns."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import TypeVar
 
 ItemT = TypeVar("ItemT")
@@ -25,6 +27,11 @@ def useful_threads(asked: int | None, n_rows: int) -> int:
     return max(1, min(most, n_rows // _ROWS_PER_THREAD))
 
 
+def spans(n: int, n_spans: int) -> list[tuple[int, int]]:
+    """Divide ``n`` things into spans of as many each: where they begin and end."""
+    return [*pairwise(n * i // n_spans for i in range(n_spans + 1))]
+
+
 def map_threads(
     work: Callable[[ItemT], ResultT], items: Sequence[ItemT]
 ) -> list[ResultT]:
@@ -33,6 +40,22 @@ def map_threads(
         return [work(item) for item in items]
     with ThreadPoolExecutor(len(items)) as pool:
         return list(pool.map(work, items))
+
+
+@contextmanager
+def started(
+    work: Callable[[], ResultT], n_threads: int
+) -> Iterator[Callable[[], ResultT]]:
+    """Do ``work`` beside what is done inside; give a function that returns its result.
+
+    On one thread it is done when it is asked for, and whatever fails inside comes
+    before what fails in it.
+    """
+    if n_threads < 2:
+        yield work
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(work).result
 
 
 def map_columns(

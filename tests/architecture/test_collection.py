@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import core_mondrian
@@ -13,6 +14,21 @@ HELPERS = {
     "make_vulnerable.py",
 }
 SOURCES = sorted(Path(core_mondrian.__file__).parent.rglob("*.py"))
+
+
+@cache
+def parse(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def calls_in(file: Path) -> list[tuple[str, ast.Call]]:
+    """Return what a file calls, and how that is written."""
+    return [
+        (ast.unparse(node.func), node)
+        for node in ast.walk(parse(file))
+        if isinstance(node, ast.Call)
+    ]
 
 
 def test_every_test_file_is_collected() -> None:
@@ -29,11 +45,7 @@ def test_no_two_test_files_have_one_name() -> None:
 
 
 def test_every_module_has_a_docstring() -> None:
-    bare = [
-        file.name
-        for file in SOURCES
-        if not ast.get_docstring(ast.parse(file.read_text()))
-    ]
+    bare = [file.name for file in SOURCES if not ast.get_docstring(parse(file))]
 
     assert bare == []
 
@@ -44,8 +56,8 @@ def test_libraries_do_not_print() -> None:
     printing = [
         file.name
         for file in silent
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
+        for called, _ in calls_in(file)
+        if called == "print"
     ]
 
     assert printing == []
@@ -55,12 +67,11 @@ def test_nothing_reads_the_clock_or_hashes_but_where_it_may() -> None:
     # Determinism: seconds are reported by stages.py alone, and by pace.py to whoever
     # waits; hash() is used nowhere.
     suspects = [
-        (file.name, ast.unparse(node.func))
+        (file.name, called)
         for file in SOURCES
         if "cli" not in file.parts and file.name != "pace.py"
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func)
+        for called, _ in calls_in(file)
+        if called
         in {"hash", "time.time", "time.perf_counter", "datetime.now", "random.random"}
     ]
 
@@ -73,9 +84,8 @@ def test_errors_about_files_say_what_to_do() -> None:
         (file.name, node)
         for file in SOURCES
         if readers & {*file.parts}
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in {"DataError", "OutputError"}
+        for called, node in calls_in(file)
+        if called in {"DataError", "OutputError"}
     ]
 
     assert len(raised) > 20

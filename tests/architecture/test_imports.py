@@ -179,6 +179,41 @@ def test_a_csv_file_takes_nothing_of_parquet_streams_or_reports(tmp_path: Path) 
     assert [name for name in unused if name in loaded] == []
 
 
+def test_a_run_loads_only_the_models_that_it_asks_for(tmp_path: Path) -> None:
+    lines = "".join(f"{20 + n % 40},{n % 3}\n" for n in range(100))
+    (tmp_path / "people.csv").write_text(f"age,job\n{lines}")
+    on_file = command("anonymize", "people.csv", "out.csv", "--qid", "age", "--k", "5")
+    in_python = "import sys\nfrom core_mondrian import KAnonymity, Spec, anonymize\n"
+    here = "core_mondrian.models"
+    unused = {f"{here}.{name}" for name in ("load", "registry", "alpha_k", "risk")}
+
+    for code in (on_file, in_python):
+        loaded = run(f"{code}print(*sys.modules)", tmp_path).splitlines()[-1].split()
+
+        assert f"{here}.k_anonymity" in loaded
+        assert unused & set(loaded) == set()
+
+
+def test_pictures_are_not_loaded_to_print_a_name_like_one(tmp_path: Path) -> None:
+    lines = "".join(f"{20 + n % 40},{n}\n" for n in range(100))
+    (tmp_path / "people.csv").write_text(f"age,:smile:\n{lines}")
+    code = command("anonymize", "people.csv", "out.csv", "--qid", "age", "--k", "5")
+
+    loaded = run(f"{code}print(*sys.modules)", tmp_path).splitlines()[-1].split()
+
+    assert "rich._emoji_codes" not in loaded
+
+
+def test_a_command_leaves_no_search_for_garbage_to_the_end(tmp_path: Path) -> None:
+    code = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"
+        + command("--version")
+    )
+
+    assert run(code, tmp_path).splitlines()[-1] == "True"
+
+
 def test_arrow_still_makes_pandas_of_a_table_if_asked(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     (tmp_path / "people.csv").write_text("age\n1\n1\n")

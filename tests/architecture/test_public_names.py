@@ -1,6 +1,7 @@
 """What the package offers, pinned."""
 
 import core_mondrian
+from core_mondrian import models
 
 NAMES = [
     "BestPolicy",
@@ -44,6 +45,14 @@ def test_every_public_name_can_be_had_and_says_what_it_is() -> None:
 
 def test_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(core_mondrian, "anonymise")
+
+
+def test_every_model_can_be_had_from_its_package() -> None:
+    assert dir(models) == sorted(models.__all__)
+    for name in models.__all__:
+        assert getattr(models, name), name
+    assert {kind.__name__ for kind in models.MODELS.values()} < set(models.__all__)
+    assert not hasattr(models, "LDiversity")
 
 
 def test_errors_have_different_exit_codes() -> None:

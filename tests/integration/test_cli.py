@@ -304,6 +304,17 @@ def test_inspect_shows_counts(cli: Command, people: Path) -> None:
     assert [column["n_distinct"] for column in plain["columns"]] == [60, 20, 4, 1]
 
 
+def test_a_name_like_a_picture_is_printed_as_it_is(
+    cli: Command, tmp_path: Path
+) -> None:
+    rows = "".join(f"{20 + n % 4},{n}\n" for n in range(40))
+    (tmp_path / "in.csv").write_text(f"age,:smile:\n{rows}")
+
+    made = cli("anonymize", "in.csv", "out.csv", "--qid", "age", "--k", "5")
+
+    assert "warning     ':smile:' is released as it is" in made.err
+
+
 def test_version_and_help_are_shown(cli: Command) -> None:
     assert cli("--version").out.strip()
     assert "anonymize" in cli("--help").out

@@ -4,6 +4,11 @@ The wheel is built from the sdist, and installed into a new environment that see
 packages that core-mondrian names as its own dependencies and nothing else: no extra, no
 test tool, no compiler of ours, no checkout. They are links to those of the environment
 that runs the tests, so nothing is downloaded.
+
+Compiling takes most of the time, so the wheel is of the build in which every index is
+checked: it finds no wrong one, and makes the same releases. That is the short form of
+`make checked`, which runs all tests of the engine that way, as `make sanitized` does
+with AddressSanitizer and UBSan. With --all, the wheel is the one that users get, too.
 """
 
 import csv
@@ -32,7 +37,7 @@ HEADERS = ("layout", "records", "objective")
 _BESIDE = ("", ".manifest.json", ".owner.json")
 
 
-def build(source: Path, target: Path, kind: str) -> None:
+def build(source: Path, target: Path, kind: str, how: str = "") -> None:
     """Build without isolation: the backend is in the development environment."""
     script = (
         f"from setuptools import build_meta; build_meta.build_{kind}({str(target)!r})"
@@ -40,20 +45,28 @@ def build(source: Path, target: Path, kind: str) -> None:
     subprocess.run(  # noqa: S603
         [sys.executable, "-c", script],
         cwd=source,
-        env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
+        env={
+            **os.environ,
+            "SOURCE_DATE_EPOCH": "1700000000",
+            "CORE_MONDRIAN_BUILD": how,
+        },
         check=True,
         capture_output=True,
     )
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(
+    scope="module", params=["checked", pytest.param("", marks=pytest.mark.slow)]
+)
+def built(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Return a folder with the sdist, and the wheel that was built from it."""
     folder = tmp_path_factory.mktemp("built")
     build(ROOT, folder, "sdist")
     with tarfile.open(folder / f"{NAME}.tar.gz") as sdist:
         sdist.extractall(folder / "source", filter="data")
-    build(folder / "source" / NAME, folder, "wheel")
+    build(folder / "source" / NAME, folder, "wheel", request.param)
     return folder
 
 
@@ -126,6 +139,12 @@ def link(package: Distribution, folder: Path) -> None:
         (folder / top).symlink_to(Path(str(package.locate_file(top))))
 
 
+def without_checkout() -> dict[str, str]:
+    """Return our environment, but for what could lead to a checkout."""
+    hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    return {name: text for name, text in os.environ.items() if name not in hidden}
+
+
 @pytest.fixture(scope="module")
 def clean(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the scripts of an environment: the wheel and its dependencies only."""
@@ -138,6 +157,7 @@ def clean(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "--python", Path(places["scripts"]) / "python"]
     subprocess.run(  # noqa: S603
         [*pip, "install", "--quiet", "--no-index", "--no-compile", wheel_of(built)],
+        env=without_checkout(),
         check=True,
     )
     return Path(places["scripts"])
@@ -145,12 +165,10 @@ def clean(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(clean: Path, folder: Path, command: str, *arguments: str, code: int = 0) -> str:
     """Return what a command of the environment prints, away from the checkout."""
-    hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
-    kept = {name: text for name, text in os.environ.items() if name not in hidden}
     done = subprocess.run(  # noqa: S603
         [clean / command, *arguments],
         cwd=folder,
-        env={**kept, "COLUMNS": "80"},
+        env={**without_checkout(), "COLUMNS": "80"},
         check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -246,3 +264,60 @@ def test_it_runs_at_once_where_nothing_can_be_written(
         "people.csv",
         *(f"release{i}.csv{end}" for i in range(2) for end in _BESIDE),
     ]
+
+
+# Every index is checked
+
+RELEASES = """
+from core_mondrian import *
+from core_mondrian.models import DistinctLDiversity, EntropyLDiversity, TCloseness
+from core_mondrian.datasets import census
+
+table = census(1200, seed=5)
+names = ("age", "sex", "occupation", "marital_status", "hours_per_week")
+models = [
+    [KAnonymity(4)],
+    [KAnonymity(3), TCloseness(0.4, "income")],
+    [DistinctLDiversity(2, "income"), EntropyLDiversity(1.5, "income")],
+]
+policies = [PaperPolicy(), OriginalPolicy(), BestPolicy(), BestPolicy(effort="strong")]
+for policy in policies:
+    for asked in models:
+        for how in ({}, {"unit": "person_id"}, {"suppress": Suppression(share=0.02)}):
+            if how.get("suppress") and isinstance(policy, OriginalPolicy):
+                continue
+            spec = Spec(names, models=tuple(asked), policy=policy, **how)
+            release = anonymize(table, spec, threads=2)
+            print(release.tree.digest, release.digest)
+"""
+WRONG_INDEX = """
+import numpy as np
+from core_mondrian.engine.boxes import find_boxes
+from core_mondrian.engine.inputs import build_tuples
+
+tuples = build_tuples(np.zeros((3, 1), np.int32), np.ones(3, np.int64), np.arange(3))
+boxes = np.zeros((1, 1), np.int32)
+find_boxes(tuples, np.array([0]), np.array([9]), boxes, boxes)
+"""
+
+
+def test_no_index_is_wrong_and_releases_are_the_same(
+    clean: Path, tmp_path: Path
+) -> None:
+    expected = subprocess.run(  # noqa: S603
+        [sys.executable, "-W", "ignore", "-c", RELEASES],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+    found = run(clean, tmp_path, "python", "-W", "ignore", "-c", RELEASES)
+
+    assert len(expected.splitlines()) == 33
+    assert found == expected
+
+
+@pytest.mark.parametrize("built", ["checked"], indirect=True)
+def test_a_wrong_index_would_be_told(clean: Path, tmp_path: Path) -> None:
+    assert "IndexError" in run(clean, tmp_path, "python", "-c", WRONG_INDEX)

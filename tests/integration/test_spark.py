@@ -57,12 +57,16 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "spark"
 KEY = b"sixteen bytes at least"
-# Plans are run once on few rows: compiling them would take most of the time.
-QUICK = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+# Plans are run once on few rows: compiling them would take most of the time. A file, so
+# that sessions of the command line have it, too.
+QUICK = """
+spark.sql.shuffle.partitions 2
+spark.sql.codegen.wholeStage false
+spark.sql.codegen.factoryMode NO_CODEGEN
+"""
+# Six Javas that live for a minute: optimizing their code does not pay, and one thread
+# each collects their garbage.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -74,22 +78,26 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     from pyspark.sql import SparkSession
 
-    path = os.pathsep.join([str(ROOT / "src"), *sys.path])
+    settings = tmp_path_factory.mktemp("settings")
+    (settings / "spark-defaults.conf").write_text(QUICK, encoding="utf-8")
+    own = {
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path]),
+        "JDK_JAVA_OPTIONS": JAVA,
+        "SPARK_CONF_DIR": str(settings),
+    }
     with subprocess.Popen(  # noqa: S603
         [sys.executable, str(DEPLOY / "cluster.py"), "--connect"],
         stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | own,
         text=True,
     ) as process:
         try:
             assert process.stdout is not None
             told = json.loads(process.stdout.readline())
             session = SparkSession.builder.remote(told["remote"]).create()
-            for key, value in QUICK.items():
-                session.conf.set(key, value)
             yield Cluster(**told, session=session)
             session.stop()
         finally:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import IS_PLAIN
 from hypothesis import given
 from hypothesis import strategies as st
 from support.keys import KEY, OPENED
@@ -24,6 +25,8 @@ from core_mondrian.errors import DataError, MondrianError, SpecError
 from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.policies import BestPolicy, PaperPolicy
+
+pytestmark = [pytest.mark.slow] if IS_PLAIN else []
 
 QID = ("a", "b")
 

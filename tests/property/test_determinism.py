@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from support.plain_engine import IN_SUBPROCESS
+from support.plain_engine import IN_SUBPROCESS, IS_PLAIN
+
+pytestmark = pytest.mark.skipif(IS_PLAIN, reason="runs the engine both ways itself")
 
 SCRIPT = (
     IN_SUBPROCESS

@@ -19,6 +19,8 @@ from core_mondrian.errors import SpecError
 from core_mondrian.models import DistinctLDiversity, TCloseness
 from core_mondrian.policies import BestPolicy, PaperPolicy
 
+pytestmark = [pytest.mark.slow] if IS_PLAIN else []
+
 EFFORT: Any = "fast" if IS_PLAIN else "strong"
 
 

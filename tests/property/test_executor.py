@@ -21,6 +21,8 @@ from core_mondrian.frames import open_frame
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
 
+pytestmark = [pytest.mark.slow] if IS_PLAIN else []
+
 QID = ("a", "b", "c")
 K = (KAnonymity(2),)
 SPECS = (

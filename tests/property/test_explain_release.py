@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
+from conftest import IS_PLAIN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import samples
@@ -23,6 +25,8 @@ from core_mondrian.explain import Explanation, explain
 from core_mondrian.files.write import write_table
 from core_mondrian.manifests import parse_manifest
 from core_mondrian.measure.read_back import read_release
+
+pytestmark = pytest.mark.skipif(IS_PLAIN, reason="not about the engine")
 
 
 def through_json(release: Release[Any]) -> Any:

@@ -5,11 +5,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from conftest import IS_PLAIN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec, anonymize
 from core_mondrian.statistics import Question, compare
+
+pytestmark = pytest.mark.skipif(IS_PLAIN, reason="not about the engine")
 
 ASKED = (
     Question("means", "v", ("t", "a")),

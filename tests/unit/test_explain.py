@@ -306,6 +306,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=400)
 @given(data=st.data())
 def test_whatever_stands_in_a_manifest_it_is_read_or_refused(

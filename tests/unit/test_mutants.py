@@ -72,6 +72,7 @@ def run(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_survivors_are_those_that_no_test_notices(tmp_path: Path) -> None:
     done = run(tmp_path, TESTS)
 

@@ -61,6 +61,7 @@ def seen(release: Release[pa.Table]) -> str:
 
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.usefixtures("random_keys")
+@pytest.mark.long
 def test_tables_with_one_release_have_one_manifest(name: str) -> None:
     """Whatever a reader guesses, the manifest adds nothing to the release itself."""
     manifests = defaultdict(set)

@@ -219,7 +219,7 @@ def _show(found: "Sweep") -> None:
     """Print the table, and say on stderr how to read it."""
     from rich.console import Console
 
-    console = Console(markup=False, highlight=False)
+    console = Console(markup=False, highlight=False, emoji=False)
     # Lines that a narrow terminal breaks are easier to read than broken cells.
     console.width = max(console.width, _WIDTH)
     console.print(_figures_table(found, is_plain=console.options.ascii_only))

@@ -201,7 +201,7 @@ def _show(found: "Comparison", *, asked: bool) -> None:
 
     from core_mondrian.statistics.regressions import has_sklearn
 
-    console = Console(markup=False, highlight=False)
+    console = Console(markup=False, highlight=False, emoji=False)
     # Lines that a narrow terminal breaks are easier to read than broken cells.
     console.width = _WIDTH
     for answer in found.answers:

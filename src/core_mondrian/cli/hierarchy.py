@@ -199,9 +199,9 @@ def _cover(tree: "Hierarchy", ranked: "Ranked") -> _Covered:
 def _tell(column: str, tree: "Hierarchy", found: _Covered, most: int) -> None:
     from rich.console import Console
 
-    console = Console(markup=False, highlight=False)
+    console = Console(markup=False, highlight=False, emoji=False)
     console.print(_drawn(tree, found, most))
-    err = Console(stderr=True, markup=False, highlight=False)
+    err = Console(stderr=True, markup=False, highlight=False, emoji=False)
     err.print(
         f"{printable(column)}: {found.n_values} values in {found.n_rows} rows, "
         f"{found.n_missing} of them missing"

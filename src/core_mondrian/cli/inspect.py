@@ -33,7 +33,7 @@ def inspect_file(
         return
     from rich.console import Console
 
-    console = Console(markup=False, highlight=False)
+    console = Console(markup=False, highlight=False, emoji=False)
     console.print(f"{found.n_rows} rows, {len(found.columns)} columns")
     console.print(_column_table(found))
     if found.growing:

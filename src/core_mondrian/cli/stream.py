@@ -1,9 +1,8 @@
 """anonymize for files that do not fit into memory: its options, and when it runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -84,8 +83,7 @@ def check_guarded(spec: "Spec") -> None:
         )
 
 
-@dataclass(frozen=True)
-class Streamed:
+class Streamed(NamedTuple):
     """What the command line says about streaming."""
 
     memory: str | None

@@ -37,7 +37,7 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     """Say on stderr what was released."""
     from rich.console import Console
 
-    console = Console(stderr=True, markup=False, highlight=False)
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     suppressed, budget = release.n_suppressed, release.budget
     released = release.n_rows - suppressed
     console.print(
@@ -133,7 +133,7 @@ def tell_groups(name: str, groups: "tuple[GroupMeasures, ...]") -> None:
             f"{one.loss:.4f}",
             "-" if one.ratio is None else f"{one.ratio:.2f}",
         )
-    Console(stderr=True, markup=False, highlight=False).print(table)
+    Console(stderr=True, markup=False, highlight=False, emoji=False).print(table)
 
 
 def _loss_table(measures: "Measures") -> Any:  # noqa: ANN401  # a rich table

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.keyed_hashing import Words, keyed_hash
+from core_mondrian.encoding.row_groups import rising_order
 
 
 def draw_lots(
@@ -24,7 +25,7 @@ def draw_lots(
         tuple    7  7  7  7
         content  x  x  y  x        nth  0  1  0  2       lot = PRF(tuple, content, nth)
     """
-    order = np.lexsort((contents, tuples))
+    order = _order(tuples, contents)
     content, owner = contents[order], tuples[order]
     is_new = np.ones(order.size, dtype=np.bool_)
     is_new[1:] = (content[1:] != content[:-1]) | (owner[1:] != owner[:-1])
@@ -38,6 +39,11 @@ def draw_lots(
 
 def order_by_lot(
     tuples: NDArray[np.int32], hashes: Words, contents: Words, key: bytes
-) -> NDArray[np.intp]:
+) -> NDArray[np.int32]:
     """Return an order of the rows, tuple by tuple, by lots drawn under a key."""
-    return np.lexsort((draw_lots(tuples, hashes, contents, key), tuples))
+    return _order(tuples, draw_lots(tuples, hashes, contents, key))
+
+
+def _order(tuples: NDArray[np.int32], words: Words) -> NDArray[np.int32]:
+    """Return an order of the rows by tuple, then by word, equal ones as they stand."""
+    return rising_order(np.stack([tuples.astype(np.uint64), words], axis=1))

@@ -1,24 +1,29 @@
 """Collapse: from one row of codes per person to distinct tuples with counts."""
 
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.row_groups import (
+    Codes,
+    Counts,
     RowGroups,
+    Words,
     append_codes,
+    put_numbers,
     renumber,
     rising_order,
 )
-from core_mondrian.threads import map_threads, useful_threads
+from core_mondrian.encoding.row_parts import RowParts
+from core_mondrian.threads import map_columns, map_threads, spans, useful_threads
 
 _SAMPLE = 1 << 14
+_ROWS_PER_PART = 1 << 16
+"""Rows whose words and hashes fit into a core's cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collapsed:
+class Collapsed(NamedTuple):
     """Distinct tuples in lexicographic order, and the tuple of every row."""
 
     codes: NDArray[np.int32]
@@ -32,6 +37,9 @@ class TuplePacker:
     def __init__(self, bits: list[int], n_rows: int) -> None:
         self._bits = bits
         self._word_of = _assign_words(bits)
+        self._first_bits = sum(
+            width for word, width in zip(self._word_of, bits, strict=True) if not word
+        )
         self._words = np.zeros((n_rows, max(self._word_of, default=0) + 1), np.uint64)
         self._n_packed = 0
 
@@ -41,6 +49,22 @@ class TuplePacker:
         append_codes(self._words[:, self._word_of[column]], codes, self._bits[column])
         self._n_packed += 1
 
+    def append_all(
+        self, columns: list[NDArray[np.int32]], threads: int | None = 1
+    ) -> None:
+        """Pack the next columns and empty the list, some of the rows on each thread."""
+        first, n_rows = self._n_packed, self._words.shape[0]
+
+        def append(span: tuple[int, int]) -> None:
+            rows = slice(*span)
+            for column, codes in enumerate(columns, first):
+                into = self._words[rows, self._word_of[column]]
+                append_codes(into, codes[rows], self._bits[column])
+
+        map_threads(append, spans(n_rows, useful_threads(threads, n_rows)))
+        self._n_packed += len(columns)
+        columns.clear()
+
     @property
     def words(self) -> NDArray[np.uint64]:
         """The packed codes, a row of words for each row."""
@@ -49,7 +73,21 @@ class TuplePacker:
     def collapse(
         self, rows: NDArray[np.int64] | None = None, threads: int | None = 1
     ) -> Collapsed:
-        """Group equal rows; ``rows`` says how many each of them stands for.
+        """Group equal rows; ``rows`` says how many each of them stands for."""
+        n_rows = self._words.shape[0]
+        group = np.empty(n_rows, dtype=np.int32)
+        n_threads = useful_threads(threads, n_rows)
+        if n_rows < 2 * _ROWS_PER_PART or self._collapses(group):
+            codes, counts = self._collapse_spans(group, n_threads)
+        else:
+            codes, counts = self._collapse_parts(group, n_threads)
+        if rows is not None:
+            # Exact: no table has 2^53 rows.
+            counts = np.bincount(group, rows, counts.size).astype(np.int64)
+        return Collapsed(codes, counts, group)
+
+    def _collapse_spans(self, group: Codes, n_threads: int) -> tuple[Codes, Counts]:
+        """Group rows of which most are equal to others.
 
         Each thread groups rows of its own, then one of them absorbs the others' groups:
 
@@ -57,28 +95,58 @@ class TuplePacker:
             group           0  1  0 | 0  1  1        of each part
             absorbed                | 2  1           C is new, B is known
         """
-        n_rows = self._words.shape[0]
-        group = np.empty(n_rows, dtype=np.int32)
-        n_parts = useful_threads(threads, n_rows) if self._collapses(group) else 1
-        spans = [*pairwise(n_rows * i // n_parts for i in range(n_parts + 1))]
-        parts = map_threads(lambda span: self._group(group, *span), spans)
+        own = spans(group.size, n_threads)
+        parts = map_threads(lambda span: self._group(group, *span), own)
         known = [np.arange(parts[0].n_groups, dtype=np.int32)]
         known += [parts[0].absorb(part) for part in parts[1:]]
         words = self._words[parts[0].first_rows()]
         order = rising_order(words)
-        number = np.empty(order.size, dtype=np.int32)
-        number[order] = np.arange(order.size)
+        number = _places(order)
 
-        def count(i: int) -> NDArray[np.int64]:
+        def count(i: int) -> Counts:
             counts = np.zeros(order.size, dtype=np.int64)
-            renumber(group[slice(*spans[i])], number[known[i]], counts)
+            renumber(group[slice(*own[i])], number[known[i]], counts)
             return counts
 
-        counts: NDArray[np.int64] = np.sum(map_threads(count, range(n_parts)), axis=0)
-        if rows is not None:
-            # Exact: no table has 2^53 rows.
-            counts = np.bincount(group, rows, order.size).astype(np.int64)
-        return Collapsed(self._unpack(words[order]), counts, group)
+        counts: Counts = np.sum(map_threads(count, range(n_threads)), axis=0)
+        return self._unpack(words[order]), counts
+
+    def _collapse_parts(self, group: Codes, n_threads: int) -> tuple[Codes, Counts]:
+        """Group rows of which many differ, dealt out so that equal ones are together.
+
+        A part's tuples are sorted, and come before those of the next part.
+        """
+        parts = RowParts(self._words, self._first_bits)
+        own = spans(group.size, n_threads)
+        counted = map_threads(lambda span: parts.count(*span), own)
+        edges, starts = parts.divide(counted, group.size // _ROWS_PER_PART)
+        map_threads(lambda i: parts.deal(*own[i], starts[i]), range(n_threads))
+        dealt, row_of = parts.arrays()
+        of_dealt = np.empty(group.size, dtype=np.int32)
+
+        def collapse(i: int) -> tuple[Words, Counts]:
+            inside = slice(edges[i], edges[i + 1])
+            groups = RowGroups(dealt[inside])
+            groups.number(of_dealt[inside], 0, int(edges[i + 1] - edges[i]))
+            words = dealt[inside][groups.first_rows()]
+            order = rising_order(words)
+            counts = np.zeros(order.size, dtype=np.int64)
+            renumber(of_dealt[inside], _places(order), counts)
+            return words[order], counts
+
+        every = range(edges.size - 1)
+        found = map_columns(collapse, every, group.size, n_threads)
+        ends = np.cumsum([counts.size for _, counts in found])
+        codes = np.empty((int(ends[-1]), len(self._bits)), dtype=np.int32)
+
+        def finish(i: int) -> None:
+            inside = slice(edges[i], edges[i + 1])
+            first = int(ends[i]) - found[i][1].size
+            put_numbers(group, row_of[inside], of_dealt[inside], first)
+            codes[first : ends[i]] = self._unpack(found[i][0])
+
+        map_columns(finish, every, group.size, n_threads)
+        return codes, np.concatenate([counts for _, counts in found])
 
     def _collapses(self, group: NDArray[np.int32]) -> bool:
         """Tell whether few of the first rows differ: else there is all to absorb."""
@@ -99,6 +167,13 @@ class TuplePacker:
             codes[:, column] = word & np.uint64((1 << self._bits[column]) - 1)
             word >>= np.uint64(self._bits[column])
         return codes
+
+
+def _places(order: Codes) -> Codes:
+    """Return the place of each entry in an order."""
+    places = np.empty(order.size, dtype=np.int32)
+    places[order] = np.arange(order.size)
+    return places
 
 
 def _assign_words(bits: list[int]) -> list[int]:

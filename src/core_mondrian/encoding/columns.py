@@ -1,7 +1,6 @@
 """One column → codes: numbers and dates by rank, labels by hierarchy leaf."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +19,7 @@ _SHOWN = 5
 _BLOCK = 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A column as ranks among its distinct values; rank ``len(values)`` is missing."""
 
     codes: NDArray[np.int32]
@@ -31,8 +29,7 @@ class Ranked:
     """The column's own type, if that is another."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodedColumn:
+class CodedColumn(NamedTuple):
     """A quasi-identifier's codes, and what they stand for in the caller's terms."""
 
     codes: NDArray[np.int32]
@@ -127,7 +124,7 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
     values, rank = _sorted_values(values, name)
     codes = look_up(rank, chunks)
     if pa.types.is_dictionary(kind):
-        return replace(_without_unused(codes, values), own=value_type)
+        return _without_unused(codes, values)._replace(own=value_type)
     return Ranked(codes, values, value_type)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -55,8 +55,7 @@ class Encoded:
     """Cells that count as missing because their hierarchy does not cover them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coded:
+class Coded(NamedTuple):
     """The columns the spec names as codes, one per row."""
 
     columns: tuple[EncodedColumn, ...]
@@ -166,8 +165,7 @@ def collapse(coded: Coded, threads: int | None = 1) -> Encoded:
     sizes += [column.n_values for column in coded.sensitive]
     sizes += [] if coded.n_units is None else [coded.n_units]
     packer = TuplePacker([size.bit_length() for size in sizes], coded.n_rows)
-    for _ in sizes:
-        packer.append(coded.codes.pop(0))  # its memory is free before the next pass
+    packer.append_all(coded.codes, threads)
     tuples = packer.collapse(coded.counts, threads)
     table = EncodedTable(
         *(coded.columns, coded.sensitive, tuples.codes, tuples.counts),

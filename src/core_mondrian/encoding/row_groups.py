@@ -214,6 +214,18 @@ def renumber(group: Codes, number: Codes, counts: Counts) -> None:
             total[groups[row]] += 1
 
 
+def put_numbers(into: Codes, places: Codes, numbers: Codes, first: int) -> None:
+    """Write numbers, from ``first`` on, to their places."""
+    target = cython.declare(cython.int[::1], into)
+    where = cython.declare(cython.int[::1], places)
+    what = cython.declare(cython.int[::1], numbers)
+    base = cython.declare(cython.int, first)
+    i = cython.declare(cython.Py_ssize_t)
+    with cython.nogil:
+        for i in range(where.shape[0]):
+            target[where[i]] = base + what[i]
+
+
 def rising_order(words: Words) -> Codes:
     """Return the rows of words in rising order, equal ones as they stand.
 

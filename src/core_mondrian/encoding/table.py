@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,7 @@ class EncodedColumn:
         return self.n_values
 
 
-@dataclass(frozen=True, slots=True)
-class SensitiveColumn:
+class SensitiveColumn(NamedTuple):
     """A column that tuples are also counted by, sensitive or of groups.
 
     Codes are ranks; code ``n_values - 1`` is missing.

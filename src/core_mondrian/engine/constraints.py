@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,7 @@ from core_mondrian.spec import Spec
 _MOST_CELLS = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class Constraints:
+class Constraints(NamedTuple):
     """What every class is held to in one run of the engine."""
 
     min_rows: int
@@ -28,8 +28,7 @@ class Constraints:
     with: the one that came in, or, once rows are suppressed, the released one."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedGroups:
+class CountedGroups(NamedTuple):
     """Sets of tuples, counted the way the models see them."""
 
     rows: Counts
@@ -57,7 +56,9 @@ def count_groups(
 ) -> CountedGroups:
     """Count tuples by group, from 0 on; those of group -1 are in none."""
     kept = (group >= 0) & table.inside
-    numbers, rows = group[kept], table.counts[kept]
+    numbers, rows = group, table.counts
+    if not kept.all():
+        numbers, rows = group[kept], table.counts[kept]
     n_columns = len(table.columns)
     by_value = []
     for i, column in enumerate(table.sensitive):
@@ -185,4 +186,4 @@ def released_constraints(
     """Return the constraints with the rows of all groups as the table."""
     released = replace(table, counts=np.where(group >= 0, table.counts, 0))
     whole = tuple(table_counts(released, i) for i in range(len(table.sensitive)))
-    return replace(constraints, table=whole)
+    return constraints._replace(table=whole)

@@ -1,8 +1,7 @@
 """Funnel: how many cuts each stage of the decision kept, per column."""
 
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +9,7 @@ from numpy.typing import NDArray
 STAGES = ("examined", "considered", "proposed", "final", "accepted", "abandoned")
 
 
-@dataclass(frozen=True, slots=True)
-class Funnel:
+class Funnel(NamedTuple):
     """Counts by stage (axis 0, as in ``STAGES``) and quasi-identifier (axis 1).
 
     `examined` columns were looked at, `considered` had a cut that leaves classes,

@@ -6,7 +6,8 @@ roots (missing patterns) ─► queue ─► funnel per partition ─► tree
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ from core_mondrian.engine.inputs import (
     build_models,
     build_policy,
     build_tuples,
+    with_scratch,
 )
 from core_mondrian.engine.layout import (
     Codes,
@@ -43,7 +45,6 @@ from core_mondrian.engine.layout import (
     fields,
 )
 from core_mondrian.engine.missing_patterns import Roots, one_root, roots_by_pattern
-from core_mondrian.engine.own_hooks import compile_hooks
 from core_mondrian.engine.paper.growth import grow as grow_funnel
 from core_mondrian.engine.paper.strategy import strategy_of
 from core_mondrian.engine.paper.workspace import FunnelWorkspace, Strategy
@@ -62,11 +63,13 @@ from core_mondrian.engine.search.equity import (
     losses_by_group,
 )
 from core_mondrian.engine.search.suppression_budget import at_least, search_with_budget
-from core_mondrian.engine.split_tuples import SplitTuples, find_split_tuples
+from core_mondrian.engine.split_tuples import SplitTuples, number_split_tuples
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import InternalError, SpecError
-from core_mondrian.policies import BestPolicy
+from core_mondrian.policies import BestPolicy, own_functions
 from core_mondrian.spec import Spec
+from core_mondrian.threads import started
+from core_mondrian.threads import useful_threads as enough_for
 
 if TYPE_CHECKING:  # loaded by runs that have one
     from core_mondrian.engine.executor import Context, PartitionExecutor
@@ -98,8 +101,7 @@ class Grown:
     """And what became of that."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FunnelJob:
+class _FunnelJob(NamedTuple):
     """Cuts a queued partition by the funnel, as far as it goes."""
 
     tuples: Tuples
@@ -145,7 +147,10 @@ def grow(
     if executor is not None:
         _check_executor(table, spec)
     compile_measures(spec)
-    compile_hooks(spec.policy)
+    if own_functions(spec.policy):
+        from core_mondrian.engine.own_hooks import compile_hooks
+
+        compile_hooks(spec.policy)
     constraints = first_constraints(table, spec)
     check_feasible(table, spec, constraints)
     n_threads = useful_threads(threads, table.n_tuples)
@@ -241,10 +246,10 @@ class _Run:
         if self.table.n_units is not None:
             most = np.unique(self.table.codes[:, -1]).size
         high = min(max(high, low), most)
-        grown = self.settle(replace(constraints, min_rows=high))
+        grown = self.settle(constraints._replace(min_rows=high))
         while high - low > 1:
             middle = (low + high) // 2
-            tried = self.settle(replace(constraints, min_rows=middle))
+            tried = self.settle(constraints._replace(min_rows=middle))
             if self.holds(tried):
                 grown, high = tried, middle
             else:
@@ -252,11 +257,16 @@ class _Run:
         return grown
 
     def _grow(self, constraints: Constraints, budget: int) -> Grown:
-        if self.spec.missing_rule == "pattern":
-            roots = roots_by_pattern(self.table, self.spec, constraints)
-        else:
-            roots = one_root(self.table)
-        job = _Asked(self.table, self.spec, constraints, budget, self.executor)
+        describe = partial(build_columns, self.table, self.spec)
+        with started(describe, enough_for(self.n_threads, self.table.n_tuples)) as made:
+            if self.spec.missing_rule == "pattern":
+                roots = roots_by_pattern(self.table, self.spec, constraints)
+            else:
+                roots = one_root(self.table)
+            columns = made()
+        job = _Asked(
+            *(self.table, self.spec, columns, constraints, budget, self.executor)
+        )
         how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
         return how(job, roots, self.n_threads, self.report)
 
@@ -275,12 +285,12 @@ class _Run:
         return table, number[leaves].astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """What one run of the engine is asked."""
 
     table: EncodedTable
     spec: Spec
+    columns: Columns
     constraints: Constraints
     budget: int
     executor: "PartitionExecutor | None"
@@ -304,15 +314,14 @@ def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
     strategy = strategy_of(spec.policy, table)
-    job = _FunnelJob(tuples, columns, models, policy, strategy)
+    job = _FunnelJob(tuples, asked.columns, models, policy, strategy)
     works = [job.workspace() for _ in range(n_threads)]
     nodes = _run_funnel(asked, job, planted, works, report)
     tree = _freeze(number_nodes(nodes, planted.size), tuples, _names(table))
     funnel = _funnel(table, [work.funnel for work in works])
-    return Grown(tree, funnel, budget, roots.n_blanked, tuples, columns)
+    return Grown(tree, funnel, budget, roots.n_blanked, tuples, asked.columns)
 
 
 def _run_funnel(
@@ -364,10 +373,9 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     table, spec, budget = asked.table, asked.spec, asked.budget
     tuples, planted = _plant(table, roots, budget)
     policy = build_policy(table, spec)
-    columns = build_columns(table, spec)
     models = build_models(table, spec, asked.constraints)
     strategy = strategy_of(spec.policy, table)
-    job = _FunnelJob(tuples, columns, models, policy, strategy)
+    job = _FunnelJob(tuples, asked.columns, models, policy, strategy)
     search = _open_search(asked, job, n_threads)
     beta, price = search.search.beta, float(search.objective.info["weight"].sum())
     price *= _policy(spec).price
@@ -376,7 +384,7 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     if models.is_monotone:
         # Planted anew: the search has put the records in its own order.
         tuples, planted = _plant(table, roots, budget)
-        job = replace(job, tuples=tuples)
+        job = job._replace(tuples=tuples)
         works = [job.workspace() for _ in range(n_threads)]
         nodes = _run_funnel(asked, job, planted, works, lambda _: None)
         found = at_least(search, found, Searched(nodes, tuples.records, 0.0), price)
@@ -387,7 +395,7 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     found.nodes["budget"] = budget
     tree, pieces, tuples = _freeze_split(table, roots, found)
     return Grown(
-        *(tree, funnel, budget, roots.n_blanked, tuples, columns),
+        *(tree, funnel, budget, roots.n_blanked, tuples, asked.columns),
         *(pieces, beta, losses),
     )
 
@@ -396,11 +404,8 @@ def _freeze_split(
     table: EncodedTable, roots: Roots, found: Searched
 ) -> tuple[PartitionTree, SplitTuples | None, Tuples]:
     """Return what was found as the read-only tree, over tuples in pieces."""
-    pieces, numbers = find_split_tuples(found.records)
-    codes, counts = roots.codes, table.counts
-    if pieces is not None:
-        codes, counts = codes[pieces.tuple_of], pieces.rows
-    tuples = build_tuples(codes, counts, numbers)
+    pieces = number_split_tuples(found.records)
+    tuples = with_scratch(found.records)
     nodes = number_nodes(found.nodes, roots.n_roots)
     return _freeze(nodes, tuples, _names(table)), pieces, tuples
 
@@ -422,7 +427,9 @@ def _funnel(table: EncodedTable, counts: list[NDArray[np.int64]]) -> Funnel:
 
 def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fields]:
     """Lay the tuples out root by root and give every root its share of the budget."""
-    order = np.argsort(roots.root, kind="stable")
+    # NumPy sorts so narrow numbers by counting them.
+    narrow = np.int16 if roots.n_roots < 2**15 else np.int64
+    order = np.argsort(roots.root.astype(narrow), kind="stable")
     tuples = build_tuples(roots.codes, table.counts, order)
     edges = np.searchsorted(roots.root[order], np.arange(roots.n_roots + 1))
     rows = np.add.reduceat(table.counts[order], edges[:-1])

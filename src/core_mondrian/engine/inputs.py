@@ -39,6 +39,12 @@ def build_tuples(
     n, n_codes = codes.shape
     records = np.empty((n, n_codes + 2), dtype=np.int32)
     fill_records(codes, counts, order, records)
+    return with_scratch(records)
+
+
+def with_scratch(records: NDArray[np.int32]) -> Tuples:
+    """Return records with scratch of the same length, not yet written."""
+    n = len(records)
     return Tuples(
         records=records,
         spare=np.empty_like(records),

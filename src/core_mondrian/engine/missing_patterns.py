@@ -7,6 +7,7 @@ larger one. No row is lost to its pattern.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,7 @@ from core_mondrian.engine.constraints import (
 from core_mondrian.spec import Spec
 
 
-@dataclass(frozen=True, slots=True)
-class Roots:
+class Roots(NamedTuple):
     """The root partitions of the tree, in the order they are grown."""
 
     codes: NDArray[np.int32]
@@ -34,8 +34,7 @@ class Roots:
     """Cells blanked by the repair, over all rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Patterns:
+class _Patterns(NamedTuple):
     """All patterns as arrays; repairing changes them in place."""
 
     missing: NDArray[np.bool_]
@@ -62,8 +61,7 @@ class _Patterns:
         return own
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
+class _Judge(NamedTuple):
     """Tells whether a pattern's rows could be a class."""
 
     table: EncodedTable

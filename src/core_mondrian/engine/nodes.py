@@ -44,6 +44,65 @@ def fill_records(codes: Codes, counts: Counts, order: Counts, records: Codes) ->
             records[i, n_codes + 1] = number
 
 
+def number_pieces(records: Codes, places: Counts, rows: Counts) -> None:
+    """Replace the tuple of each record by its number among all pieces of tuples.
+
+    They are numbered by tuple, then by place; ``places`` has where each tuple's begin,
+    and ``rows`` gets the rows of each.
+
+        tuple    1  0  1         places  0  1
+        number   1  0  2
+    """
+    with cython.nogil:
+        last = records.shape[1] - 1
+        for i in range(records.shape[0]):
+            owner = records[i, last]
+            number = places[owner]
+            places[owner] = number + 1
+            rows[number] = records[i, last - 1]
+            records[i, last] = number
+
+
+def graft_blocks(
+    grown: Fields,
+    edges: Counts,
+    leaves: Counts,
+    tree: Fields,
+    first: int,
+    first_record: int,
+) -> None:
+    """Put the trees of some blocks in the place of the leaves they were solved for.
+
+    ``edges`` says where each block's nodes begin among those ``grown``. Its root
+    becomes the leaf, the others go to the tree from ``first`` on:
+
+        grown   [ root a b | root c ]        tree   [ ... leaf ... leaf ... | a b c ]
+    """
+    with cython.nogil:
+        place = first
+        for block in range(leaves.shape[0]):
+            root = edges[block, 0]
+            leaf = leaves[block]
+            shift = place - root - 1
+            tree[leaf].kind = grown[root].kind
+            tree[leaf].column = grown[root].column
+            tree[leaf].at = grown[root].at
+            tree[leaf].n_children = grown[root].n_children
+            tree[leaf].first_child = -1
+            if grown[root].first_child >= 0:
+                tree[leaf].first_child = grown[root].first_child + shift
+            for i in range(root + 1, edges[block + 1, 0]):
+                tree[place] = grown[i]
+                tree[place].start += first_record
+                tree[place].stop += first_record
+                tree[place].parent = leaf
+                if grown[i].parent != root:
+                    tree[place].parent = grown[i].parent + shift
+                if grown[i].first_child >= 0:
+                    tree[place].first_child = grown[i].first_child + shift
+                place += 1
+
+
 def level_order(nodes: Fields, n_roots: int, order: Codes, table: Counts) -> None:
     """Number the nodes level by level and write them to ``table`` in that order.
 

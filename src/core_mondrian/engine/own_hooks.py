@@ -15,7 +15,7 @@ from core_mondrian.models.foreign_functions import (
     Prototype,
     foreign_function,
 )
-from core_mondrian.policies import HOOKS, FunnelPolicy, Policy
+from core_mondrian.policies import Policy, own_functions
 
 Hook = PlainFunction | CompiledFunction
 
@@ -137,10 +137,7 @@ def _hook(name: str, function: Function) -> Hook:
 
 def hooks_of(policy: Policy) -> dict[str, Hook]:
     """Return the functions that a user's policy replaces, by name."""
-    if not isinstance(policy, FunnelPolicy):
-        return {}
-    found = {name: getattr(type(policy), name) for name in HOOKS}
-    return {name: _hook(name, own) for name, own in found.items() if own is not None}
+    return {name: _hook(name, own) for name, own in own_functions(policy).items()}
 
 
 def compile_hooks(policy: Policy) -> None:
@@ -155,10 +152,8 @@ def compile_hooks(policy: Policy) -> None:
             )
 
 
-def check_hooks(work: Any) -> None:  # noqa: ANN401
-    """Raise if a function of the user's policy has failed, or returned NaN."""
-    if not work.n_faults:
-        return
+def raise_fault(work: Any) -> None:  # noqa: ANN401
+    """Raise what is told of a user's policy that has failed, or returned NaN."""
     for name, hook in work.strategy.hooks.items():
         if isinstance(hook, PlainFunction) and hook.error is not None:
             error, hook.error = hook.error, None

@@ -72,7 +72,7 @@ def run_tasks(
     report: Report,
 ) -> list[ResultT]:
     """Return ``do(work, task)`` for each task, in their order."""
-    if len(works) == 1:
+    if len(works) == 1 or len(tasks) == 1:
         results = []
         for done, task in enumerate(tasks):
             results.append(do(works[0], task))

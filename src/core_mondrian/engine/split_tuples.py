@@ -1,31 +1,30 @@
 """Tuples whose rows are divided over several classes: each fragment counts as one."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.row_groups import rising_order
 from core_mondrian.engine.layout import Codes
+from core_mondrian.engine.nodes import number_pieces
 
 
-@dataclass(frozen=True, slots=True)
-class SplitTuples:
+class SplitTuples(NamedTuple):
     """The tuples of a table, those that were divided once per class, in tuple order."""
 
     tuple_of: NDArray[np.int64]
     rows: NDArray[np.int64]
 
 
-def find_split_tuples(records: Codes) -> tuple[SplitTuples | None, NDArray[np.int64]]:
-    """Return the pieces of all tuples, and each record's number among them.
+def number_split_tuples(records: Codes) -> SplitTuples | None:
+    """Return the pieces of all tuples; each record gets its number among them.
 
-    They are numbered by tuple, then by place; None: no tuple was divided.
+    They are numbered by tuple, then by place; None: no tuple was divided, and records
+    keep their tuple's number.
     """
-    order = rising_order(records[:, -1:].astype(np.uint64))
-    number = np.empty(order.size, dtype=np.int64)
-    number[order] = np.arange(order.size)
-    tuple_of = records[order, -1].astype(np.int64)
-    if not (np.diff(tuple_of) == 0).any():
-        return None, number
-    return SplitTuples(tuple_of, records[order, -2].astype(np.int64)), number
+    n_pieces = np.bincount(records[:, -1])
+    if n_pieces.max(initial=0) < 2:
+        return None
+    rows = np.empty(len(records), dtype=np.int64)
+    number_pieces(records, np.cumsum(n_pieces) - n_pieces, rows)
+    return SplitTuples(np.repeat(np.arange(n_pieces.size), n_pieces), rows)

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ _FREE_KEYS = 16
 """Pairs of a class and a value, by tuple, that are marked rather than sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
+class Grouping(NamedTuple):
     """The released tuples, those of one class next to each other."""
 
     order: NDArray[np.intp]
@@ -41,8 +39,7 @@ class Grouping:
     """Weight of each class, and at the end that of the whole table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(NamedTuple):
     """One column's original codes, and what they come to in each class."""
 
     column: EncodedColumn

@@ -5,7 +5,7 @@ Nothing is refused for it. A concern holds column names and counts, never a cell
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -80,8 +80,7 @@ class Concern:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Repeats:
+class Repeats(NamedTuple):
     """How far the values of a column repeat, among rows or, with a unit, persons."""
 
     n_filled: int
@@ -96,8 +95,7 @@ class Repeats:
         return self.n_alone / max(self.n_filled, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class LookedAt:
+class LookedAt(NamedTuple):
     """The rows that are looked at: all of a release, or some classes'."""
 
     names: tuple[str, ...]
@@ -152,8 +150,7 @@ def _as_repeats(counts: NDArray[Any]) -> Repeats:
     return Repeats(int(counts.sum()), int(counts.size), n_alone)
 
 
-@dataclass(frozen=True, slots=True)
-class Generalized:
+class Generalized(NamedTuple):
     """Classes of a release, and the columns in which they hide something."""
 
     table: EncodedTable
@@ -234,8 +231,7 @@ def _add_words(
         into[owner] = into.take(owner, axis=0) | words
 
 
-@dataclass(frozen=True, slots=True)
-class _Whole:
+class _Whole(NamedTuple):
     """The classes of which all rows are looked at, and those rows."""
 
     rows: Integers
@@ -367,8 +363,7 @@ def find_concerns(
     return tuple(_with_consent(one, spec) for each in found for one in each)
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(NamedTuple):
     """One look at a release."""
 
     looked: LookedAt

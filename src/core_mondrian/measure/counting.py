@@ -1,8 +1,7 @@
 """Count rows and classes of a table as it stands, by means of Arrow and NumPy alone."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -29,8 +28,7 @@ _ARROW_REFUSES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Coded:
+class Coded(NamedTuple):
     """Rows as codes below ``n_codes``; of a column, the last code means missing."""
 
     codes: Codes
@@ -138,7 +136,8 @@ def _without_unique(numbers: Codes) -> Codes:
             break
         bits = numbers.size.bit_length()
         keys = scatter(numbers.view(np.uint64) + np.uint64(salt))
-        places = (keys >> np.uint64(64 - bits)).view(np.int64)
+        keys >>= np.uint64(64 - bits)
+        places = keys.view(np.int64)
         rest = numbers[(np.bincount(places) > 1)[places]]
         if rest.size > 0.9 * numbers.size:  # most of them occur again
             break
@@ -181,7 +180,7 @@ def code_column(column: Array, *, ordered: bool = False, narrow: bool = False) -
 
     Dictionaries may differ between chunks and hold duplicates, nulls and values that
     no row has. With ``ordered``, greater values have greater numbers. With ``narrow``,
-    numbers may have 32 bits: enough for whoever does not reckon with them.
+    numbers have as few bits as they need: enough for whoever does not reckon with them.
     """
     if pa.types.is_struct(column.type) and column.type.num_fields and not ordered:
         return _code_struct(column)
@@ -198,8 +197,8 @@ def code_column(column: Array, *, ordered: bool = False, narrow: bool = False) -
         ranks = np.append(order.to_numpy().astype(np.int64) - 1, n_values)
         numbers = ranks[numbers]
         labels = distinct.dictionary.take(np.argsort(ranks[:-1])).to_pylist()
-    if narrow and n_values < np.iinfo(np.int32).max:
-        numbers = numbers.astype(np.int32)
+    if narrow:
+        numbers = numbers.astype(np.min_scalar_type(n_values))
     codes = np.empty(len(column), dtype=numbers.dtype)
     end = 0
     for start, chunk in chunks:

@@ -1,7 +1,6 @@
 """How much of what is hidden in a quasi-identifier another column reveals."""
 
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ _FEW_PAIRS: Final = 1 << 12
 """Pairs of values that are counted in a table of all, whether they occur or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
+class Hidden(NamedTuple):
     """One quasi-identifier of the rows looked at, and where the release hides it."""
 
     name: str
@@ -39,8 +37,7 @@ def leaked_share(carried: Coded, hidden: Hidden, counts: Integers | None) -> flo
     return HiddenCounts.of(hidden, counts).share_leaked_by(carried)
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenCounts:
+class HiddenCounts(NamedTuple):
     """A quasi-identifier that columns may reveal, counted once for all of them."""
 
     hidden: Hidden

@@ -6,9 +6,9 @@ a missing value and no types. So what is verified is what a reader reads back.
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -49,8 +49,7 @@ def read_release(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(NamedTuple):
     """A release in memory, and what its verification found."""
 
     data: Any

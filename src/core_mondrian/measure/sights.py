@@ -7,9 +7,8 @@ a frame that are few enough are looked at one by one, without numbers of their o
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -39,8 +38,7 @@ MOST_CELLS: Final = 1 << 22
 """Different rows, and cells of them, that are enough: 32 MB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(NamedTuple):
     """Different rows, as numbers made from their cells."""
 
     rows: Keys
@@ -64,8 +62,7 @@ class Sight:
         return self.values.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class EveryRow:
+class EveryRow(NamedTuple):
     """All rows of a frame, each for itself, by the numbers of their values."""
 
     piece: NDArray[np.int32]

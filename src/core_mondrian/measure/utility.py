@@ -5,7 +5,7 @@ import json
 import math
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,8 +109,7 @@ class Measures:
         return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Pairs:
+class _Pairs(NamedTuple):
     """Distinct pairs of original and released number, and how many rows each."""
 
     x: NDArray[np.intp]
@@ -317,8 +316,7 @@ def _ilm(numbers: list[Cells], grouping: Grouping) -> float | None:
             one.low[order],
             np.where(one.is_empty, np.int32(-1), one.high)[order],
         )
-        joined = dataclasses.replace(
-            one,
+        joined = one._replace(
             low=np.minimum.reduceat(low, starts),
             high=np.maximum.reduceat(high, starts),
         )

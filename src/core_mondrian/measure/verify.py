@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -181,8 +182,7 @@ def _recount(
     frame, shown = open_release(data, spec)
     _check_roles(frame, spec, is_counted=counts is not None)
     n_rows = len(frame) if counts is None else int(counts.sum())
-    names = [name for names in shown.values() for name in names]
-    names += beside(spec, frame.columns)
+    names = [*chain.from_iterable(shown.values()), *beside(spec, frame.columns)]
     reader = _Reader(frame, spec.null_values)
     columns = map_columns(reader.shown, names, len(frame), threads)
     values = {name: reader.counted(name, ordered=True) for name in spec.sensitive}
@@ -193,7 +193,9 @@ def _recount(
         allowed = spec.budget(n_rows) if budget is None else budget
         blank = [column.missing for column in (*columns, *values.values())]
         kept = _released([*blank, *more], allowed, counts)
-    keys = compress(combine(columns).select(kept))
+    combined = combine(columns)
+    del columns  # as long as the table, all of them
+    keys = compress(combined.select(kept))
     each = None if counts is None else counts[kept]
     rows = class_sizes(keys, each)
     sizes, n_persons = rows, None
@@ -225,8 +227,7 @@ def _recount(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(NamedTuple):
     """Reads the cells of a release as the run reads those of its source."""
 
     frame: nw.DataFrame[Any]

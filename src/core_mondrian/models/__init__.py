@@ -1,17 +1,46 @@
-"""Privacy models: may this class be released?"""
+"""Privacy models: may this class be released?
+
+The names below load when they are first used: most runs ask for one or two models.
+"""
+
+from typing import TYPE_CHECKING
 
 from core_mondrian import compiled as _compiled  # noqa: F401  # before the first of them
-from core_mondrian.models.alpha_k import AlphaKAnonymity
-from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
-from core_mondrian.models.disclosure import DeltaDisclosure
-from core_mondrian.models.distinct import DistinctLDiversity, PSensitiveKAnonymity
-from core_mondrian.models.entropy import EntropyLDiversity
-from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.models.likeness import BetaLikeness
-from core_mondrian.models.population import DeltaPresence, KMap
-from core_mondrian.models.recursive import RecursiveCLDiversity
-from core_mondrian.models.risk import AverageRisk, MaximumRisk
-from core_mondrian.models.t_closeness import TCloseness
+from core_mondrian.lazy_names import load_on_use
+
+if TYPE_CHECKING:
+    from core_mondrian.models.alpha_k import AlphaKAnonymity
+    from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
+    from core_mondrian.models.disclosure import DeltaDisclosure
+    from core_mondrian.models.distinct import DistinctLDiversity, PSensitiveKAnonymity
+    from core_mondrian.models.entropy import EntropyLDiversity
+    from core_mondrian.models.k_anonymity import KAnonymity
+    from core_mondrian.models.likeness import BetaLikeness
+    from core_mondrian.models.population import DeltaPresence, KMap
+    from core_mondrian.models.recursive import RecursiveCLDiversity
+    from core_mondrian.models.registry import MODELS
+    from core_mondrian.models.risk import AverageRisk, MaximumRisk
+    from core_mondrian.models.t_closeness import TCloseness
+
+_HOMES = {
+    "AlphaKAnonymity": "alpha_k",
+    "ClassCounts": "base",
+    "Limits": "base",
+    "PrivacyModel": "base",
+    "DeltaDisclosure": "disclosure",
+    "DistinctLDiversity": "distinct",
+    "PSensitiveKAnonymity": "distinct",
+    "EntropyLDiversity": "entropy",
+    "KAnonymity": "k_anonymity",
+    "BetaLikeness": "likeness",
+    "DeltaPresence": "population",
+    "KMap": "population",
+    "RecursiveCLDiversity": "recursive",
+    "MODELS": "registry",
+    "AverageRisk": "risk",
+    "MaximumRisk": "risk",
+    "TCloseness": "t_closeness",
+}
 
 __all__ = [
     "MODELS",
@@ -33,19 +62,8 @@ __all__ = [
     "TCloseness",
 ]
 
-MODELS: dict[str, type[PrivacyModel]] = {
-    "k-anonymity": KAnonymity,
-    "distinct-l-diversity": DistinctLDiversity,
-    "p-sensitive-k-anonymity": PSensitiveKAnonymity,
-    "entropy-l-diversity": EntropyLDiversity,
-    "recursive-cl-diversity": RecursiveCLDiversity,
-    "alpha-k-anonymity": AlphaKAnonymity,
-    "t-closeness": TCloseness,
-    "delta-disclosure": DeltaDisclosure,
-    "beta-likeness": BetaLikeness,
-    "maximum-risk": MaximumRisk,
-    "average-risk": AverageRisk,
-    "k-map": KMap,
-    "delta-presence": DeltaPresence,
-}
-"""What spec files call each model."""
+__getattr__ = load_on_use(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

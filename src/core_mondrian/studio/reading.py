@@ -5,7 +5,7 @@ What the page has a control for goes into the draft's fields, all else into its 
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -96,7 +96,7 @@ def open_spec(path: Path, title: str) -> Named:
     except SpecError as error:  # the file stands here under another name
         told = error.message.replace(str(path), title)
         raise SpecError(told, hint=error.hint) from None
-    return name_files(replace(file, path=Path(title)))
+    return name_files(file._replace(path=Path(title)))
 
 
 def name_files(file: SpecFile) -> Named:
@@ -123,7 +123,7 @@ def name_files(file: SpecFile) -> Named:
         asked["hierarchies"] = {name: _tree(one, bare) for name, one in trees.items()}
     if isinstance(models := asked.get("models"), list):
         asked["models"] = [_model(one, bare) for one in models]
-    return Named(replace(file, asked=asked), files)
+    return Named(file._replace(asked=asked), files)
 
 
 def _tree(entry: Any, bare: Callable[[str], str]) -> Any:  # noqa: ANN401  # plain values

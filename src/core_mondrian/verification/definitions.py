@@ -6,8 +6,7 @@ which nothing is used here: a model is asked for its parameters, and for nothing
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,8 +22,7 @@ from core_mondrian.verification.distances import (
 _ROUNDING: Final = 1e-11
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """What the classes of a table are by a model's definition."""
 
     passes: Flags

@@ -168,8 +168,15 @@ def infer_by_hand(oracle: Oracle, *, knows_everyone: bool) -> tuple[float, ...]:
     return (*(float(Fraction(part, n)) for part in parts), float(value), float(link))
 
 
-@pytest.mark.parametrize("policy", [BEST, DISJOINT, OriginalPolicy()], ids=str)
-@pytest.mark.parametrize("domain", DOMAINS, ids=str)
+def every_domain_and_every_policy() -> Iterator[Any]:
+    """Each domain with one policy, each policy on one domain; the others are slow."""
+    for domain, policy in product(DOMAINS, [BEST, DISJOINT, OriginalPolicy()]):
+        is_quick = policy is BEST or domain is SMALL
+        marks = [pytest.mark.long] if is_quick else [pytest.mark.slow]
+        yield pytest.param(domain, policy, marks=marks, id=f"{domain}-{policy}")
+
+
+@pytest.mark.parametrize(("domain", "policy"), [*every_domain_and_every_policy()])
 def test_inferences_are_those_of_labelled_tables_counted_one_by_one(
     domain: Domain, policy: Policy
 ) -> None:
@@ -190,6 +197,7 @@ def test_inferences_are_those_of_labelled_tables_counted_one_by_one(
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.parametrize("domain", [SMALL, DOMAINS[-1]], ids=str)
+@pytest.mark.long
 def test_every_table_is_released_as_anonymize_does(
     domain: Domain, policy: Policy
 ) -> None:
@@ -217,6 +225,7 @@ def test_tables_are_enumerated_once_and_weigh_as_much_as_their_labelled_ones() -
         pytest.param(OriginalPolicy(), 0.0, 0.0, id="original"),
     ],
 )
+@pytest.mark.long
 def test_where_best_cuts_tells_a_tenth_of_the_values_of_a_tiny_domain(
     policy: Policy, by_people: float, by_profiles: float
 ) -> None:
@@ -242,6 +251,7 @@ def test_where_best_cuts_tells_a_tenth_of_the_values_of_a_tiny_domain(
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.long
 def test_k_anonymity_alone_links_nobody_above_one_in_k(policy: Policy) -> None:
     for domain in (Domain(rows=6, sizes=(4,)), Domain(rows=5, sizes=(2, 3))):
         found = measure_minimality(domain, spec_of(domain, policy=policy))
@@ -254,6 +264,7 @@ def test_k_anonymity_alone_links_nobody_above_one_in_k(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", [DISJOINT, PaperPolicy(), OriginalPolicy()], ids=str)
 @pytest.mark.parametrize("model", [DISTINCT, TCloseness(0.3, "value")], ids=str)
+@pytest.mark.long
 def test_cuts_by_size_alone_tell_nothing_beyond_face_value(
     policy: Policy, model: PrivacyModel
 ) -> None:

@@ -135,3 +135,21 @@ def test_threads_group_the_same_rows(
     assert np.array_equal(one.counts, counts)
     for name in ("codes", "counts", "row_tuple"):
         assert np.array_equal(getattr(several, name), getattr(one, name))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("bits", [[10, 10], [10, 60], [3, 10]])
+def test_rows_that_differ_are_grouped_part_by_part(
+    monkeypatch: pytest.MonkeyPatch, bits: list[int], threads: int
+) -> None:
+    monkeypatch.setattr("core_mondrian.threads._ROWS_PER_THREAD", 10)
+    monkeypatch.setattr("core_mondrian.encoding.collapse._ROWS_PER_PART", 16)
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, [8, 1000], (200, 2)).astype(np.int32)
+    codes[100:120] = codes[:20]
+
+    packer = TuplePacker(bits, len(codes))
+    packer.append_all([np.ascontiguousarray(x) for x in codes.T], threads)
+    found = packer.collapse(threads=threads)
+
+    check(found, [tuple(row) for row in codes.tolist()])

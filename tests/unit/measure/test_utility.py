@@ -353,7 +353,7 @@ def test_classes_of_another_table_are_an_internal_error() -> None:
     table, classes = build([Numbers([1, 2])], [0, 0])
 
     with pytest.raises(InternalError, match="not those of the table"):
-        measure(table, replace(classes, rows=classes.rows + 1), spec_of(1))
+        measure(table, classes._replace(rows=classes.rows + 1), spec_of(1))
 
 
 def test_a_category_needs_its_hierarchy_and_its_nodes() -> None:
@@ -363,7 +363,7 @@ def test_a_category_needs_its_hierarchy_and_its_nodes() -> None:
     with pytest.raises(InternalError, match="without a hierarchy"):
         measure(bare, classes, spec_of(1))
     with pytest.raises(InternalError, match="without released nodes"):
-        measure(table, replace(classes, nodes=(None,)), spec_of(1))
+        measure(table, classes._replace(nodes=(None,)), spec_of(1))
 
 
 LOST_AS_LABELS = (1 / 4, 1 / 2, 1 / 2)

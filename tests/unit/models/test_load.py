@@ -51,6 +51,7 @@ def use(folder: Path) -> str:
     ).stdout.strip()
 
 
+@pytest.mark.long
 def test_bytecode_beside_a_model_is_neither_run_nor_written(tmp_path: Path) -> None:
     file = tmp_path / "max_share.py"
     file.write_text(MODEL)

@@ -142,6 +142,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("how", ["global", "local"])
+@pytest.mark.long
 def test_the_driver_runs_and_what_it_releases_is_read(
     how: str, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

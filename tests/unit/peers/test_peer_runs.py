@@ -60,6 +60,7 @@ def run_fake(body: str, task: Task, place: Path) -> tuple[Ran, list[str]]:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.long
 def test_every_end_is_shown(case: str, task: Task, tmp_path: Path) -> None:
     body, outcome, wrong = CASES[case]
 

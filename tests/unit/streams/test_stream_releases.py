@@ -184,6 +184,7 @@ def test_parquet_is_released_as_in_memory(
 
 
 @pytest.mark.parametrize("name", SPECS)
+@pytest.mark.long
 def test_csv_is_released_as_in_memory(
     name: str, people: pa.Table, tmp_path: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_csv_is_released_as_in_memory(
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ""])
 @pytest.mark.parametrize("kind", [".csv", ".parquet"])
+@pytest.mark.long
 def test_target_may_be_of_another_kind_or_a_folder(
     kind: str, suffix: str, people: pa.Table, tmp_path: Path
 ) -> None:

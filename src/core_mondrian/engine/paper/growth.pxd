@@ -6,6 +6,7 @@ cdef enum:
     MAX_ATTEMPTS = 8
 
 cpdef object grow(FunnelWorkspace work, object root, long long ship_above)
+cdef object check_hooks(FunnelWorkspace work)
 cpdef object cut_counted(FunnelWorkspace work, object root)
 cdef void grow_below(FunnelWorkspace work, long long ship_above) noexcept nogil
 cdef void solve(FunnelWorkspace work, Py_ssize_t root) noexcept nogil

@@ -55,7 +55,6 @@ from cython.cimports.core_mondrian.engine.records import (
 from cython.cimports.core_mondrian.engine.sorting import sort_keys
 
 from core_mondrian.engine.layout import FRAME, NODE, Fields, fields, raw_fields
-from core_mondrian.engine.own_hooks import check_hooks
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 
 if not cython.compiled:
@@ -87,6 +86,14 @@ def grow(work: FunnelWorkspace, root: Fields, ship_above: int) -> Fields:
     work.stack = None
     check_hooks(work)
     return nodes[: work.n_nodes]
+
+
+def check_hooks(work: FunnelWorkspace) -> None:
+    """Raise if a function of the user's policy has failed, or returned NaN."""
+    if work.n_faults:
+        from core_mondrian.engine.own_hooks import raise_fault
+
+        raise_fault(work)
 
 
 def cut_counted(work: FunnelWorkspace, root: Fields) -> Fields:

@@ -33,9 +33,8 @@ from cython.cimports.core_mondrian.engine.paper.scoring import (
 )
 
 from core_mondrian.encoding.table import EncodedTable
-from core_mondrian.engine.own_hooks import hooks_of
 from core_mondrian.engine.paper.workspace import Strategy
-from core_mondrian.policies import FunnelPolicy, OriginalPolicy, Policy
+from core_mondrian.policies import FunnelPolicy, OriginalPolicy, Policy, own_functions
 
 
 def strategy_of(policy: Policy, table: EncodedTable) -> Strategy:
@@ -49,7 +48,7 @@ def strategy_of(policy: Policy, table: EncodedTable) -> Strategy:
     strategy.hooks = {}
     strategy.parameters = np.zeros(1)
     strategy.n_parameters = 0
-    if isinstance(policy, FunnelPolicy):
+    if own_functions(policy):
         take_own(strategy, policy, tuple(column.name for column in table.columns))
     return strategy
 
@@ -86,9 +85,9 @@ def take_own(
     strategy: Strategy, policy: FunnelPolicy, columns: tuple[str, ...]
 ) -> None:
     """Replace the decisions that the user's class takes itself."""
+    from core_mondrian.engine.own_hooks import hooks_of
+
     hooks = hooks_of(policy)
-    if not hooks:
-        return
     strategy.hooks = hooks
     parameters = policy.bind(columns)
     strategy.parameters = np.array([*parameters, 0.0], dtype=np.float64)

@@ -62,6 +62,8 @@ class FunnelWorkspace:
     ``column_offsets``. In a partition whose records are here all of them are 0.
     """
 
+    spendable: int
+
     def __init__(
         self,
         tuples: Tuples,

@@ -5,6 +5,7 @@ root ─► exact cuts ─► blocks ─► classes, tuples in pieces where that
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from core_mondrian.engine.layout import (
     join_fields,
     raw_fields,
 )
+from core_mondrian.engine.nodes import graft_blocks
 from core_mondrian.engine.scheduler import Nodes, Report, run_queue, run_tasks
 from core_mondrian.engine.search.best_search import (
     SearchSettings,
@@ -41,7 +43,7 @@ from core_mondrian.engine.search.workspace import (
 )
 from core_mondrian.policies import BestPolicy
 from core_mondrian.spec import Spec
-from core_mondrian.threads import map_threads
+from core_mondrian.threads import map_threads, spans
 
 _FIRST_BETA = 2.0
 # Sets are measured in fractions of their domain, and so is their impurity.
@@ -52,6 +54,9 @@ _CLASSES_PER_BLOCK = 100
 _TASKS_PER_THREAD = 16
 # Fewer are done before anybody could press a key.
 _TUPLES_PER_TASK = 8192
+_NODES_PER_TASK = 8192
+# Whole searches of fewer are done before other threads have begun.
+_TUPLES_PER_TRIAL = 1024
 # A cut of fewer is done before other threads have begun.
 _TUPLES_PER_TOP_CUT = 1 << 16
 
@@ -60,8 +65,7 @@ Part = tuple[Nodes, Codes, NDArray[np.int64]]
 """Nodes and records of some blocks, and where each one's begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Effort:
+class _Effort(NamedTuple):
     """What an effort level buys."""
 
     blocks: int
@@ -83,8 +87,7 @@ _EFFORTS = {
 _FAST_IF_NOT_MONOTONE = _Effort(blocks=10, neighbours=2, passes=1, sample=3072)
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(NamedTuple):
     """What the search found."""
 
     nodes: Nodes
@@ -192,9 +195,10 @@ class BestSearch:
         """Solve every leaf of ``nodes`` as a block, and put its tree in its place."""
         leaves = np.flatnonzero(nodes["kind"] != layout.CUT)
         leaves = leaves[np.argsort(nodes["start"][leaves], kind="stable")]
-        spans = self.spans(nodes[leaves])
-        parts = self.solve_spans(spans, report)
-        return self._join(nodes, leaves, spans, parts, self._loss(parts))
+        blocks = self.spans(nodes.take(leaves))
+        parts = self.solve_spans(blocks, report)
+        loss = self._loss(parts)
+        return Searched(*self._join(nodes, leaves, blocks, parts), loss)
 
     def solve_spans(self, spans: NDArray[np.int64], report: Report) -> list[Part]:
         """Return the nodes and records of all blocks, some blocks at a time."""
@@ -251,45 +255,43 @@ class BestSearch:
         self,
         nodes: Nodes,
         leaves: NDArray[np.intp],
-        spans: NDArray[np.int64],
+        blocks: NDArray[np.int64],
         parts: list[Part],
-        loss: float,
-    ) -> Searched:
+    ) -> tuple[Nodes, Codes]:
         """Put the blocks' trees in the place of the leaves they were solved for."""
-        records = np.concatenate([part[1] for part in parts])
-        first_node = np.concatenate([[0], np.cumsum([p[0].size for p in parts])])
-        first_record = np.concatenate([[0], np.cumsum([len(p[1]) for p in parts])])
-        below = join_fields([part[0] for part in parts])
-        shift = np.repeat(first_node[:-1], np.diff(first_node))
-        for name in ("parent", "first_child"):
-            below[name] = np.where(below[name] < 0, -1, below[name] + shift)
-        shift = np.repeat(first_record[:-1], np.diff(first_node))
-        below["start"] += shift.astype(np.int32)
-        below["stop"] += shift.astype(np.int32)
-        firsts = zip(first_node.tolist(), first_record.tolist(), strict=True)
-        edges = [part[2][:-1] + at for part, at in zip(parts, firsts, strict=False)]
-        roots, begins = np.concatenate(edges).T
-        ends = np.append(begins, records.shape[0])
+        firsts = [
+            np.cumsum([0, *(len(part[i]) for part in parts)]).tolist() for i in (0, 1)
+        ]
+        first_block = np.cumsum([0, *(len(part[2]) - 1 for part in parts)]).tolist()
+        begins = [x[2][:-1, 1] + at for x, at in zip(parts, firsts[1], strict=False)]
+        ends = np.append(np.concatenate(begins), firsts[1][-1])
+        joined = raw_fields(nodes.size + firsts[0][-1] - leaves.size, layout.NODE)
+        joined[: nodes.size] = nodes
         # What the cuts above the blocks hold, in places of the finished records.
-        nodes = nodes.copy()
-        places = np.searchsorted(spans[:, 0], nodes["start"])
-        after = np.searchsorted(spans[:, 0], nodes["stop"])
-        nodes["start"], nodes["stop"] = ends[places], ends[after]
-        number = np.full(below.size, -1, dtype=np.int64)
-        number[roots] = leaves
-        rest = np.flatnonzero(number < 0)
-        number[rest] = nodes.size + np.arange(rest.size)
-        for name in ("parent", "first_child"):
-            below[name] = np.where(below[name] < 0, -1, number[below[name]])
-        for name in ("kind", "column", "at", "first_child", "n_children"):
-            nodes[name][leaves] = below[name][roots]
-        joined = join_fields([nodes, below[rest]])
-        return Searched(joined, records, loss)
+        top = joined[: nodes.size]
+        top["start"] = ends[np.searchsorted(blocks[:, 0], nodes["start"])]
+        top["stop"] = ends[np.searchsorted(blocks[:, 0], nodes["stop"])]
+        records = np.empty((firsts[1][-1], parts[0][1].shape[1]), dtype=np.int32)
+
+        def join(_: SearchWorkspace, i: int) -> None:
+            records[firsts[1][i] : firsts[1][i + 1]] = parts[i][1]
+            own = leaves[first_block[i] : first_block[i + 1]]
+            place = nodes.size + firsts[0][i] - first_block[i]
+            graft_blocks(parts[i][0], parts[i][2], own, joined, place, firsts[1][i])
+
+        run_tasks(join, [*range(len(parts))], self.workspaces, lambda _: None)
+        return joined, records
 
 
 def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
     """Return what all rows of the classes among ``nodes`` lose together."""
-    return _add_up([lost_by_class(search, records, nodes)])
+    n_parts = min(len(search.workspaces), 1 + nodes.size // _NODES_PER_TASK)
+    parts = [nodes[slice(*span)] for span in spans(nodes.size, n_parts)]
+
+    def lost(workspace: SearchWorkspace, part: Nodes) -> NDArray[np.float64]:
+        return lost_by_class(search, records, part, workspace)
+
+    return _add_up(run_tasks(lost, parts, search.workspaces, lambda _: None))
 
 
 def _add_up(losses: list[NDArray[np.float64]]) -> float:
@@ -303,7 +305,7 @@ def lost_by_class(
     workspace: SearchWorkspace | None = None,
 ) -> NDArray[np.float64]:
     """Return what all rows of each class among ``nodes`` lose."""
-    classes = nodes[nodes["kind"] == layout.CLASS]
+    classes = nodes.take(np.flatnonzero(nodes["kind"] == layout.CLASS))
     losses = losses_of(search, records, classes, workspace)
     return losses * worth_of_nodes(search, records, classes)
 
@@ -397,18 +399,25 @@ def choose_beta(search: BestSearch, n_tuples: int) -> float:
         width=0, rolls_out=False, block_rows=max(1000, 100 * search.models.min_rows)
     )
 
-    def lost(beta: float) -> float:
+    def lost(beta: float, thread: int = 0) -> float:
         trial = replace(
             search,
-            workspaces=search.workspaces[:1],
+            workspaces=search.workspaces[thread : thread + 1],
             search=quick._replace(beta=beta),
             buffers=RecordBuffers(records.copy()),
         )
         return trial.loss_below(one_node(records))
 
     has_sets = (search.objective.info["kind"] == layout.VALUE_SET).any()
-    first = _FIRST_BETA_OF_SETS if has_sets else _FIRST_BETA
-    return _lowest(lost, _BETAS, _BETAS.index(first))
+    start = _BETAS.index(_FIRST_BETA_OF_SETS if has_sets else _FIRST_BETA)
+    # The first one and its neighbours are looked at anyway, or most often.
+    n_threads = len(search.workspaces) if len(records) > _TUPLES_PER_TRIAL else 1
+    first = (start, start + 1, start - 1)[:n_threads]
+    losses = map_threads(lambda i: lost(_BETAS[first[i]], i), range(len(first)))
+    known = {_BETAS[at]: loss for at, loss in zip(first, losses, strict=True)}
+    return _lowest(
+        lambda beta: known[beta] if beta in known else lost(beta), _BETAS, start
+    )
 
 
 def _lowest(

@@ -7,7 +7,7 @@ a little more; which of the rounds is taken depends on the bound.
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,7 @@ Attempt = Callable[[Codes | None, float, float], tuple[ResultT, Floats]]
 what all rows of each group lose."""
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(NamedTuple):
     """The groups that should lose alike."""
 
     column: str

@@ -58,7 +58,7 @@ def at_least(
     has other blind spots.
     """
     loss = loss_of(search, other.records, other.nodes)
-    other = replace(other, loss=loss)
+    other = other._replace(loss=loss)
     if _cost(search, other, price) >= _cost(search, found, price):
         return found
     search.buffers.array[:] = other.records
@@ -161,7 +161,7 @@ def _with_suppressed(
 
     ``kept`` says where what a leaf keeps ends, ``rows`` how many rows that has.
     """
-    nodes = nodes.copy()
+    nodes = layout.join_fields([nodes])
     touched = np.flatnonzero(kept < stops)
     added = fields(2 * touched.size, layout.NODE)
     for name in ("first_child", "column", "at", "low", "high"):

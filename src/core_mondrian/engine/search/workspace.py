@@ -26,6 +26,7 @@ from core_mondrian.engine.layout import (
     Models,
     Objective,
     fields,
+    join_fields,
     raw_fields,
 )
 from core_mondrian.engine.model_rules import Rules, SetCounts
@@ -211,5 +212,5 @@ class SolvedBlocks:
 
     def finish(self) -> tuple[NDArray[np.void], Codes, Counts]:
         """Return nodes and records, as long as they became, and the edges."""
-        nodes = self.node_array[: self.n_nodes].copy()
+        nodes = join_fields([self.node_array[: self.n_nodes]])
         return nodes, self.record_array[: self.n_records].copy(), self.edge_array
