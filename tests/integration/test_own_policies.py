@@ -403,7 +403,9 @@ class WithSelf(PaperPolicy):
 
 
 @pytest.mark.parametrize(
-    "policy", [Alien(), "paper", None, 42, PaperPolicy, Better(), WithSelf()], ids=repr
+    "policy",
+    [Alien(), "paper", None, 42, PaperPolicy, Better(), WithSelf()],
+    ids=["alien", "text", "none", "number", "class", "best", "self"],
 )
 def test_what_is_no_policy_is_refused(policy: Any) -> None:
     with pytest.raises(SpecError) as caught:
