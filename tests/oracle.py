@@ -869,15 +869,19 @@ def samples(draw: Any, max_rows: int = 60, max_columns: int = 4) -> Sample:
 def paper_policies(draw: Any, names: tuple[str, ...] = ()) -> PaperPolicy:
     shares = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
     cut_points = [("median",), ("bin_edges",), ("median", "bin_edges")]
-    own = st.dictionaries(st.sampled_from(names), shares) if names else st.just({})
+    multiplier = draw(st.sampled_from([None, None, 0.0, 0.5, 1.0]))
+    own = st.just({})
+    if names and multiplier is not None:
+        own = st.dictionaries(st.sampled_from(names), shares)
+    tails = [(0.0,), (10.0, 1.0, 0.0), (25.0, 10.0, 0.1, 0.0), (0.1, 0.0, 10.0, 25.0)]
     return PaperPolicy(
         cut_points=draw(st.sampled_from(cut_points)),
         bin_edges_above=draw(shares),
         max_bin_edges=draw(st.integers(1, 12)),
         min_bin_values=draw(st.integers(2, 6)),
-        tails=draw(st.sampled_from([(0.0,), (10.0, 1.0, 0.0), (25.0, 10.0, 0.1, 0.0)])),
+        tails=draw(st.sampled_from(tails)),
         rilm_epsilon=draw(st.sampled_from([None, -1.0, 0.0, 0.05, 0.5])),
         compete_above=draw(shares),
-        breakout_multiplier=draw(st.sampled_from([None, None, 0.0, 0.5, 1.0])),
+        breakout_multiplier=multiplier,
         breakout_thresholds=tuple(sorted(draw(own).items())),
     )

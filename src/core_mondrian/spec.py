@@ -1,6 +1,7 @@
 """Spec: everything that can change a released cell, as one value."""
 
 import dataclasses
+import difflib
 import hashlib
 import json
 import sys
@@ -368,12 +369,29 @@ def _check_columns(spec: Spec) -> None:
             hint="name a column that passes through",
             key=("best", "equity"),
         )
+    _check_breakout(spec)
     _check_domains(spec)
     if never := sorted(set(spec.accept) & set(spec.quasi_identifiers)):
         raise SpecError(
             f"accept for {never}, of which no warning is given",
             hint="warnings are about columns that pass through, and identifiers",
         )
+
+
+def _check_breakout(spec: Spec) -> None:
+    """Refuse breakout thresholds of columns that are never cut."""
+    if not isinstance(spec.policy, PaperPolicy):
+        return
+    known = spec.quasi_identifiers
+    for name, _ in spec.policy.breakout_thresholds:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            raise SpecError(
+                f"paper.breakout_thresholds for {name!r}, which is not a "
+                "quasi-identifier",
+                hint=f"did you mean {close[0]!r}?" if close else f"those: {[*known]}",
+                key=("paper", "breakout_thresholds", name),
+            )
 
 
 def _check_domains(spec: Spec) -> None:

@@ -92,6 +92,8 @@ def test_good_specs_are_valid(asked: dict[str, Any]) -> None:
         {"numbers": {"age": "mode"}},
         {"best": {"effort": "slow"}},
         {"original": {"fair": True}},
+        {"paper": {"breakout_thresholds": {"age": 7}}},
+        {"paper": {"tails": 0}},
         {"weights": {"age": 0}},
         {"thresholds": {"nmi": 2}},
         {"models": [{"name": "t-closeness", "t": 0.2}]},

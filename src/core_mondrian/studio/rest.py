@@ -42,6 +42,9 @@ def _put_policy(found: Asked, key: str, value: Mapping[str, Any]) -> None:
         found[key] = {**value, **found.get(key, {})}
         if "equity" not in found[key]:
             found[key].pop("equity_bound", None)
+        if "breakout_thresholds" in found[key]:
+            own = _of_known(found, found[key]["breakout_thresholds"])
+            found[key]["breakout_thresholds"] = own
 
 
 def _put_format(found: Asked, key: str, value: Mapping[str, Any]) -> None:

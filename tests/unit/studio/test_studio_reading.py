@@ -11,6 +11,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, SpecError
+from core_mondrian.policies import PaperPolicy
 from core_mondrian.spec_file import (
     KEYS,
     SpecFile,
@@ -122,8 +123,10 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
             st.sampled_from([0.5, 1, "off"]),
         ),
         "best": best_options(sensitive),
-        "paper": st.sampled_from(
-            [{"tails": [5, 0.0]}, {"breakout_thresholds": {"a b": 0.5}}]
+        "paper": st.just({"tails": [5, 0.0]})
+        | st.builds(
+            lambda own: {"breakout_multiplier": 0.5, "breakout_thresholds": own},
+            st.dictionaries(by_known, st.sampled_from([0, 0.5, 1])),
         ),
         "original": st.just({"variant": "as_published"}),
     }
@@ -304,6 +307,18 @@ def test_columns_that_the_table_lacks_are_named() -> None:
         read_draft(ASKED, ["age", "job"], Path())
 
     assert caught.value.hint
+
+
+def test_thresholds_of_columns_that_are_no_longer_known_are_left_out() -> None:
+    own = {"breakout_multiplier": 0.5, "breakout_thresholds": {"age": 0.5, "zip": 1}}
+    asked = {"quasi_identifiers": ["age", "zip"], "k": 2, "policy": "paper"}
+    draft = read_draft({**asked, "paper": own}, ["age", "zip"], Path())
+
+    draft.assign("zip", "carried")
+
+    policy = draft.to_spec().policy
+    assert isinstance(policy, PaperPolicy)
+    assert policy.breakout_thresholds == (("age", 0.5),)
 
 
 def write(folder: Path, text: str) -> Path:
