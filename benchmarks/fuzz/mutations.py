@@ -95,7 +95,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "best": ('{ effort = "strong" }', "{ beta = 1 }", '{ equity = "pet" }'),
     "paper": ('{ cut_points = ["bin_edges"] }',),
     "original": ('{ variant = "fair" }',),
-    "suppress_multiplier": ("0.5",),
+    "suppress_multiplier": ("0.5", "1.5"),
 }
 _MODELS = (
     '{ name = "k-anonymity", k = 2 }',

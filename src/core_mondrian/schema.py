@@ -35,7 +35,7 @@ TOLD: Final = {
     "policy": "How cuts are chosen: lowest loss, Core Mondrian's funnel, the classic.",
     "missing": "Missing values: one more value, or kept apart by pattern.",
     "suppress": 'Rows that may be left out: a share such as "1%", or a number.',
-    "suppress_multiplier": "Safety margin on a share, 0 to 1.",
+    "suppress_multiplier": "Safety margin factor on a share, also above 1.",
     "suppressed": "Rows that are left out: dropped, blank, or given back apart.",
     "numbers": "How numbers are released: one word, or a table by column.",
     "nice": "Put the bounds of ranges on a grid: true, or a table by column.",
@@ -126,7 +126,7 @@ def _of_key(key: str) -> dict[str, Any]:
         "thresholds": _of_fields(Thresholds, "thresholds"),
         "weights": _table({"type": "number", "exclusiveMinimum": 0}),
         "hierarchies": _table({"type": ["string", "object"]}),
-        "suppress_multiplier": {"type": "number", "minimum": 0, "maximum": 1},
+        "suppress_multiplier": {"type": "number", "minimum": 0},
     }
     if key in special:
         return special[key]

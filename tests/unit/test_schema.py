@@ -58,6 +58,7 @@ def test_specs_of_the_pages_are_valid() -> None:
     [
         {},
         {"suppress": 3, "suppress_multiplier": 0.5},
+        {"suppress": "1%", "suppress_multiplier": 1.5},
         {"numbers": {"default": "mean", "age": "median"}, "categories": "set"},
         {"best": {"effort": "max", "disjoint": True, "beta": 2, "price": 1.5}},
         {
@@ -99,6 +100,7 @@ def test_good_specs_are_valid(asked: dict[str, Any]) -> None:
         {"models": [{"name": "t-closeness", "t": 0.2}]},
         {"models": [{"name": "t-closness"}]},
         {"unit": ["id"]},
+        {"suppress_multiplier": -1},
     ],
 )
 def test_bad_specs_are_not(asked: dict[str, Any]) -> None:

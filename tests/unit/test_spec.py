@@ -51,6 +51,9 @@ def test_multiplier_alone_scales_the_budget_of_the_policy(
 
     assert spec_from_mapping(asked).budget(1000) == budget
     assert spec_from_mapping({**asked, "suppress": "1%"}).budget(1000) == 5
+    assert spec_from_mapping({**asked, "suppress_multiplier": 2}).budget(1000) == (
+        4 * budget
+    )
 
 
 def test_original_policy_suppresses_nothing_by_default() -> None:
@@ -130,6 +133,16 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
         ),
         pytest.param({"inline_below": -1}, "inline_below", id="negative"),
         pytest.param({"suppress": "some"}, "neither a percentage", id="suppress"),
+        pytest.param(
+            {"suppress": "10%", "suppress_multiplier": 11},
+            "suppress_multiplier times the share is more than all rows",
+            id="more than all rows",
+        ),
+        pytest.param(
+            {"suppress_multiplier": -1},
+            "suppress_multiplier is a number >= 0",
+            id="a negative multiplier",
+        ),
         pytest.param(
             {"policy": "original", "suppress": "1%"},
             "suppresses nothing",
@@ -270,7 +283,7 @@ def test_breakout_thresholds_are_shares_of_columns(thresholds: Any, told: str) -
 
 
 def test_breakout_thresholds_need_a_multiplier() -> None:
-    with pytest.raises(SpecError, match="without paper.breakout_multiplier") as caught:
+    with pytest.raises(SpecError, match="without paper") as caught:
         PaperPolicy(breakout_thresholds=(("a", 0.5),))
 
     assert "breakout_multiplier = 0" in (caught.value.hint or "")

@@ -104,7 +104,7 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
         "policy": st.sampled_from(["best", "paper", "original"]),
         "missing": st.sampled_from(["pattern", "value"]),
         "suppress": st.sampled_from(["1%", " 2.5 %", "7", 20, 0]),
-        "suppress_multiplier": st.sampled_from([1, 0.5, 0]),
+        "suppress_multiplier": st.sampled_from([1, 0.5, 0, 1.5]),
         "suppressed": st.sampled_from(["drop", "blank", "apart"]),
         "numbers": formats(by_known, st.sampled_from(NUMBERS)),
         "categories": formats(by_known, st.sampled_from(["label", "set"])),
