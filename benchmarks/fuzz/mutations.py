@@ -73,6 +73,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "k": ("2", "3", "5", "100"),
     "policy": ('"best"', '"paper"', '"original"'),
     "missing": ('"value"', '"pattern"'),
+    "small_patterns": ('"suppress"', '"repair"'),
     "suppress": ('"10%"', "2", '"0.5%"'),
     "suppressed": ('"drop"', '"blank"', '"apart"'),
     "numbers": ('"mean"', '"bounds"', '"struct"', '{ age = "median" }'),

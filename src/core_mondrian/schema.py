@@ -34,6 +34,7 @@ TOLD: Final = {
     "models": "Privacy models that every class has to pass, next to k.",
     "policy": "How cuts are chosen: lowest loss, Core Mondrian's funnel, the classic.",
     "missing": "Missing values: one more value, or kept apart by pattern.",
+    "small_patterns": "Missing patterns that fail: repaired by blanks, or suppressed.",
     "suppress": 'Rows that may be left out: a share such as "1%", or a number.',
     "suppress_multiplier": "Safety margin factor on a share, also above 1.",
     "suppressed": "Rows that are left out: dropped, blank, or given back apart.",

@@ -31,12 +31,14 @@ Numbers = Literal[
 ]
 Categories = Literal["label", "set"]
 Missing = Literal["pattern", "value"]
+SmallPatterns = Literal["repair", "suppress"]
 Suppressed = Literal["drop", "blank", "apart"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "numbers": get_args(Numbers),
     "categories": ("label", "set"),
     "missing": ("pattern", "value"),
+    "small_patterns": get_args(SmallPatterns),
     "suppressed": get_args(Suppressed),
     "uncovered": UNCOVERED,
 }
@@ -98,6 +100,9 @@ class Spec:
     policy: Policy = field(default_factory=BestPolicy)
     missing: Missing | None = None
     """None: one more value for `best`, kept apart by pattern for the others."""
+    small_patterns: SmallPatterns = "repair"
+    """Missing patterns that fail the models: repaired by blanking cells, or suppressed
+    whole as long as the budget lasts. Goes with ``missing="pattern"`` only."""
     suppress: Suppression | None = None
     """None: what the thresholds leave (1 %) for `paper`, nothing for the others."""
     suppressed: Suppressed = "drop"
@@ -132,6 +137,7 @@ class Spec:
         _check_columns(self)
         _check_options(self)
         _check_population(self)
+        _check_patterns(self)
 
     @property
     def min_rows(self) -> int:
@@ -480,15 +486,30 @@ def _check_options(spec: Spec) -> None:
     _check_shape(spec)
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
-    if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
-        None,
-        *_NO_SUPPRESSION,
+    if (
+        isinstance(spec.policy, OriginalPolicy)
+        and spec.suppress not in (None, *_NO_SUPPRESSION)
+        and spec.small_patterns != "suppress"
     ):
         raise SpecError(
             "policy 'original' suppresses nothing, but a budget is given",
-            hint="drop suppress, or take policy 'best' or 'paper'",
+            hint="drop suppress, take policy 'best' or 'paper', or spend it on missing "
+            "patterns: small_patterns = 'suppress'",
             key=("suppress",),
         )
+
+
+def _check_patterns(spec: Spec) -> None:
+    if spec.small_patterns == "suppress" and spec.missing_rule != "pattern":
+        raise no_patterns()
+
+
+def no_patterns() -> SpecError:
+    """Return what is wrong with `small_patterns` where there are none."""
+    return SpecError(
+        "small_patterns means nothing with missing = 'value': there are no patterns",
+        hint="say missing = 'pattern', or leave it out",
+    )
 
 
 def _check_shape(spec: Spec) -> None:

@@ -59,6 +59,7 @@ def test_specs_of_the_pages_are_valid() -> None:
         {},
         {"suppress": 3, "suppress_multiplier": 0.5},
         {"suppress": "1%", "suppress_multiplier": 1.5},
+        {"missing": "pattern", "small_patterns": "suppress"},
         {"numbers": {"default": "mean", "age": "median"}, "categories": "set"},
         {"best": {"effort": "max", "disjoint": True, "beta": 2, "price": 1.5}},
         {
@@ -101,6 +102,7 @@ def test_good_specs_are_valid(asked: dict[str, Any]) -> None:
         {"models": [{"name": "t-closness"}]},
         {"unit": ["id"]},
         {"suppress_multiplier": -1},
+        {"small_patterns": "drop"},
     ],
 )
 def test_bad_specs_are_not(asked: dict[str, Any]) -> None:

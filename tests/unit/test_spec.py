@@ -56,6 +56,21 @@ def test_multiplier_alone_scales_the_budget_of_the_policy(
     )
 
 
+def test_original_policy_has_a_budget_for_patterns_only() -> None:
+    asked = {**MINIMAL, "policy": "original", "suppress": "1%"}
+
+    assert spec_from_mapping({**asked, "small_patterns": "suppress"}).budget(1000) == 10
+
+
+def test_small_patterns_need_patterns() -> None:
+    with pytest.raises(SpecError, match="small_patterns means nothing"):
+        Spec(("a",), (KAnonymity(2),), small_patterns="suppress")
+
+    spec = Spec(("a",), (KAnonymity(2),), policy=PaperPolicy())
+    assert spec.small_patterns == "repair"
+    assert spec.to_json()["small_patterns"] == "repair"
+
+
 def test_original_policy_suppresses_nothing_by_default() -> None:
     assert spec_from_mapping({**MINIMAL, "policy": "original"}).budget(1000) == 0
 
@@ -101,6 +116,21 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
             id="variants",
         ),
         pytest.param({"missing": "drop"}, "missing is one of", id="missing"),
+        pytest.param(
+            {"missing": "pattern", "small_patterns": "drop"},
+            "small_patterns is one of repair, suppress",
+            id="small patterns",
+        ),
+        pytest.param(
+            {"policy": "paper", "missing": "value", "small_patterns": "suppress"},
+            "small_patterns means nothing with missing = 'value'",
+            id="small patterns of none",
+        ),
+        pytest.param(
+            {"small_patterns": "repair"},
+            "small_patterns means nothing with missing = 'value'",
+            id="small patterns of best",
+        ),
         pytest.param({"numbers": "mode"}, "numbers is one of", id="numbers"),
         pytest.param({"numbers": {"z": "mean"}}, "not quasi-identifiers", id="stray"),
         pytest.param({"categories": "sets"}, "categories is one of", id="categories"),

@@ -1,7 +1,7 @@
 """A spec file becomes what the page shows, and its own file means the same."""
 
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,7 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
         "accept": st.lists(st.sampled_from([*sensitive, names[7]]), max_size=2),
         "policy": st.sampled_from(["best", "paper", "original"]),
         "missing": st.sampled_from(["pattern", "value"]),
+        "small_patterns": st.sampled_from(["repair", "suppress"]),
         "suppress": st.sampled_from(["1%", " 2.5 %", "7", 20, 0]),
         "suppress_multiplier": st.sampled_from([1, 0.5, 0, 1.5]),
         "suppressed": st.sampled_from(["drop", "blank", "apart"]),
@@ -319,6 +320,16 @@ def test_thresholds_of_columns_that_are_no_longer_known_are_left_out() -> None:
     policy = draft.to_spec().policy
     assert isinstance(policy, PaperPolicy)
     assert policy.breakout_thresholds == (("age", 0.5),)
+
+
+def test_small_patterns_are_left_out_where_missing_is_a_value() -> None:
+    asked = {"quasi_identifiers": ["age"], "k": 2, "policy": "paper"}
+    draft = read_draft({**asked, "small_patterns": "suppress"}, ["age"], Path())
+
+    assert draft.to_spec().small_patterns == "suppress"
+    for field, value in (("missing", "value"), ("policy", "best")):
+        other = replace(draft, **{field: value})
+        assert other.to_spec().small_patterns == "repair"
 
 
 def write(folder: Path, text: str) -> Path:
