@@ -147,7 +147,7 @@ def shown_rows(table: pa.Table, names: tuple[str, ...]) -> Counter[tuple[Any, ..
         pytest.param(spec_of(*FEW, hierarchies={"age": Flat()}), id="codes"),
         pytest.param(
             spec_of(
-                *("age", "occupation", "native_country"),
+                *("sex", "occupation", "native_country"),
                 k=20,
                 policy=PaperPolicy(),
                 small_patterns="suppress",
