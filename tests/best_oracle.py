@@ -16,7 +16,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 from hypothesis import strategies as st
-from oracle import Oracle, Part, Row, Sample, Twig, grow_twigs, n_rows
+from oracle import (
+    Oracle,
+    Part,
+    Row,
+    Sample,
+    Twig,
+    grow_twigs,
+    n_rows,
+    small_patterns,
+)
 
 from benchmarks.fuzz.cells import read_set
 from core_mondrian import KAnonymity, Release, Spec, Suppression
@@ -381,5 +390,7 @@ def best_specs(draw: Any, sample: Sample, **more: Any) -> Spec:
         "weights": {x: draw(weights) for x in sample.names},
         "inline_below": draw(st.sampled_from([0, 10, 100, 1000])),
     }
+    asked |= more
+    asked["small_patterns"] = draw(small_patterns(asked["missing"]))
     k = draw(sizes | st.integers(2, max(2, n // 5)))
-    return Spec(sample.names, (KAnonymity(k),), **(asked | more))
+    return Spec(sample.names, (KAnonymity(k),), **asked)

@@ -215,23 +215,46 @@ class Oracle:
     def grow_once(self, budget: int) -> list[Node]:
         self.funnel.clear()
         self.n_blanked = 0
+        planted = self.plant(budget)
+        left = budget - sum(n_rows(part) for part, is_lost in planted if is_lost)
+        kept = sum(n_rows(part) for part, is_lost in planted if not is_lost)
         return [
-            self.solve(part, n_rows(part) * budget // self.table.n_rows, is_open=False)
-            for part in self.plant()
+            Node("suppressed", part, budget=n_rows(part))
+            if is_lost
+            else self.solve(part, n_rows(part) * left // kept, is_open=False)
+            for part, is_lost in planted
         ]
 
     # roots
 
-    def plant(self) -> list[Part]:
-        """The root partitions."""
+    def plant(self, budget: int) -> list[tuple[Part, bool]]:
+        """The root partitions, and whether they are suppressed."""
         if self.spec.missing == "value":
-            return [self.rows]
+            return [(self.rows, False)]
         patterns: dict[tuple[bool, ...], Part] = defaultdict(list)
         for row in self.rows:
             patterns[self.pattern(row)].append(row)
         groups = [[set_of(p), patterns[p]] for p in sorted(patterns)]
+        lost = self.give_up(groups, budget)
         self.repair(groups)
-        return [self.blanked(part, blank) for blank, part in groups if part]
+        return [
+            (lost[i], True) if i in lost else (self.blanked(part, blank), False)
+            for i, (blank, part) in enumerate(groups)
+            if part or i in lost
+        ]
+
+    def give_up(self, groups: list[Any], budget: int) -> dict[int, Part]:
+        """Suppress failing patterns, smallest first, and leave them empty."""
+        lost: dict[int, Part] = {}
+        if self.spec.small_patterns == "repair":
+            return lost
+        failing = [i for i, (_, part) in enumerate(groups) if not self.admits(part)]
+        for i in sorted(failing, key=lambda i: (n_rows(groups[i][1]), i)):
+            spent = sum(n_rows(part) for part in [*lost.values(), groups[i][1]])
+            rest = [r for j, (_, part) in enumerate(groups) if j != i for r in part]
+            if spent <= budget and rest and self.admits(rest):
+                lost[i], groups[i][1] = groups[i][1], []
+        return lost
 
     def pattern(self, row: Row) -> tuple[bool, ...]:
         pairs = zip(row.codes, self.columns, strict=True)
@@ -867,6 +890,12 @@ def samples(draw: Any, max_rows: int = 60, max_columns: int = 4) -> Sample:
     return Sample(columns, hierarchies, sensitive)
 
 
+def small_patterns(missing: str | None) -> st.SearchStrategy[Any]:
+    """What may become of small patterns, if there are any."""
+    ways = ["repair", "suppress"] if missing == "pattern" else ["repair"]
+    return st.sampled_from(ways)
+
+
 @st.composite
 def paper_policies(draw: Any, names: tuple[str, ...] = ()) -> PaperPolicy:
     shares = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
@@ -874,16 +903,20 @@ def paper_policies(draw: Any, names: tuple[str, ...] = ()) -> PaperPolicy:
         *[("median",), ("bin_edges",), ("lossless",), ("median", "bin_edges")],
         *[("median", "lossless"), ("median", "bin_edges", "lossless")],
     ]
-    own = st.dictionaries(st.sampled_from(names), shares) if names else st.just({})
+    multiplier = draw(st.sampled_from([None, None, 0.0, 0.5, 1.0]))
+    own = st.just({})
+    if names and multiplier is not None:
+        own = st.dictionaries(st.sampled_from(names), shares)
+    tails = [(0.0,), (10.0, 1.0, 0.0), (25.0, 10.0, 0.1, 0.0), (0.1, 0.0, 10.0, 25.0)]
     return PaperPolicy(
         cut_points=draw(st.sampled_from(cut_points)),
         spend=draw(st.sampled_from(SPENDING)),
         bin_edges_above=draw(shares),
         max_bin_edges=draw(st.integers(1, 12)),
         min_bin_values=draw(st.integers(2, 6)),
-        tails=draw(st.sampled_from([(0.0,), (10.0, 1.0, 0.0), (25.0, 10.0, 0.1, 0.0)])),
+        tails=draw(st.sampled_from(tails)),
         rilm_epsilon=draw(st.sampled_from([None, -1.0, 0.0, 0.05, 0.5])),
         compete_above=draw(shares),
-        breakout_multiplier=draw(st.sampled_from([None, None, 0.0, 0.5, 1.0])),
+        breakout_multiplier=multiplier,
         breakout_thresholds=tuple(sorted(draw(own).items())),
     )

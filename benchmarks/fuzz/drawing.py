@@ -6,7 +6,7 @@ would hardly ever be equal.
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -149,6 +149,19 @@ def draw(seed: int, number: int) -> Case:
     return _Drawer(Random(seed << 40 | number)).case(number)  # noqa: S311
 
 
+def _suppress_patterns(spec: Spec, number: int) -> Spec:
+    """Let every other case with patterns suppress small ones.
+
+    Nothing is drawn for it: what is drawn later stays the same.
+    """
+    if number % 2 or spec.missing_rule != "pattern":
+        return spec
+    budget = spec.suppress
+    if isinstance(spec.policy, OriginalPolicy):
+        budget = Suppression(rows=number // 2 % 6)
+    return replace(spec, small_patterns="suppress", suppress=budget)
+
+
 class _Drawer:
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -173,6 +186,7 @@ class _Drawer:
         if self.chance(0.04):
             population = self.people(kinds, columns)
         spec = self.spec(models, kinds, columns, types, trees, population)
+        spec = _suppress_patterns(spec, number)
         library = self.pick(("arrow",) * 8 + ("pandas", "polars"))
         return Case(
             *(number, kinds, columns, types, spec),

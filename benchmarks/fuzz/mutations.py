@@ -73,6 +73,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "k": ("2", "3", "5", "100"),
     "policy": ('"best"', '"paper"', '"original"'),
     "missing": ('"value"', '"pattern"'),
+    "small_patterns": ('"suppress"', '"repair"'),
     "suppress": ('"10%"', "2", '"0.5%"'),
     "suppressed": ('"drop"', '"blank"', '"apart"'),
     "numbers": ('"mean"', '"bounds"', '"struct"', '{ age = "median" }'),
@@ -95,7 +96,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "best": ('{ effort = "strong" }', "{ beta = 1 }", '{ equity = "pet" }'),
     "paper": ('{ cut_points = ["bin_edges"] }',),
     "original": ('{ variant = "fair" }',),
-    "suppress_multiplier": ("0.5",),
+    "suppress_multiplier": ("0.5", "1.5"),
 }
 _MODELS = (
     '{ name = "k-anonymity", k = 2 }',

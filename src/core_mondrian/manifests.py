@@ -208,7 +208,8 @@ def whole_spec(
     Raises:
         SpecError: it does not; the message names the keys.
     """
-    asked = {"guard_formulas": False, **record.get("spec", {})}
+    since = {"guard_formulas": False, "small_patterns": "repair"}
+    asked = {**since, **record.get("spec", {})}
     try:
         spec = _rebuild(asked, manifest)
         lacking = sorted(
@@ -240,6 +241,8 @@ def _rebuild(asked: Mapping[str, Any], manifest: Manifest) -> Spec:
         *("class_id", "shuffle", "guard_formulas", "pseudonym_domains"),
     )
     given = {key: asked[key] for key in same if asked.get(key) is not None}
+    if asked["missing"] == "pattern":
+        given["small_patterns"] = asked["small_patterns"]
     for key in ("numbers", "categories", "nice"):
         given[key] = {"default": asked[key], **asked[f"{key}_by_column"]}
     bounds = asked["thresholds"].items()

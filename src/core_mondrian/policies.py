@@ -1,6 +1,6 @@
 """Cut policies as values: which cut is best here, and what may be asked of it."""
 
-import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
@@ -61,8 +61,19 @@ class BestPolicy:
 
 
 def _is_number(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)  # type: ignore[arg-type]
+    """Tell whether it is a number that a float holds; truth values are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
+
+
+def _is_share(value: object) -> bool:
+    return _is_number(value) and 0 <= value <= 1  # type: ignore[operator]
+
+
+def _is_count(value: object, least: int) -> bool:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return is_whole and value >= least  # type: ignore[operator]
 
 
 HOOKS: dict[str, tuple[str, ...]] = {
@@ -188,7 +199,8 @@ class PaperPolicy(FunnelPolicy):
     min_bin_values: int = 5
     """Distinct values a partition needs before its histogram is looked at."""
     tails: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0)
-    """Percent cut off both ends of a number for its domains, tightest first."""
+    """Percent cut off both ends of a number for its domains, 0 among them; in any
+    order. They are kept from the tightest domain to the widest, each once."""
     rilm_epsilon: float | None = 0.0
     """Columns this close in RILM compete by score; None: all do; < 0: none do."""
     compete_above: float = 0.0
@@ -196,31 +208,82 @@ class PaperPolicy(FunnelPolicy):
     breakout_multiplier: float | None = None
     """How far above its threshold a column's RILM leaves it alone; None: never."""
     breakout_thresholds: tuple[tuple[str, float], ...] = ()
-    """RILM threshold of a single column; others take the spec's thresholds."""
+    """RILM threshold of a single quasi-identifier, 0 to 1; others take the spec's
+    thresholds. Needs a ``breakout_multiplier``."""
 
     def __post_init__(self) -> None:
+        if not _are_words(self.cut_points):
+            raise SpecError("paper.cut_points is a list of words")
         known = get_args(CutPoints)
         if not self.cut_points or set(self.cut_points) - set(known):
             raise SpecError(f"paper.cut_points takes {', '.join(known)}")
         if self.spend not in SPENDING:
             raise SpecError(f"paper.spend is one of {', '.join(SPENDING)}")
-        for key in ("bin_edges_above", "compete_above"):
-            if not 0.0 <= getattr(self, key) <= 1.0:
-                raise SpecError(f"paper.{key} is a share between 0 and 1")
-        if self.max_bin_edges < 1 or self.min_bin_values < 2:
-            raise SpecError("paper.max_bin_edges is >= 1 and min_bin_values >= 2")
-        _check_tails(self.tails)
-        multiplier = self.breakout_multiplier
-        if multiplier is not None and not 0.0 <= multiplier <= 1.0:
-            raise SpecError("paper.breakout_multiplier lies between 0 and 1")
+        _check_numbers(self)
+        object.__setattr__(self, "tails", _tightest_first(self.tails))
+        _check_breakout(self)
 
 
-def _check_tails(tails: tuple[float, ...]) -> None:
-    if not tails or tails[-1] != 0.0 or any(not 0.0 <= tail < 50.0 for tail in tails):
+def _check_numbers(policy: PaperPolicy) -> None:
+    for key in ("bin_edges_above", "compete_above"):
+        if not _is_share(getattr(policy, key)):
+            raise SpecError(f"paper.{key} is a share between 0 and 1")
+    for key, least in (("max_bin_edges", 1), ("min_bin_values", 2)):
+        if not _is_count(getattr(policy, key), least):
+            raise SpecError(f"paper.{key} is a whole number >= {least}")
+    if policy.rilm_epsilon is not None and not _is_number(policy.rilm_epsilon):
+        raise SpecError("paper.rilm_epsilon is a number, or None: all compete")
+    multiplier = policy.breakout_multiplier
+    if multiplier is not None and not _is_share(multiplier):
+        raise SpecError("paper.breakout_multiplier lies between 0 and 1")
+
+
+def _are_words(values: object) -> bool:
+    is_list = isinstance(values, tuple | list)
+    return is_list and all(isinstance(value, str) for value in values)  # type: ignore[attr-defined]
+
+
+def _tightest_first(tails: Sequence[float]) -> tuple[float, ...]:
+    """Return the tails falling, each once: the first domain that fits is smallest."""
+    found = tails if isinstance(tails, tuple | list) else ()
+    if not all(_is_number(tail) and 0 <= tail < 50 for tail in found) or 0 not in found:
         raise SpecError(
-            "paper.tails are percentages below 50, the last of them 0",
-            hint="the last domain has to hold every value",
+            "paper.tails are percentages below 50, one of them 0",
+            hint="the widest domain has to hold every value",
         )
+    return tuple(sorted({float(tail) for tail in found}, reverse=True))
+
+
+def _check_breakout(policy: PaperPolicy) -> None:
+    """Check the thresholds; the spec knows whether there are such columns."""
+    asked: object = policy.breakout_thresholds
+    pairs = asked if isinstance(asked, tuple) else (None,)
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+        raise SpecError(
+            "paper.breakout_thresholds are columns with a RILM each",
+            hint='such as { age = 0.8 }, or in Python (("age", 0.8),)',
+        )
+    columns = [column for column, _ in pairs]
+    if not _are_words(columns):
+        raise SpecError("paper.breakout_thresholds are for columns, by their names")
+    for column, threshold in pairs:
+        _check_threshold(column, threshold, columns.count(column))
+    if columns and policy.breakout_multiplier is None:
+        raise SpecError(
+            "paper.breakout_thresholds without paper.breakout_multiplier",
+            hint="thresholds count with a multiplier: breakout_multiplier = 0 "
+            "leaves columns alone from the threshold itself on",
+        )
+
+
+def _check_threshold(column: str, threshold: object, n_times: int) -> None:
+    key = ("paper", "breakout_thresholds", column)
+    if not _is_share(threshold):
+        told = f"paper.breakout_thresholds of {column!r} lies between 0 and 1"
+        raise SpecError(told, key=key)
+    if n_times > 1:
+        told = f"paper.breakout_thresholds has {column!r} more than once"
+        raise SpecError(told, key=key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,9 @@ TOLD: Final = {
     "models": "Privacy models that every class has to pass, next to k.",
     "policy": "How cuts are chosen: lowest loss, Core Mondrian's funnel, the classic.",
     "missing": "Missing values: one more value, or kept apart by pattern.",
+    "small_patterns": "Missing patterns that fail: repaired by blanks, or suppressed.",
     "suppress": 'Rows that may be left out: a share such as "1%", or a number.',
-    "suppress_multiplier": "Safety margin on a share, 0 to 1.",
+    "suppress_multiplier": "Safety margin factor on a share, also above 1.",
     "suppressed": "Rows that are left out: dropped, blank, or given back apart.",
     "numbers": "How numbers are released: one word, or a table by column.",
     "nice": "Put the bounds of ranges on a grid: true, or a table by column.",
@@ -69,11 +70,11 @@ TOLD: Final = {
     "paper.bin_edges_above": "Bin edges from this share of all rows on.",
     "paper.max_bin_edges": "Edges proposed per histogram.",
     "paper.min_bin_values": "Distinct values a histogram needs.",
-    "paper.tails": "Percent cut off both ends, tightest first, the last one 0.",
+    "paper.tails": "Percent cut off both ends, in any order, 0 among them.",
     "paper.rilm_epsilon": 'Columns this close in RILM compete; "always": all do.',
     "paper.compete_above": "Columns compete from this share of all rows on.",
     "paper.breakout_multiplier": "How far above its threshold a column is left alone.",
-    "paper.breakout_thresholds": "RILM threshold of single columns.",
+    "paper.breakout_thresholds": "RILM threshold of single columns, 0 to 1.",
     "original.variant": "Whether the next-widest column is tried.",
     "models.name": "Which model: one of ours, or FILE.py:CLASS.",
     "models.k": "Rows a class needs; for k-map, persons of the population.",
@@ -132,7 +133,7 @@ def _of_key(key: str) -> dict[str, Any]:
         "thresholds": _of_fields(Thresholds, "thresholds"),
         "weights": _table({"type": "number", "exclusiveMinimum": 0}),
         "hierarchies": _table({"type": ["string", "object"]}),
-        "suppress_multiplier": {"type": "number", "minimum": 0, "maximum": 1},
+        "suppress_multiplier": {"type": "number", "minimum": 0},
     }
     if key in special:
         return special[key]
@@ -168,7 +169,7 @@ def _of_fields(kind: type, table: str) -> dict[str, Any]:
         elif item.name == "rilm_epsilon":
             schema = {"anyOf": [{"type": "number"}, {"const": "always"}]}
         elif item.name == "breakout_thresholds":
-            schema = _table({"type": "number"})
+            schema = _table({"type": "number", "minimum": 0, "maximum": 1})
         elif item.name == "population":  # in a file it is one
             schema = {"type": "string"}
         properties[item.name] = _told(f"{table}.{item.name}", schema)

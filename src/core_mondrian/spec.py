@@ -1,6 +1,7 @@
 """Spec: everything that can change a released cell, as one value."""
 
 import dataclasses
+import difflib
 import hashlib
 import json
 import sys
@@ -32,12 +33,14 @@ Numbers = Literal[
 ]
 Categories = Literal["label", "set"]
 Missing = Literal["pattern", "value"]
+SmallPatterns = Literal["repair", "suppress"]
 Suppressed = Literal["drop", "blank", "apart"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "numbers": get_args(Numbers),
     "categories": ("label", "set"),
     "missing": ("pattern", "value"),
+    "small_patterns": get_args(SmallPatterns),
     "suppressed": get_args(Suppressed),
     "uncovered": UNCOVERED,
 }
@@ -99,6 +102,9 @@ class Spec:
     policy: Policy = field(default_factory=BestPolicy)
     missing: Missing | None = None
     """None: one more value for `best`, kept apart by pattern for the others."""
+    small_patterns: SmallPatterns = "repair"
+    """Missing patterns that fail the models: repaired by blanking cells, or suppressed
+    whole as long as the budget lasts. Goes with ``missing="pattern"`` only."""
     suppress: Suppression | None = None
     """None: what the thresholds leave (1 %) for `paper`, nothing for the others."""
     suppressed: Suppressed = "drop"
@@ -134,6 +140,7 @@ class Spec:
         _check_columns(self)
         _check_options(self)
         _check_population(self)
+        _check_patterns(self)
 
     @property
     def min_rows(self) -> int:
@@ -371,12 +378,29 @@ def _check_columns(spec: Spec) -> None:
             hint="name a column that passes through",
             key=("best", "equity"),
         )
+    _check_breakout(spec)
     _check_domains(spec)
     if never := sorted(set(spec.accept) & set(spec.quasi_identifiers)):
         raise SpecError(
             f"accept for {never}, of which no warning is given",
             hint="warnings are about columns that pass through, and identifiers",
         )
+
+
+def _check_breakout(spec: Spec) -> None:
+    """Refuse breakout thresholds of columns that are never cut."""
+    if not isinstance(spec.policy, PaperPolicy):
+        return
+    known = spec.quasi_identifiers
+    for name, _ in spec.policy.breakout_thresholds:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            raise SpecError(
+                f"paper.breakout_thresholds for {name!r}, which is not a "
+                "quasi-identifier",
+                hint=f"did you mean {close[0]!r}?" if close else f"those: {[*known]}",
+                key=("paper", "breakout_thresholds", name),
+            )
 
 
 def _check_domains(spec: Spec) -> None:
@@ -466,13 +490,15 @@ def _check_options(spec: Spec) -> None:
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
     _check_shown(spec)
-    if isinstance(spec.policy, OriginalPolicy) and spec.suppress not in (
-        None,
-        *_NO_SUPPRESSION,
+    if (
+        isinstance(spec.policy, OriginalPolicy)
+        and spec.suppress not in (None, *_NO_SUPPRESSION)
+        and spec.small_patterns != "suppress"
     ):
         raise SpecError(
             "policy 'original' suppresses nothing, but a budget is given",
-            hint="drop suppress, or take policy 'best' or 'paper'",
+            hint="drop suppress, take policy 'best' or 'paper', or spend it on missing "
+            "patterns: small_patterns = 'suppress'",
             key=("suppress",),
         )
 
@@ -489,6 +515,19 @@ def _check_shown(spec: Spec) -> None:
                 hint=f"leave {key} out",
                 key=(key,),
             )
+
+
+def _check_patterns(spec: Spec) -> None:
+    if spec.small_patterns == "suppress" and spec.missing_rule != "pattern":
+        raise no_patterns()
+
+
+def no_patterns() -> SpecError:
+    """Return what is wrong with `small_patterns` where there are none."""
+    return SpecError(
+        "small_patterns means nothing with missing = 'value': there are no patterns",
+        hint="say missing = 'pattern', or leave it out",
+    )
 
 
 def _check_shape(spec: Spec) -> None:

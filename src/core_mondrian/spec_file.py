@@ -19,7 +19,14 @@ from core_mondrian.policies import (
     OriginalPolicy,
     Policy,
 )
-from core_mondrian.spec import FORMATS, Spec, Thresholds, about, check_choice
+from core_mondrian.spec import (
+    FORMATS,
+    Spec,
+    Thresholds,
+    about,
+    check_choice,
+    no_patterns,
+)
 from core_mondrian.suppression import Suppression, exact, parse_suppression
 from core_mondrian.toml_lines import find_line, read_toml
 
@@ -35,6 +42,7 @@ KEYS: dict[str, type | tuple[type, ...]] = {
     "models": list,
     "policy": str,
     "missing": str,
+    "small_patterns": str,
     "suppress": (str, int),
     "suppress_multiplier": (int, float),
     "suppressed": str,
@@ -70,7 +78,8 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
         if not isinstance(value, kinds) or is_flag:
             raise SpecError(f"{key} has the wrong kind: {type(value).__name__}")
     simple = (
-        *("unit", "weight", "missing", "suppressed", "weights", "inline_below"),
+        *("unit", "weight", "missing", "small_patterns", "suppressed", "weights"),
+        "inline_below",
         *("class_id", "shuffle", "guard_formulas", "uncovered", "pseudonym_domains"),
     )
     lists = (
@@ -80,7 +89,7 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     given = {key: asked[key] for key in simple if key in asked}
     given |= {key: _texts(asked[key], key) for key in lists if key in asked}
     trees, uncovered = load_hierarchies(asked.get("hierarchies", {}), folder)
-    return Spec(
+    spec = Spec(
         **{"quasi_identifiers": (), **given, **_formats(asked)},
         models=_models(asked, folder),
         policy=_policy(asked, folder),
@@ -89,6 +98,9 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
         uncovered_by_column=uncovered,
         thresholds=_thresholds(asked.get("thresholds", {})),
     )
+    if "small_patterns" in asked and spec.missing_rule != "pattern":
+        raise no_patterns()
+    return spec
 
 
 def _models(asked: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:

@@ -17,7 +17,8 @@ class Suppression:
     share: Fraction = Fraction(0)
     rows: int | None = None
     multiplier: Fraction = Fraction(1)
-    """Safety margin on the share (Core Mondrian §3.6)."""
+    """Safety margin factor on the share (Core Mondrian §3.6), also above 1; a number of
+    rows is taken as it is."""
 
     def __post_init__(self) -> None:
         # What looks like 0.02 is meant to be 1/50: its bits would cost a row.
@@ -33,15 +34,19 @@ class Suppression:
                 f"suppress is a number of rows >= 0, got {self.rows}",
                 hint="such as 100, or a share: '1%'",
             )
-        if not 0 <= self.multiplier <= 1:
-            raise SpecError("suppress_multiplier lies between 0 and 1")
+        if self.multiplier < 0:
+            raise SpecError("suppress_multiplier is a number >= 0")
+        if self.share * self.multiplier > 1:
+            raise SpecError(
+                "suppress_multiplier times the share is more than all rows",
+                hint="lower one of them",
+            )
 
     def whole_rows(self, n_rows: int) -> int:
-        """Return the budget for ``n_rows`` rows; rounding never favours suppression."""
+        """Return the budget for ``n_rows`` rows, rounded down once."""
         if self.rows is not None:
             return min(self.rows, n_rows)
-        keep = math.ceil((1 - self.share) * n_rows)
-        return math.floor(self.multiplier * (n_rows - keep))
+        return math.floor(n_rows * self.share * self.multiplier)
 
     def __str__(self) -> str:
         if self.rows is not None:
@@ -77,5 +82,5 @@ def exact(number: str | float, key: str) -> Fraction:
     """Return ``number`` as the fraction its shortest decimal spelling means."""
     try:
         return Fraction(str(number))
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
         raise SpecError(f"{key} is a number, got {type(number).__name__}") from None

@@ -169,6 +169,26 @@ def test_policy_best_suppresses_nothing_unless_it_is_allowed_to(
     assert "(budget 3)" in allowed.err
 
 
+def test_small_patterns_are_suppressed_if_it_is_asked(
+    cli: Command, tmp_path: Path
+) -> None:
+    rows = [*(f"{i % 3},x" for i in range(20)), ",x", ",x"]
+    (tmp_path / "holes.csv").write_text("\n".join(["age,sex", *rows]) + "\n")
+    flags = ("--qid", "age", "--qid", "sex", "--k", "5", "--suppress", "2")
+    asked = (*flags, "--missing", "pattern", "--small-patterns")
+
+    kept = cli("anonymize", "holes.csv", "kept.csv", *asked, "repair")
+    lost = cli("anonymize", "holes.csv", "lost.csv", *asked, "suppress")
+    none = cli(
+        "anonymize", "holes.csv", "none.csv", *flags, "--small-patterns", "suppress"
+    )
+
+    assert "22 in, 22 released, 0 suppressed (budget 2)" in kept.err
+    assert "22 in, 20 released, 2 suppressed (budget 2)" in lost.err
+    assert none.code == 2
+    assert "small_patterns means nothing with missing = 'value'" in none.err
+
+
 def test_measures_can_be_left_out(cli: Command, people: Path) -> None:
     done = cli("anonymize", people, *flags(), "--json", "--no-measures")
 

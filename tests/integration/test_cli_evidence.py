@@ -353,6 +353,15 @@ ONE = Spec(("age", "town"), (KAnonymity(3),))
             id="paper",
         ),
         pytest.param(
+            replace(
+                ONE,
+                policy=PaperPolicy(),
+                suppress=Suppression(share=Fraction(1, 10), multiplier=Fraction(3, 2)),
+                small_patterns="suppress",
+            ),
+            id="small patterns, a margin above 1",
+        ),
+        pytest.param(
             replace(ONE, policy=OriginalPolicy(), unit="who"), id="original, persons"
         ),
     ],

@@ -269,6 +269,18 @@ CASES = [
     ),
     pytest.param(
         Spec(
+            FEW,
+            (KAnonymity(36),),
+            policy=PaperPolicy(),
+            identifiers=("person",),
+            small_patterns="suppress",
+            suppress=FORTY,
+            suppressed="apart",
+        ),
+        id="small missing patterns, suppressed",
+    ),
+    pytest.param(
+        Spec(
             (*FEW, "when"),
             (KAnonymity(10), DIVERSE),
             policy=BestPolicy(effort="fast", equity="sick"),

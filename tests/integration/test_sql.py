@@ -145,6 +145,16 @@ def shown_rows(table: pa.Table, names: tuple[str, ...]) -> Counter[tuple[Any, ..
             spec_of(*FEW, policy=PaperPolicy(), weight="hours_per_week"), id="weight"
         ),
         pytest.param(spec_of(*FEW, hierarchies={"age": Flat()}), id="codes"),
+        pytest.param(
+            spec_of(
+                *("sex", "occupation", "native_country"),
+                k=20,
+                policy=PaperPolicy(),
+                small_patterns="suppress",
+                suppress=Suppression(rows=60),
+            ),
+            id="small patterns",
+        ),
     ],
 )
 def test_release_is_that_of_the_table_in_memory(

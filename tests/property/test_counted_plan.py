@@ -111,6 +111,17 @@ SPECS = (
         missing="pattern",
         unit="w",
     ),
+    *(
+        Spec(
+            QID,
+            (KAnonymity(3),),
+            policy=policy,
+            missing="pattern",
+            small_patterns="suppress",
+            suppress=Suppression(rows=6),
+        )
+        for policy in (BestPolicy(), PaperPolicy())
+    ),
 )
 
 

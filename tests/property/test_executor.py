@@ -46,6 +46,19 @@ SPECS = (
         suppress=Suppression(rows=3),
     ),
     Spec(QID, K, policy=BestPolicy(disjoint=True), unit="u", inline_below=6),
+    *(
+        Spec(
+            QID,
+            (*models, KAnonymity(4)),
+            policy=policy,
+            inline_below=8,
+            missing="pattern",
+            small_patterns="suppress",
+            suppress=Suppression(rows=7),
+        )
+        for models in ((), (DistinctLDiversity(2, "s"),))
+        for policy in (PaperPolicy(), OriginalPolicy(), BestPolicy())
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from conftest import IS_PLAIN, as_arrow, as_pandas, as_polars
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from models_oracle import Value, accepts, sensitive_models, sized_models
-from oracle import Sample, paper_policies, samples
+from oracle import Sample, paper_policies, samples, small_patterns
 
 from core_mondrian import (
     BestPolicy,
@@ -86,13 +86,17 @@ def specs(draw: Any, sample: Sample, **more: Any) -> Spec:
     rows = st.integers(0, n) | st.just(0)
     budget = rows.map(lambda rows: Suppression(rows=rows))
     shares = st.sampled_from([None, Suppression(share=1), Suppression(share=0)])
+    missing = draw(st.sampled_from([None, "pattern", "value"]))
+    how = draw(small_patterns(missing))
+    has_budget = policy.name != "original" or how == "suppress"
     asked = {
         "quasi_identifiers": sample.names,
         "models": draw(models_for(n)),
         "hierarchies": sample.hierarchies,
         "policy": policy,
-        "missing": draw(st.sampled_from([None, "pattern", "value"])),
-        "suppress": None if policy.name == "original" else draw(budget | shares),
+        "missing": missing,
+        "small_patterns": how,
+        "suppress": draw(budget | shares) if has_budget else None,
         "suppressed": draw(st.sampled_from(["drop", "blank"])),
         "numbers": draw(st.sampled_from(["interval", "mean", "median"])),
         "categories": draw(st.sampled_from(["label", "set"])),

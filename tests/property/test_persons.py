@@ -11,7 +11,7 @@ from conftest import IS_PLAIN, Frame, as_arrow, as_pandas, as_polars
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from models_oracle import accepts, sensitive_models, sized_models
-from oracle import Sample, samples
+from oracle import Sample, samples, small_patterns
 
 from core_mondrian import (
     BestPolicy,
@@ -65,14 +65,18 @@ def specs(draw: Any, sample: Sample) -> Spec:
     others = draw(st.lists(letters, max_size=1))
     policy = draw(st.sampled_from(POLICIES))
     budget = Suppression(rows=draw(st.integers(0, sample.n_rows) | st.just(0)))
+    missing = draw(st.sampled_from([None, "pattern", "value"]))
+    how = draw(small_patterns(missing))
+    has_budget = policy.name != "original" or how == "suppress"
     return Spec(
         sample.names,
         (*sized, *others),
         unit="person",
         hierarchies=sample.hierarchies,
         policy=policy,
-        missing=draw(st.sampled_from([None, "pattern", "value"])),
-        suppress=None if policy.name == "original" else budget,
+        missing=missing,
+        small_patterns=how,
+        suppress=budget if has_budget else None,
         numbers=draw(st.sampled_from(["interval", "mean"])),
         inline_below=draw(st.sampled_from([0, 10, 1000])),
     )

@@ -58,6 +58,8 @@ def test_specs_of_the_pages_are_valid() -> None:
     [
         {},
         {"suppress": 3, "suppress_multiplier": 0.5},
+        {"suppress": "1%", "suppress_multiplier": 1.5},
+        {"missing": "pattern", "small_patterns": "suppress"},
         {"numbers": {"default": "mean", "age": "median"}, "categories": "set"},
         {"best": {"effort": "max", "disjoint": True, "beta": 2, "price": 1.5}},
         {
@@ -92,11 +94,15 @@ def test_good_specs_are_valid(asked: dict[str, Any]) -> None:
         {"numbers": {"age": "mode"}},
         {"best": {"effort": "slow"}},
         {"original": {"fair": True}},
+        {"paper": {"breakout_thresholds": {"age": 7}}},
+        {"paper": {"tails": 0}},
         {"weights": {"age": 0}},
         {"thresholds": {"nmi": 2}},
         {"models": [{"name": "t-closeness", "t": 0.2}]},
         {"models": [{"name": "t-closness"}]},
         {"unit": ["id"]},
+        {"suppress_multiplier": -1},
+        {"small_patterns": "drop"},
     ],
 )
 def test_bad_specs_are_not(asked: dict[str, Any]) -> None:

@@ -51,6 +51,24 @@ def test_multiplier_alone_scales_the_budget_of_the_policy(
 
     assert spec_from_mapping(asked).budget(1000) == budget
     assert spec_from_mapping({**asked, "suppress": "1%"}).budget(1000) == 5
+    assert spec_from_mapping({**asked, "suppress_multiplier": 2}).budget(1000) == (
+        4 * budget
+    )
+
+
+def test_original_policy_has_a_budget_for_patterns_only() -> None:
+    asked = {**MINIMAL, "policy": "original", "suppress": "1%"}
+
+    assert spec_from_mapping({**asked, "small_patterns": "suppress"}).budget(1000) == 10
+
+
+def test_small_patterns_need_patterns() -> None:
+    with pytest.raises(SpecError, match="small_patterns means nothing"):
+        Spec(("a",), (KAnonymity(2),), small_patterns="suppress")
+
+    spec = Spec(("a",), (KAnonymity(2),), policy=PaperPolicy())
+    assert spec.small_patterns == "repair"
+    assert spec.to_json()["small_patterns"] == "repair"
 
 
 def test_original_policy_suppresses_nothing_by_default() -> None:
@@ -84,10 +102,35 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
         ),
         pytest.param(
             {"policy": "paper", "paper": {"max_bin_edges": "x"}},
-            "wrong kind",
+            "paper.max_bin_edges is a whole number >= 1",
             id="its option's kind",
         ),
+        pytest.param(
+            {"policy": "paper", "paper": {"breakout_thresholds": [["a", 0.5]]}},
+            "paper.breakout_thresholds are columns with a RILM each",
+            id="thresholds as a list",
+        ),
+        pytest.param(
+            {"policy": "original", "original": {"variant": ["fair"]}},
+            "original.variant is 'fair' or 'as_published'",
+            id="variants",
+        ),
         pytest.param({"missing": "drop"}, "missing is one of", id="missing"),
+        pytest.param(
+            {"missing": "pattern", "small_patterns": "drop"},
+            "small_patterns is one of repair, suppress",
+            id="small patterns",
+        ),
+        pytest.param(
+            {"policy": "paper", "missing": "value", "small_patterns": "suppress"},
+            "small_patterns means nothing with missing = 'value'",
+            id="small patterns of none",
+        ),
+        pytest.param(
+            {"small_patterns": "repair"},
+            "small_patterns means nothing with missing = 'value'",
+            id="small patterns of best",
+        ),
         pytest.param({"numbers": "mode"}, "numbers is one of", id="numbers"),
         pytest.param({"numbers": {"z": "mean"}}, "not quasi-identifiers", id="stray"),
         pytest.param({"categories": "sets"}, "categories is one of", id="categories"),
@@ -120,6 +163,16 @@ def test_original_policy_suppresses_nothing_by_default() -> None:
         ),
         pytest.param({"inline_below": -1}, "inline_below", id="negative"),
         pytest.param({"suppress": "some"}, "neither a percentage", id="suppress"),
+        pytest.param(
+            {"suppress": "10%", "suppress_multiplier": 11},
+            "suppress_multiplier times the share is more than all rows",
+            id="more than all rows",
+        ),
+        pytest.param(
+            {"suppress_multiplier": -1},
+            "suppress_multiplier is a number >= 0",
+            id="a negative multiplier",
+        ),
         pytest.param(
             {"policy": "original", "suppress": "1%"},
             "suppresses nothing",
@@ -166,6 +219,7 @@ def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
         "[weights]\na = 3\n"
         "[hierarchies]\na = 'a.csv'\n"
         "[paper]\nrilm_epsilon = 'always'\ncut_points = ['median', 'bin_edges']\n"
+        "breakout_multiplier = 0\n"
         "[paper.breakout_thresholds]\na = 0.5\n"
     )
 
@@ -178,6 +232,7 @@ def test_file_is_read_with_its_neighbours(tmp_path: Path) -> None:
     assert spec.policy == PaperPolicy(
         cut_points=("median", "bin_edges"),
         rilm_epsilon=None,
+        breakout_multiplier=0.0,
         breakout_thresholds=(("a", 0.5),),
     )
     assert spec.budget(100) == 2
@@ -200,22 +255,100 @@ def test_unreadable_file_is_refused(content: bytes | None, tmp_path: Path) -> No
         load_spec(file)
 
 
+NAN = float("nan")
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("options", "told"),
     [
-        pytest.param({"cut_points": ()}, id="no cut points"),
-        pytest.param({"cut_points": ("mode",)}, id="unknown cut point"),
-        pytest.param({"bin_edges_above": 2.0}, id="share"),
-        pytest.param({"max_bin_edges": 0}, id="no edges"),
-        pytest.param({"tails": (1.0,)}, id="last tail is not 0"),
-        pytest.param({"tails": ()}, id="no tails"),
-        pytest.param({"tails": (60.0, 0.0)}, id="tails that cross"),
-        pytest.param({"breakout_multiplier": 2.0}, id="multiplier"),
+        pytest.param({"cut_points": ()}, "cut_points", id="no cut points"),
+        pytest.param({"cut_points": ("mode",)}, "cut_points", id="unknown cut point"),
+        pytest.param({"cut_points": "median"}, "list of words", id="one word"),
+        pytest.param({"cut_points": (["median"],)}, "list of words", id="nested"),
+        pytest.param({"bin_edges_above": 2.0}, "share between 0 and 1", id="share"),
+        pytest.param({"bin_edges_above": True}, "share", id="a share that is true"),
+        pytest.param({"compete_above": NAN}, "share", id="a share that is no number"),
+        pytest.param({"compete_above": "0.5"}, "share", id="a share as text"),
+        pytest.param({"max_bin_edges": 0}, "whole number >= 1", id="no edges"),
+        pytest.param({"max_bin_edges": 2.0}, "whole number", id="edges as a float"),
+        pytest.param({"max_bin_edges": True}, "whole number", id="edges that are true"),
+        pytest.param({"min_bin_values": 1}, "whole number >= 2", id="one value"),
+        pytest.param({"rilm_epsilon": NAN}, "rilm_epsilon", id="epsilon"),
+        pytest.param({"rilm_epsilon": True}, "rilm_epsilon", id="epsilon that is true"),
+        pytest.param({"tails": (1.0,)}, "one of them 0", id="no tail is 0"),
+        pytest.param({"tails": ()}, "one of them 0", id="no tails"),
+        pytest.param({"tails": (60.0, 0.0)}, "below 50", id="tails that cross"),
+        pytest.param({"tails": (-1.0, 0.0)}, "percentages", id="negative tails"),
+        pytest.param({"tails": (NAN, 0.0)}, "percentages", id="tails without order"),
+        pytest.param({"tails": (10**400, 0)}, "percentages", id="beyond floats"),
+        pytest.param({"tails": (True, 0)}, "percentages", id="a tail that is true"),
+        pytest.param({"tails": 0.0}, "percentages", id="one tail"),
+        pytest.param({"breakout_multiplier": 2.0}, "multiplier", id="multiplier"),
+        pytest.param({"breakout_multiplier": True}, "multiplier", id="truth"),
+        pytest.param({"breakout_multiplier": NAN}, "multiplier", id="no number"),
     ],
 )
-def test_policy_checks_its_parameters(options: dict[str, Any]) -> None:
-    with pytest.raises(SpecError):
+def test_policy_checks_its_parameters(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError, match=told):
         PaperPolicy(**options)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "told"),
+    [
+        pytest.param((("a", 7),), "of 'a' lies between 0 and 1", id="above 1"),
+        pytest.param((("a", -3),), "of 'a' lies between 0 and 1", id="below 0"),
+        pytest.param((("a", NAN),), "lies between 0 and 1", id="not a number"),
+        pytest.param((("a", True),), "lies between 0 and 1", id="true"),
+        pytest.param((("a", "x"),), "lies between 0 and 1", id="text"),
+        pytest.param((("a", 0.5), ("a", 0.6)), "'a' more than once", id="twice"),
+        pytest.param(((1, 0.5),), "by their names", id="a number for a column"),
+        pytest.param(("a", 0.5), "a RILM each", id="no pairs"),
+        pytest.param({"a": 0.5}, "a RILM each", id="a mapping"),
+    ],
+)
+def test_breakout_thresholds_are_shares_of_columns(thresholds: Any, told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        PaperPolicy(breakout_multiplier=0.5, breakout_thresholds=thresholds)
+
+
+def test_breakout_thresholds_need_a_multiplier() -> None:
+    with pytest.raises(SpecError, match="without paper") as caught:
+        PaperPolicy(breakout_thresholds=(("a", 0.5),))
+
+    assert "breakout_multiplier = 0" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("column", "hint"),
+    [pytest.param("agee", "did you mean 'age'?"), pytest.param("x", "those: ['age']")],
+)
+def test_breakout_thresholds_are_for_quasi_identifiers(column: str, hint: str) -> None:
+    policy = PaperPolicy(breakout_multiplier=0, breakout_thresholds=((column, 0.5),))
+
+    with pytest.raises(SpecError, match="not a quasi-identifier") as caught:
+        Spec(("age",), (KAnonymity(2),), policy=policy)
+
+    assert caught.value.hint == hint
+    assert caught.value.key == ("paper", "breakout_thresholds", column)
+
+
+def test_tails_count_in_any_order() -> None:
+    policy = PaperPolicy(tails=(1, 10.0, 0, 1.0))
+
+    assert policy.tails == (10.0, 1.0, 0.0)
+    assert policy == PaperPolicy(tails=(10.0, 1.0, 0.0))
+    spec = spec_from_mapping(
+        {**MINIMAL, "policy": "paper", "paper": {"tails": [0, 1, 10]}}
+    )
+    assert spec.policy == policy
+    assert spec.to_json()["policy"]["tails"] == [10.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("beta", [True, NAN, 10**400, "1"])
+def test_numbers_of_best_are_numbers(beta: Any) -> None:
+    with pytest.raises(SpecError, match="beta"):
+        BestPolicy(beta=beta)
 
 
 def test_original_policy_checks_its_variant() -> None:

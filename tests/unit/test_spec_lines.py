@@ -34,7 +34,10 @@ def refused(text: str, tmp_path: Path) -> str:
         ("[original]", "line 3: [original] is given, but the policy"),
         ("[best]\nbeta = -1", "line 4: best.beta lies"),
         ("best.effort = 'x'", "line 3: best.effort is one of"),
-        ('policy="paper"\n[paper]\nmax_bin_edges="x"', "line 4: [paper] has a value"),
+        (
+            'policy="paper"\n[paper]\nmax_bin_edges="x"',
+            "line 5: paper.max_bin_edges is a whole number",
+        ),
         ('[numbers]\ndefault = "mean"\nb = "x"', "line 5: numbers of 'b' is one of"),
         ("[weights]\na = 0", "line 4: the weight of 'a'"),
         ("[thresholds]\nnmi = 2", "line 4: thresholds.nmi lies"),

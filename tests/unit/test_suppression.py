@@ -1,6 +1,5 @@
 """The suppression budget in whole rows; rounding never favours suppression."""
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -38,17 +37,44 @@ def test_multiplier_scales_the_share_and_rounds_down() -> None:
 
 @given(
     st.fractions(0, 1, max_denominator=1000),
-    st.fractions(0, 1, max_denominator=20),
+    st.fractions(0, 5, max_denominator=20),
     st.integers(0, 10_000),
 )
-def test_budget_never_exceeds_the_share(
+def test_budget_is_the_share_times_the_multiplier_rounded_down_once(
     share: Fraction, multiplier: Fraction, n_rows: int
 ) -> None:
+    if share * multiplier > 1:
+        with pytest.raises(SpecError, match="more than all rows"):
+            Suppression(share=share, multiplier=multiplier)
+        return
+
     budget = Suppression(share=share, multiplier=multiplier).whole_rows(n_rows)
 
-    assert 0 <= budget <= multiplier * share * n_rows
-    kept_rows = math.ceil((1 - share) * n_rows)
-    assert budget == math.floor(multiplier * (n_rows - kept_rows))
+    asked = multiplier * share * n_rows
+    assert asked - 1 < budget <= min(asked, n_rows)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "multiplier", "budget"),
+    [
+        pytest.param(150, "0.7", 1, id="1.05 rows"),
+        pytest.param(142, "0.7", 0, id="0.994 rows"),
+        pytest.param(143, 0.7, 1, id="1.001 rows"),
+        pytest.param(150, 2, 3, id="above 1"),
+        pytest.param(48_842, 0.9, 439, id="Adult"),
+        pytest.param(48_842, 2, 976, id="Adult, twice"),
+        pytest.param(10, 100, 10, id="all rows"),
+    ],
+)
+def test_one_percent_times_a_multiplier(
+    n_rows: int, multiplier: str | float, budget: int
+) -> None:
+    assert parse_suppression("1%", multiplier).whole_rows(n_rows) == budget
+
+
+def test_a_number_of_rows_takes_no_multiplier() -> None:
+    assert parse_suppression(3, 0.5).whole_rows(100) == 3
+    assert parse_suppression("3", 7).whole_rows(100) == 3
 
 
 @pytest.mark.parametrize(
@@ -79,7 +105,12 @@ def test_nonsense_is_refused(asked: Any) -> None:
         pytest.param({"rows": True}, id="a boolean"),
         pytest.param({"share": "much"}, id="no number"),
         pytest.param({"share": float("nan")}, id="not a number"),
-        pytest.param({"multiplier": Fraction(101, 100)}, id="multiplier above 1"),
+        pytest.param(
+            {"share": Fraction(1, 2), "multiplier": Fraction(201, 100)},
+            id="more than all rows",
+        ),
+        pytest.param({"multiplier": "1/0"}, id="divided by nothing"),
+        pytest.param({"multiplier": True}, id="a multiplier that is true"),
         pytest.param({"multiplier": Fraction(-1, 100)}, id="multiplier below 0"),
     ],
 )

@@ -136,6 +136,14 @@ def anonymize_file(
             help="One more value (default of best), or kept apart by pattern.",
         ),
     ] = None,
+    small_patterns: Annotated[
+        str | None,
+        typer.Option(
+            "--small-patterns",
+            metavar="repair|suppress",
+            help="Patterns too small for a class: blank cells, or spend --suppress.",
+        ),
+    ] = None,
     numbers: Numbers = None,
     nice: Annotated[
         bool,

@@ -188,6 +188,7 @@ def spec_of(options: Mapping[str, Any]) -> "Spec":
     weights = (_split_weight(text) for text in options["weights"] or [])
     same = (
         *("quasi_identifiers", "identifiers", "unit", "k", "missing"),
+        "small_patterns",
         *("numbers", "categories", "suppressed", "inline_below", "null_values"),
         *("pseudonyms", "weight", "accept"),
         *("class_id", "shuffle", "uncovered"),

@@ -2,7 +2,7 @@
 
 grow               the tree of one table under one spec: policies, budget, equity
 inputs             table and spec as the arrays that compiled code takes
-missing_patterns   §3.2: a root per pattern of missing values, small ones repaired
+missing_patterns   §3.2: a root per pattern of missing values; repair of small ones
 scheduler          §3.5: queued partitions on threads
 executor           §3.5: the same queue on other machines, or with less memory
 marginals          counts by column, for partitions too large for one machine

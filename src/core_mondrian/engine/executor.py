@@ -297,7 +297,7 @@ def cut_top(
     root = _roots_of(roots)
     executor.load(records, root)
     top = Top(roots.copy())
-    opened = list(range(roots.size))
+    opened = np.flatnonzero(roots["kind"] == layout.QUEUED).tolist()
     while True:
         # So many rows may be as many tuples.
         large = [n for n in opened if int(top.nodes["rows"][n]) > executor.task_tuples]

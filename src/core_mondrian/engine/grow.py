@@ -260,7 +260,7 @@ class _Run:
         describe = partial(build_columns, self.table, self.spec)
         with started(describe, enough_for(self.n_threads, self.table.n_tuples)) as made:
             if self.spec.missing_rule == "pattern":
-                roots = roots_by_pattern(self.table, self.spec, constraints)
+                roots = roots_by_pattern(self.table, self.spec, constraints, budget)
             else:
                 roots = one_root(self.table)
             columns = made()
@@ -430,7 +430,10 @@ def _funnel(table: EncodedTable, counts: list[NDArray[np.int64]]) -> Funnel:
 
 
 def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fields]:
-    """Lay the tuples out root by root and give every root its share of the budget."""
+    """Lay the tuples out root by root and give every root its share of the budget.
+
+    Roots that are suppressed whole are paid for first.
+    """
     # NumPy sorts so narrow numbers by counting them.
     narrow = np.int16 if roots.n_roots < 2**15 else np.int64
     order = np.argsort(roots.root.astype(narrow), kind="stable")
@@ -440,11 +443,14 @@ def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fiel
     nodes = fields(roots.n_roots, layout.NODE)
     nodes["parent"] = nodes["first_child"] = nodes["column"] = nodes["at"] = -1
     nodes["low"] = nodes["high"] = -1
-    nodes["kind"] = layout.QUEUED
+    gone = roots.suppressed
+    nodes["kind"] = np.where(gone, layout.SUPPRESSED, layout.QUEUED)
     nodes["start"], nodes["stop"] = edges[:-1], edges[1:]
     nodes["rows"] = rows
+    n_gone = int(rows[gone].sum())
     # Rounded down: the roots can never be given more than there is.
-    nodes["budget"] = rows * budget // table.n_rows
+    shares = rows * (budget - n_gone) // (table.n_rows - n_gone)
+    nodes["budget"] = np.where(gone, rows, shares)
     return tuples, nodes
 
 

@@ -2,9 +2,11 @@
 
 A pattern too small for a class is repaired by blanking cells, as few as possible: its
 own, so that it joins another pattern, or else those of the few rows it takes from a
-larger one. No row is lost to its pattern.
+larger one. No row is lost to its pattern, unless the spec asks for it: then small
+patterns are suppressed whole as long as the budget lasts, and the others repaired.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -32,6 +34,8 @@ class Roots(NamedTuple):
     n_roots: int
     n_blanked: int
     """Cells blanked by the repair, over all rows."""
+    suppressed: NDArray[np.bool_]
+    """Roots that are suppressed whole."""
 
 
 class _Patterns(NamedTuple):
@@ -44,6 +48,7 @@ class _Patterns(NamedTuple):
     units: list[set[int]]
     """The persons of each pattern, where persons are counted."""
     passes: NDArray[np.bool_]
+    suppressed: NDArray[np.bool_]
     joined: NDArray[np.int64]
     """The pattern each one has become part of; itself at first."""
     first_of_tuple: NDArray[np.int64]
@@ -55,10 +60,15 @@ class _Patterns(NamedTuple):
         return self.joined[self.first_of_tuple]
 
     @property
-    def own(self) -> NDArray[np.bool_]:
+    def roots(self) -> NDArray[np.bool_]:
         """Patterns that have not become part of another."""
-        own: NDArray[np.bool_] = self.joined == np.arange(self.joined.size)
-        return own
+        roots: NDArray[np.bool_] = self.joined == np.arange(self.joined.size)
+        return roots
+
+    @property
+    def own(self) -> NDArray[np.bool_]:
+        """Those of them that are released."""
+        return self.roots & ~self.suppressed
 
 
 class _Judge(NamedTuple):
@@ -108,6 +118,20 @@ class _Heap:
             other.counts[i][code] -= n
         self.units |= _units(table, [item])
 
+    def remove(self, other: "_Heap", units: set[int]) -> None:
+        """Leave out another heap; ``units`` are the persons that nobody else has."""
+        self.rows -= other.rows
+        for i, by_value in enumerate(other.counts):
+            self.counts[i] -= by_value
+        self.units -= units
+
+    def put_back(self, other: "_Heap", units: set[int]) -> None:
+        """Undo `remove`."""
+        self.rows += other.rows
+        for i, by_value in enumerate(other.counts):
+            self.counts[i] += by_value
+        self.units |= units
+
     def put(self, patterns: _Patterns, number: int) -> None:
         """Note what a pattern has now."""
         patterns.rows[number] = self.rows
@@ -119,15 +143,17 @@ class _Heap:
 def one_root(table: EncodedTable) -> Roots:
     """Return the whole table as one root: missing is a value like any other."""
     root = np.zeros(table.n_tuples, dtype=np.int64)
-    return Roots(table.codes, root, min(1, table.n_tuples), 0)
+    n_roots = min(1, table.n_tuples)
+    return Roots(table.codes, root, n_roots, 0, np.zeros(n_roots, dtype=np.bool_))
 
 
 def roots_by_pattern(
-    table: EncodedTable, spec: Spec, constraints: Constraints
+    table: EncodedTable, spec: Spec, constraints: Constraints, budget: int = 0
 ) -> Roots:
     """Group tuples by missing pattern and repair the patterns that fail the models.
 
-    The table as a whole has to pass; then every pattern can be repaired.
+    If the spec asks for it, they are suppressed instead, up to ``budget`` rows. The
+    table as a whole has to pass; then every pattern can be repaired.
     """
     missing_codes = np.array([column.missing for column in table.columns])
     patterns = _count_patterns(table, *_find_patterns(table.codes, missing_codes))
@@ -135,7 +161,10 @@ def roots_by_pattern(
     for number in range(patterns.rows.size):
         judge.settle(patterns, number)
     if patterns.passes.all():
-        return Roots(table.codes, patterns.first_of_tuple, patterns.rows.size, 0)
+        none = patterns.suppressed
+        return Roots(table.codes, patterns.first_of_tuple, none.size, 0, none)
+    if spec.small_patterns == "suppress":
+        _suppress(patterns, judge, budget)
     _repair(patterns, judge)
     return _lay_out(table, patterns, missing_codes)
 
@@ -181,9 +210,39 @@ def _count_patterns(
         counts=counted.by_value,
         units=units,
         passes=np.zeros(n, dtype=np.bool_),
+        suppressed=np.zeros(n, dtype=np.bool_),
         joined=np.arange(n),
         first_of_tuple=pattern.copy(),
     )
+
+
+def _suppress(patterns: _Patterns, judge: _Judge, budget: int) -> None:
+    """Suppress failing patterns, smallest first, as long as the budget lasts.
+
+    One without which the others could not be a class is left to be repaired: then all
+    that is released can be repaired, as the whole table can.
+    """
+    failing = np.flatnonzero(~patterns.passes)
+    order = failing[np.argsort(patterns.rows[failing], kind="stable")]
+    n_patterns = Counter(one for units in patterns.units for one in units)
+    rest = _Heap(
+        int(patterns.rows.sum()),
+        [by_value.sum(axis=0) for by_value in patterns.counts],
+        set(n_patterns),
+    )
+    left = budget
+    for number in order.tolist():
+        heap = _Heap.of(patterns, number)
+        if heap.rows > left:
+            return
+        alone = {one for one in heap.units if n_patterns[one] == 1}
+        rest.remove(heap, alone)
+        if not (rest.rows and judge.admits(rest)):
+            rest.put_back(heap, alone)
+            continue
+        left -= heap.rows
+        n_patterns.subtract(heap.units)
+        patterns.suppressed[number] = True
 
 
 def _repair(patterns: _Patterns, judge: _Judge) -> None:
@@ -287,9 +346,9 @@ def _lay_out(
     table: EncodedTable, patterns: _Patterns, missing_codes: NDArray[np.int64]
 ) -> Roots:
     """Number the patterns left as roots and blank the cells of repaired tuples."""
-    own = np.flatnonzero(patterns.own)
+    roots = np.flatnonzero(patterns.roots)
     number = np.zeros(patterns.rows.size, dtype=np.int64)
-    number[own] = np.arange(own.size)
+    number[roots] = np.arange(roots.size)
     of_tuple = patterns.of_tuple
     blank = patterns.missing[of_tuple]
     codes = table.codes
@@ -299,4 +358,5 @@ def _lay_out(
         part = codes[:, : missing_codes.size]
         part[newly] = np.broadcast_to(missing_codes, part.shape)[newly]
     n_blanked = int((newly.sum(axis=1) * table.counts).sum())
-    return Roots(codes, number[of_tuple], int(own.size), n_blanked)
+    gone = patterns.suppressed[roots]
+    return Roots(codes, number[of_tuple], int(roots.size), n_blanked, gone)

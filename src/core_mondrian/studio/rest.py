@@ -42,6 +42,9 @@ def _put_policy(found: Asked, key: str, value: Mapping[str, Any]) -> None:
         found[key] = {**value, **found.get(key, {})}
         if "equity" not in found[key]:
             found[key].pop("equity_bound", None)
+        if "breakout_thresholds" in found[key]:
+            own = _of_known(found, found[key]["breakout_thresholds"])
+            found[key]["breakout_thresholds"] = own
 
 
 def _put_format(found: Asked, key: str, value: Mapping[str, Any]) -> None:
@@ -83,6 +86,13 @@ def _put_domains(found: Asked, key: str, value: Mapping[str, str]) -> None:
     found[key] = {name: domain for name, domain in value.items() if name in known}
 
 
+def _put_patterns(found: Asked, key: str, value: str) -> None:
+    """Put what becomes of small patterns, where there are patterns."""
+    usual = "value" if found["policy"] == "best" else "pattern"
+    if found.get("missing", usual) == "pattern":
+        found[key] = value
+
+
 def _put_nulls(found: Asked, key: str, value: list[str]) -> None:
     found[key] = [*value, *found.get(key, ())]
 
@@ -98,4 +108,5 @@ _PUT: Final[dict[str, Callable[[Asked, str, Any], None]]] = {
     "unit": _put_unit,
     "pseudonym_domains": _put_domains,
     "null_values": _put_nulls,
+    "small_patterns": _put_patterns,
 }

@@ -19,6 +19,7 @@ from oracle import (
     n_rows,
     paper_policies,
     samples,
+    small_patterns,
 )
 
 from core_mondrian import InfeasibleError, KAnonymity, OriginalPolicy, Spec, Suppression
@@ -125,13 +126,15 @@ def draw_k(data: st.DataObject, sample: Sample) -> KAnonymity:
 def test_paper_policy_grows_the_oracles_tree(
     sample: Sample, data: st.DataObject
 ) -> None:
+    missing = data.draw(MISSING)
     table, spec = spec_for(
         sample,
         (draw_k(data, sample),),
         policy=data.draw(paper_policies(sample.names)),
         suppress=data.draw(budgets(sample.n_rows)),
         inline_below=data.draw(INLINE),
-        missing=data.draw(MISSING),
+        missing=missing,
+        small_patterns=data.draw(small_patterns(missing)),
         exclude=data.draw(st.sampled_from([(), sample.names[:1]])),
     )
 
@@ -142,12 +145,15 @@ def test_paper_policy_grows_the_oracles_tree(
 def test_original_policy_grows_the_oracles_tree(
     sample: Sample, data: st.DataObject, variant: Any, missing: Any
 ) -> None:
+    how = data.draw(small_patterns(missing))
     table, spec = spec_for(
         sample,
         (draw_k(data, sample),),
         policy=OriginalPolicy(variant),
+        suppress=data.draw(budgets(sample.n_rows)) if how == "suppress" else None,
         inline_below=data.draw(INLINE),
         missing=missing,
+        small_patterns=how,
     )
 
     check_same_tree(table, spec)
@@ -157,13 +163,16 @@ def test_original_policy_grows_the_oracles_tree(
 def test_diverse_classes_grow_the_oracles_tree(
     sample: Sample, data: st.DataObject
 ) -> None:
+    missing = data.draw(MISSING)
+    how = data.draw(small_patterns(missing))
     table, spec = spec_for(
         sample,
         (KAnonymity(data.draw(st.integers(2, 4))), DistinctDiversity(2)),
         policy=data.draw(paper_policies() | st.sampled_from([OriginalPolicy()])),
-        suppress=None,
+        suppress=data.draw(budgets(sample.n_rows)) if how == "suppress" else None,
         inline_below=data.draw(INLINE),
-        missing=data.draw(MISSING),
+        missing=missing,
+        small_patterns=how,
     )
 
     check_same_tree(table, spec)
@@ -173,13 +182,15 @@ def test_diverse_classes_grow_the_oracles_tree(
 def test_close_classes_grow_the_oracles_tree(
     sample: Sample, data: st.DataObject
 ) -> None:
+    missing = data.draw(MISSING)
     table, spec = spec_for(
         sample,
         (KAnonymity(2), Closeness(data.draw(st.sampled_from([0.1, 0.2, 0.3, 0.5])))),
         policy=data.draw(st.just(PaperPolicy()) | paper_policies()),
         suppress=data.draw(budgets(sample.n_rows)),
         inline_below=data.draw(st.sampled_from([0, 10, 30, 100])),
-        missing=data.draw(MISSING),
+        missing=missing,
+        small_patterns=data.draw(small_patterns(missing)),
     )
 
     check_same_tree(table, spec)

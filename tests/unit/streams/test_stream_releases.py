@@ -96,6 +96,21 @@ SPECS = {
         suppressed="apart",
     ),
     "pattern": Spec(QIDS, (KAnonymity(5),), missing="pattern", identifiers=("person",)),
+    "small patterns": Spec(
+        QIDS,
+        (KAnonymity(60),),
+        policy=PaperPolicy(),
+        small_patterns="suppress",
+        suppress=Suppression(rows=150),
+    ),
+    "small patterns, best": Spec(
+        QIDS,
+        (KAnonymity(60),),
+        missing="pattern",
+        small_patterns="suppress",
+        suppress=Suppression(rows=150),
+        suppressed="blank",
+    ),
     "weight": Spec(
         QIDS, (KAnonymity(5),), weight="hours_per_week", policy=PaperPolicy()
     ),

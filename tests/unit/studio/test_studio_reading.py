@@ -1,7 +1,7 @@
 """A spec file becomes what the page shows, and its own file means the same."""
 
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, SpecError
+from core_mondrian.policies import PaperPolicy
 from core_mondrian.spec_file import (
     KEYS,
     SpecFile,
@@ -102,8 +103,9 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
         "accept": st.lists(st.sampled_from([*sensitive, names[7]]), max_size=2),
         "policy": st.sampled_from(["best", "paper", "original"]),
         "missing": st.sampled_from(["pattern", "value"]),
+        "small_patterns": st.sampled_from(["repair", "suppress"]),
         "suppress": st.sampled_from(["1%", " 2.5 %", "7", 20, 0]),
-        "suppress_multiplier": st.sampled_from([1, 0.5, 0]),
+        "suppress_multiplier": st.sampled_from([1, 0.5, 0, 1.5]),
         "suppressed": st.sampled_from(["drop", "blank", "apart"]),
         "numbers": formats(by_known, st.sampled_from(NUMBERS)),
         "categories": formats(by_known, st.sampled_from(["label", "set"])),
@@ -122,8 +124,10 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
             st.sampled_from([0.5, 1, "off"]),
         ),
         "best": best_options(sensitive),
-        "paper": st.sampled_from(
-            [{"tails": [5, 0.0]}, {"breakout_thresholds": {"a b": 0.5}}]
+        "paper": st.just({"tails": [5, 0.0]})
+        | st.builds(
+            lambda own: {"breakout_multiplier": 0.5, "breakout_thresholds": own},
+            st.dictionaries(by_known, st.sampled_from([0, 0.5, 1])),
         ),
         "original": st.just({"variant": "as_published"}),
     }
@@ -304,6 +308,28 @@ def test_columns_that_the_table_lacks_are_named() -> None:
         read_draft(ASKED, ["age", "job"], Path())
 
     assert caught.value.hint
+
+
+def test_thresholds_of_columns_that_are_no_longer_known_are_left_out() -> None:
+    own = {"breakout_multiplier": 0.5, "breakout_thresholds": {"age": 0.5, "zip": 1}}
+    asked = {"quasi_identifiers": ["age", "zip"], "k": 2, "policy": "paper"}
+    draft = read_draft({**asked, "paper": own}, ["age", "zip"], Path())
+
+    draft.assign("zip", "carried")
+
+    policy = draft.to_spec().policy
+    assert isinstance(policy, PaperPolicy)
+    assert policy.breakout_thresholds == (("age", 0.5),)
+
+
+def test_small_patterns_are_left_out_where_missing_is_a_value() -> None:
+    asked = {"quasi_identifiers": ["age"], "k": 2, "policy": "paper"}
+    draft = read_draft({**asked, "small_patterns": "suppress"}, ["age"], Path())
+
+    assert draft.to_spec().small_patterns == "suppress"
+    for field, value in (("missing", "value"), ("policy", "best")):
+        other = replace(draft, **{field: value})
+        assert other.to_spec().small_patterns == "repair"
 
 
 def write(folder: Path, text: str) -> Path:

@@ -29,22 +29,27 @@ Integers = NDArray[np.int64]
 def search_with_budget(
     search: BestSearch, roots: Nodes, price: float, budget: int, report: Report
 ) -> Searched:
-    """Search below ``roots`` and suppress up to ``budget`` rows at ``price`` each."""
-    if not budget:
+    """Search below ``roots`` and suppress up to ``budget`` rows at ``price`` each.
+
+    Roots that are suppressed already are part of it.
+    """
+    n_gone = _n_suppressed(roots)
+    left = budget - n_gone
+    if not left:
         return search.run(roots, report)
     nodes = search.cut(roots, lambda done: report(done / 3))
     kept = search.solve(nodes, lambda done: report(1 / 3 + done / 3))
-    late = suppress_rows(search, kept, price, budget)
+    late = suppress_rows(search, kept, price, left)
     plain = search.search._replace(relaxes=False, rolls_out=False, width=0)
     rough = replace(search, search=plain).solve(nodes, lambda _: None)
-    chosen = suppress_rows(search, rough, price, budget)
+    chosen = suppress_rows(search, rough, price, left)
     lost = chosen.nodes[chosen.nodes["kind"] == layout.SUPPRESSED]
-    if not lost.size:
+    if int(lost["rows"].sum()) == n_gone:
         return late
     gone = [chosen.records[one["start"] : one["stop"], -1] for one in lost]
     apart = set_apart(search, nodes, np.concatenate(gone))
     early = search.solve(apart, lambda done: report(2 / 3 + done / 3))
-    left = budget - n_suppressed(early)
+    left = budget - _n_suppressed(early.nodes)
     early = suppress_rows(search, early, price, left)
     return min(late, early, key=lambda item: _cost(search, item, price))
 
@@ -71,9 +76,8 @@ def _cost(search: BestSearch, found: Searched, price: float) -> float:
     return found.loss + price * int(worth_of_nodes(search, found.records, lost).sum())
 
 
-def n_suppressed(found: Searched) -> int:
-    """Return how many rows are suppressed."""
-    return int(found.nodes["rows"][found.nodes["kind"] == layout.SUPPRESSED].sum())
+def _n_suppressed(nodes: Nodes) -> int:
+    return int(nodes["rows"][nodes["kind"] == layout.SUPPRESSED].sum())
 
 
 def set_apart(search: BestSearch, nodes: Nodes, gone: Codes) -> Nodes:
