@@ -20,12 +20,15 @@ from core_mondrian.cli.main import run
 pytest_plugins = ["studio_pages"]
 
 # The machine may be busy, so no deadline; the engine is slow as plain Python, so fewer
-# examples there. Every run tries the same examples: a failure can be repeated.
+# examples there. Nothing is drawn by chance, but examples hold constants of all modules
+# of ours that are loaded by then, and so depend on which tests ran before in the same
+# process. What repeats a failure by itself is the `@reproduce_failure` printed with it.
 _UNSHRUNK = [Phase.explicit, Phase.generate]
 settings.register_profile(
     "compiled",
     deadline=None,
     derandomize=True,
+    print_blob=True,
     max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -117,6 +117,23 @@ def test_a_crew_cuts_down_to_the_same_small_blocks(
         )
 
 
+def test_a_tie_with_the_funnel_does_not_depend_on_the_order_of_classes() -> None:
+    """Its classes lose the same here, but for rounding, and come in another order."""
+    table = pa.table(
+        {
+            "a": [0, None, 1, 0, 1, 1, None, None, 1, None],
+            "b": [*"vuuuuuuuuu"],
+            "c": [1, 0, 1, 3, 1, 1, 2, 3, 2, 1],
+            "u": [7, 2, 5, 7, 4, 2, 7, 0, 5, 3],
+        }
+    )
+    spec = SPECS[-1]
+    encoded = collapse(encode(open_frame(table), spec)).table
+
+    with patch.object(best, "_CLASSES_PER_BLOCK", 2):
+        same(grow(encoded, spec, executor=LocalExecutor(1)), grow(encoded, spec))
+
+
 class CountingCrew(LocalExecutor):
     """Notes how often it was asked to count, and how much it was given to solve."""
 

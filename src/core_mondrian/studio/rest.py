@@ -69,10 +69,8 @@ def _put_excluded(found: Asked, key: str, value: list[str]) -> None:
 
 
 def _put_accepted(found: Asked, key: str, value: list[str]) -> None:
-    changed = {*found["quasi_identifiers"], *found.get("identifiers", ())}
-    if found.get("unit") not in found.get("pseudonyms", ()):
-        changed.add(found.get("unit"))
-    found[key] = [name for name in value if name not in changed]
+    """Put columns of which there may be a warning: all but quasi-identifiers."""
+    found[key] = [name for name in value if name not in found["quasi_identifiers"]]
 
 
 def _put_unit(found: Asked, key: str, value: str) -> None:

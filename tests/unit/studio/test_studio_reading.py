@@ -100,7 +100,7 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
         "pseudonym_domains": st.dictionaries(st.sampled_from(names[7:]), st.just("d")),
         "unit": st.just(names[7]),
         "weight": st.just(names[-1]),
-        "accept": st.lists(st.sampled_from([*sensitive, names[7]]), max_size=2),
+        "accept": st.lists(st.sampled_from(names[3:]), max_size=2),
         "policy": st.sampled_from(["best", "paper", "original"]),
         "missing": st.sampled_from(["pattern", "value"]),
         "small_patterns": st.sampled_from(["repair", "suppress"]),
@@ -301,6 +301,18 @@ def test_a_unit_with_pseudonyms_keeps_both() -> None:
     assert names_of(draft.rest) == ["unit"]
     draft.assign("id", "identifier")
     assert draft.to_spec().unit is None
+
+
+@pytest.mark.parametrize("role", ["unit", "identifiers", "pseudonyms", "weight"])
+def test_warnings_of_columns_with_a_role_stay_accepted(role: str) -> None:
+    column: Any = "id" if role in ("unit", "weight") else ["id"]
+    asked = {"quasi_identifiers": ["age"], "k": 2, "accept": ["id"], role: column}
+
+    draft = read_draft(asked, ["id", "age"], Path())
+
+    assert draft.to_spec() == spec_from_mapping(asked)
+    draft.assign("id", "quasi-identifier")
+    assert draft.to_spec().accept == ()
 
 
 def test_columns_that_the_table_lacks_are_named() -> None:

@@ -3,8 +3,10 @@
 root ─► exact cuts ─► blocks ─► classes, tuples in pieces where that pays
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -213,7 +215,6 @@ class BestSearch:
         return self._loss([self.solve_chunk(self.workspaces[0], spans)])
 
     def _loss(self, parts: list[Part]) -> float:
-        # Added up at once: how blocks are divided into parts depends on the threads.
         def lost(workspace: SearchWorkspace, part: Part) -> NDArray[np.float64]:
             return lost_by_class(self, part[1], part[0], workspace)
 
@@ -295,7 +296,8 @@ def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
 
 
 def _add_up(losses: list[NDArray[np.float64]]) -> float:
-    return float(np.concatenate(losses).sum())
+    """Return the sum, rounded once: in which order classes come depends on who cut."""
+    return math.fsum(chain.from_iterable(part.tolist() for part in losses))
 
 
 def lost_by_class(
