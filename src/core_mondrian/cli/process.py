@@ -30,9 +30,17 @@ def own_process() -> None:
     # they sleep. How many there are, and so what they compute, stays the same.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     gc.set_threshold(_OBJECTS, 20, 20)
-    # Python looks for garbage among all objects at its end, .05 s; the process's memory
-    # goes back as a whole anyway.
-    atexit.register(gc.freeze)
+    atexit.register(_leave_objects)
+
+
+def _leave_objects() -> None:
+    """Keep Python from looking for garbage among all objects at its end, .05 s.
+
+    The process's memory goes back as a whole anyway. DuckDB counts its own objects
+    then, and complains of those that are left.
+    """
+    if "_duckdb" not in sys.modules:
+        gc.freeze()
 
 
 def prepare_for(source: Path) -> None:

@@ -390,8 +390,9 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
         other = Searched(nodes, tuples.records, 0.0)
         found, first = at_least(search, found, other, price), found
         if found is not first:  # the funnel's tree, and what was searched below it
-            counts = [work.funnel for work in (*works, *search.workspaces)]
-            funnel = _funnel(table, [*counts, -funnel.counts])
+            below = [one.funnel for one in search.workspaces]
+            counts = [*(work.funnel for work in works), *below, -funnel.counts]
+            funnel = _funnel(table, counts)
     groups = find_groups(table, spec)
     losses = None if groups is None else losses_by_group(search, found, groups)
     del search, job, tuples  # as long as the table, each of them
