@@ -39,6 +39,7 @@ def propose_categories(work: FunnelWorkspace) -> None:
     up with the smallest child that would have passed.
     """
     form_parts(work)
+    work.has_topped_up = False
     work.n_examined += 1
     work.n_considered += 1
     in_pool = pool_rows(work)
@@ -52,6 +53,7 @@ def propose_categories(work: FunnelWorkspace) -> None:
         return
     add_proposal(work, -1, POOLED, in_pool)
     work.n_examined += 1
+    work.has_topped_up = True
     if top_up_pool(work):
         work.n_considered += 1
         add_proposal(work, -1, TOPPED_UP, 0)
@@ -60,6 +62,7 @@ def propose_categories(work: FunnelWorkspace) -> None:
 def propose_whole_children(work: FunnelWorkspace) -> None:
     """Append LeFevre's cut of a category: one part per child, if all of them pass."""
     form_parts(work)
+    work.has_topped_up = False
     work.n_examined += 1
     work.n_considered += 1
     if pool_rows(work) == 0 and n_surviving(work) > 1:
@@ -93,6 +96,18 @@ def form_parts(work: FunnelWorkspace) -> None:
             for j in range(first, i):
                 position = work.start + low_half(work.keys[j])
                 add_record(work.pool, work.rules, row(work.records, position))
+
+
+def form_proposed_parts(work: FunnelWorkspace, proposal: int) -> None:
+    """Part the partition at hand as one of its column's proposals does.
+
+    They are as the proposals left them, unless the pool has been topped up since.
+    """
+    if not work.has_topped_up:
+        return
+    form_parts(work)
+    if work.proposals[proposal].variant == TOPPED_UP:
+        top_up_pool(work)
 
 
 def split_by_children(work: FunnelWorkspace) -> None:

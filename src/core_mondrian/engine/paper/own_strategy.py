@@ -14,11 +14,9 @@ from cython.cimports.core_mondrian.engine.layout import (
     FAILS,
     LOSE_LEFT,
     LOSE_RIGHT,
-    TOPPED_UP,
 )
 from cython.cimports.core_mondrian.engine.paper.category_parts import (
-    form_parts,
-    top_up_pool,
+    form_proposed_parts,
 )
 from cython.cimports.core_mondrian.engine.paper.column_ranking import rilm
 from cython.cimports.core_mondrian.engine.paper.proposals import propose_number_cut
@@ -90,9 +88,7 @@ def score_number_by_own(work: FunnelWorkspace, proposal: int) -> float:
 
 def score_category_by_own(work: FunnelWorkspace, proposal: int) -> float:
     """Return the user's `score` of a cut of a category; the pool is the last part."""
-    form_parts(work)
-    if work.proposals[proposal].variant == TOPPED_UP:
-        top_up_pool(work)
+    form_proposed_parts(work, proposal)
     lay_out_runs(work)
     pool = cython.declare(cython.longlong, -1)
     if work.proposals[proposal].loss == 0:

@@ -9,27 +9,26 @@ from cython.cimports.core_mondrian.engine.layout import (
     FAILS,
     LOSE_LEFT,
     LOSE_RIGHT,
-    TOPPED_UP,
 )
 from cython.cimports.core_mondrian.engine.paper.category_parts import (
-    form_parts,
-    top_up_pool,
+    form_proposed_parts,
 )
-from cython.cimports.core_mondrian.engine.paper.code_runs import find_runs
 from cython.cimports.libc.math import sqrt
 
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 
 
 def score_proposals(work: FunnelWorkspace, first: int, last: int) -> None:
-    """Score the proposals ``first`` to ``last - 1``, all of the column at hand."""
+    """Score the proposals ``first`` to ``last - 1``, all of the column at hand.
+
+    Its runs are as they were when it was proposed.
+    """
     if work.columns.info[work.column].kind == CATEGORY:
         for proposal in range(first, last):
             work.proposals[proposal].score = work.strategy.score_category(
                 work, proposal
             )
         return
-    find_runs(work, False)
     for proposal in range(first, last):
         work.proposals[proposal].score = work.strategy.score_number(work, proposal)
 
@@ -86,9 +85,7 @@ def standard_deviation(
 
 def score_category(work: FunnelWorkspace, proposal: int) -> float:
     """Score a cut of a category by how much its parts agree on one value."""
-    form_parts(work)
-    if work.proposals[proposal].variant == TOPPED_UP:
-        top_up_pool(work)
+    form_proposed_parts(work, proposal)
     rows = cython.declare(cython.longlong, 0)
     mode = cython.declare(cython.longlong, 0)
     kept = cython.declare(cython.longlong, 0)

@@ -99,6 +99,7 @@ cdef class FunnelWorkspace:
     cdef Py_ssize_t stop
     cdef Py_ssize_t n_runs
     cdef Py_ssize_t n_parts
+    cdef bint has_topped_up
     # The tree that grows.
     cdef Node[::1] nodes
     cdef int[::1] queue
