@@ -376,7 +376,8 @@ class Oracle:
     def solve(self, part: Part, budget: int, *, is_open: bool) -> Node:
         """Cut a partition as often as possible; an open one is lost otherwise."""
         most = budget
-        if self.is_inline(part) and self.paper.spend == "last-resort":
+        is_small = n_rows(part) < self.spec.inline_below
+        if is_small and self.paper.spend == "last-resort":
             most = 0
         for cut in islice(self.cuts(part, most), MAX_ATTEMPTS):
             children, is_within = self.carry_out(cut, most)
@@ -661,6 +662,8 @@ class Oracle:
         if self.admits(pool):
             return [Cut(column, -1, [*alone, Piece(pool, POOL, POOL, "passes")])]
         cuts = [Cut(column, -1, [*alone, Piece(pool, POOL, POOL, "lost")])]
+        if "lossless" not in self.paper.cut_points:
+            return cuts
         self.funnel["examined", column] += 1
         while len(alone) > 1:
             smallest = min(alone, key=lambda piece: n_rows(piece.part))

@@ -172,6 +172,12 @@ def check_policy(policy: object) -> None:
             "your own that inherits from one of the last two",
             key=("policy",),
         )
+    if type(policy).release and getattr(policy, "spend", None) != "as-written":
+        raise SpecError(
+            f"{policy.name}.release may suppress classes, but nothing may be spent",
+            hint="inherit from PaperPolicy, and say spend = 'as-written'",
+            key=("policy",),
+        )
     for name, wanted in {**HOOKS, "show": ("column", "values")}.items():
         own = getattr(type(policy), name)
         code = getattr(own, "__code__", None)
@@ -188,11 +194,11 @@ class PaperPolicy(FunnelPolicy):
     """Core Mondrian's funnel (§3.3) and its parameters."""
 
     cut_points: tuple[CutPoints, ...] = ("median", "lossless")
-    """Where a number may be cut: at its median, at the edges of its histogram, and,
-    where none of these keeps all rows, at the most even cut that does."""
+    """Where a number may be cut: at its median, at the edges of its histogram, and
+    where no row is lost; that also fills up small children of a category."""
     spend: Spend = "last-resort"
-    """Whether partitions that are solved in place spend their budget (§3.6)
-    `as-written`, or only those that are queued: rows are the `last-resort`."""
+    """Whether partitions below ``inline_below`` rows spend their budget (§3.6)
+    `as-written`, or nothing: suppressed rows are the `last-resort`."""
     bin_edges_above: float = 0.25
     """Bin edges are proposed in partitions of at least this share of all rows."""
     max_bin_edges: int = 10

@@ -12,9 +12,10 @@ STAGES = ("examined", "considered", "proposed", "final", "accepted", "abandoned"
 class Funnel(NamedTuple):
     """Counts by stage (axis 0, as in ``STAGES``) and quasi-identifier (axis 1).
 
-    `examined` columns were looked at, `considered` had a cut that leaves classes,
-    `proposed` had one that the partition can afford, `final` cuts were tried in turn,
-    `accepted` ones were carried out, `abandoned` ones undone again by backtracking.
+    Of the cut points that were `examined`, those `considered` divide the rows, those
+    `proposed` leave a class, those `final` were tried in turn, those `accepted` were
+    carried out; those `abandoned` were undone again by backtracking. So accepted less
+    abandoned is the number of cuts in the tree.
     """
 
     columns: tuple[str, ...]

@@ -95,6 +95,21 @@ def test_a_version_without_ctgan_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
         tables.sampler(table(sex=["f"]), "ctgan", seed=0, epochs=1)
 
 
+def test_sizes_and_column_sets_are_those_of_the_paper() -> None:
+    from core_mondrian.datasets import ADULT_SETS
+    from core_mondrian.experiments.lab import Plan
+
+    six = ("age", "marital-status", "occupation", "native-country", "sex", "workclass")
+
+    assert Plan().factors == (1, 2, 5, 10, 15, 20)
+    assert {
+        "4": ("age", "race", "sex", "workclass"),
+        "6": six,
+        "8": (*six, "hours-per-week", "capital-gain"),
+        "numeric": ("age", "hours-per-week", "capital-gain", "capital-loss"),
+    } == ADULT_SETS
+
+
 def test_figures_are_chosen_by_name_and_keep_their_order() -> None:
     chosen: tuple[Figure, ...] = choose_figures("9, 1,data")
 

@@ -35,8 +35,8 @@ from core_mondrian.engine.paper.workspace import FunnelWorkspace
 def propose_categories(work: FunnelWorkspace) -> None:
     """Append the cuts of a category: one part per child, small children pooled.
 
-    If the pool is too small for a class it is lost, or, as another proposal, filled
-    up with the smallest child that would have passed.
+    If the pool is too small for a class it is lost, or, as another proposal that loses
+    no row, filled up with the smallest child that would have passed.
     """
     form_parts(work)
     work.has_topped_up = False
@@ -52,6 +52,8 @@ def propose_categories(work: FunnelWorkspace) -> None:
         add_proposal(work, -1, POOLED, 0)
         return
     add_proposal(work, -1, POOLED, in_pool)
+    if not work.use_lossless:
+        return
     work.n_examined += 1
     work.has_topped_up = True
     if top_up_pool(work):
