@@ -35,7 +35,9 @@ def main() -> None:
     for name in asked.sets:
         for k in asked.ks:
             say(f"{name} columns, k = {k}")
-            found = {how: _measure(table, name, k, how) for how in SPENDING}
+            found: dict[str, Any] = {
+                how: _measure(table, name, k, how) for how in SPENDING
+            }
             if asked.markdown:
                 cells = " | ".join(_cell(found[how]) for how in SPENDING)
                 print(f"| {name} | {k} | {cells} |", flush=True)
