@@ -19,9 +19,9 @@ from core_mondrian.studio.work import Run
 
 _MOST_BOXES: Final = 300
 _FUNNEL: Final = (
-    "How often a column was examined, had a cut that leaves groups (considered), one "
-    "within the budget (proposed), was tried (final), was cut (accepted) and undone "
-    "again (abandoned)."
+    "Candidate cuts of each column (policy best: one a partition) that were examined, "
+    "divide the rows (considered), leave groups that may be released (proposed), were "
+    "tried (final), made (accepted) and undone again (abandoned)."
 )
 STYLE: Final = """
 .studio-tree details, .studio-tree .leaf { margin-left: 1.1rem; }
