@@ -262,7 +262,7 @@ class _Judge:
 
     def failing_population(self, classes: dict[Key, list[int]]) -> list[str]:
         people = self.case.population or {}
-        columns = [[plain(x) for x in column] for column in people.values()]
+        columns = [[_read(plain(x)) for x in column] for column in people.values()]
         persons = list(zip(*columns, strict=True))
         found = []
         for key, rows in classes.items():

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.fuzz.cells import as_library, read_frame
-from benchmarks.fuzz.drawing import Case, draw
+from benchmarks.fuzz.drawing import KEY, Case, draw
 from benchmarks.fuzz.judging import find_faults, is_feasible
 from benchmarks.lines import say
 from core_mondrian import (
@@ -167,10 +167,12 @@ def _judged(case: Case, tally: Tally) -> Iterator[str]:
         yield from _bad_evidence(case, release)
 
 
-def _release(case: Case, order: list[int] | None = None, **other: Any) -> Release[Any]:
+def _release(
+    case: Case, order: list[int] | None = None, key: bytes | None = None, **other: Any
+) -> Release[Any]:
     asked = replace(case, **other)
     frame = as_library(asked.arrow(order), asked.library)
-    return anonymize(frame, asked.spec, key=asked.key, threads=asked.threads)
+    return anonymize(frame, asked.spec, key=key or asked.key, threads=asked.threads)
 
 
 def _other_ways(case: Case) -> tuple[list[int], dict[str, Any]]:
@@ -192,14 +194,25 @@ def _refused_again(case: Case, error: MondrianError) -> Iterator[str]:
 
 
 def _differences(case: Case, release: Release[Any]) -> Iterator[str]:
-    """Release the rows in another order, as another kind of frame."""
+    """Release the rows in another order, as another kind of frame.
+
+    Both times under the same key: without one, each run draws its own, and with it
+    samples, and which of several equal rows are in which class.
+    """
     order, other = _other_ways(case)
-    second = _release(case, order, **other)
-    if release.digest != second.digest:
+    one = _release(case, key=KEY)
+    two = _release(case, order, KEY, **other)
+    if one.digest != two.digest:
         yield "order: the digest depends on order, library or threads"
-    one, two = (_sorted_rows(run.data) for run in (release, second))
-    if one != two:
+    if _sorted_rows(one.data) != _sorted_rows(two.data):
         yield "order: rows depend on order, library or threads"
+    if not _has_samples(case) and release.digest != one.digest:
+        yield "key: the digest depends on the run or its key"
+
+
+def _has_samples(case: Case) -> bool:
+    """Tell whether cells are drawn under the key, and the digest depends on it."""
+    return "sample" in map(case.spec.format_of, case.spec.quasi_identifiers)
 
 
 def _sorted_rows(frame: Any) -> list[str]:

@@ -10,7 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError, list_names
-from core_mondrian.pandas_columns import as_pandas, nullable, plain
+from core_mondrian.pandas_columns import (
+    as_pandas,
+    nullable,
+    plain,
+    with_widest_decimals,
+)
 from core_mondrian.tables.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.tables.cleaning import take_arrow
 from core_mondrian.threads import map_columns
@@ -55,14 +60,17 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     """
     if frame.implementation.is_pyarrow():
         return frame.to_native().column(name)
+    series = frame.get_column(name)
     try:
-        native = _without_int128(frame.get_column(name)).to_arrow()
+        native = _without_int128(series).to_arrow()
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         # Arrow's own message quotes the offending cell.
         raise DataError(
             f"column {name!r} mixes values of different types",
             hint="convert it to one type first",
         ) from None
+    if frame.implementation.is_pandas():
+        native = with_widest_decimals(native, series.to_native().dtype)
     if isinstance(native, pa.ChunkedArray):
         return native
     return pa.chunked_array([native])

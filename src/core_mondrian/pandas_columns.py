@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 
 _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of ordinary text can hold; sets of values may be long."""
+_MOST_DIGITS: Final = 38
+"""Digits of Arrow's decimals of 128 bits; those of 256 bits have twice as many."""
 _NULLABLE: Final = {
     **{f"int{bits}": f"Int{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"UInt{bits}" for bits in (8, 16, 32, 64)},
@@ -21,6 +23,25 @@ def nullable(column: Any) -> Any:  # noqa: ANN401  # a pandas series
     """Return a column that can hold missing cells without becoming another number."""
     wanted = _NULLABLE.get(str(column.dtype))
     return column if wanted is None else column.astype(wanted)
+
+
+def with_widest_decimals(array: Any, dtype: Any) -> Any:  # noqa: ANN401
+    """Return decimals that are objects in pandas with as many digits as Arrow has.
+
+    Objects have no precision. Arrow's guess is the digits of the largest one, and where
+    a bound of a range would need more, the guess would decide what is released.
+    """
+    coded = pa.types.is_dictionary(array.type)
+    kind = array.type.value_type if coded else array.type
+    held = dtype.categories.dtype if hasattr(dtype, "categories") else dtype
+    if str(held) != "object" or not pa.types.is_decimal(kind):
+        return array
+    wide = (
+        pa.decimal128(_MOST_DIGITS, kind.scale)
+        if kind.precision <= _MOST_DIGITS
+        else pa.decimal256(2 * _MOST_DIGITS, kind.scale)
+    )
+    return array.cast(pa.dictionary(array.type.index_type, wide) if coded else wide)
 
 
 def as_pandas(array: pa.Array, dtype: Any) -> Any:  # noqa: ANN401

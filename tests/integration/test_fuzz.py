@@ -21,11 +21,12 @@ from benchmarks.fuzz.judging import find_faults, is_feasible
 from benchmarks.fuzz.mutations import mutate
 from benchmarks.fuzz.readers import _READERS, read, summary
 from benchmarks.fuzz.seeds import SUFFIXES, vary, write_seeds
-from benchmarks.fuzz.tables import run_tables
+from benchmarks.fuzz.tables import _differences, run_tables
 from core_mondrian import KAnonymity, Release, Spec, anonymize
 from core_mondrian.errors import InternalError
-from core_mondrian.models import DistinctLDiversity
+from core_mondrian.models import DistinctLDiversity, KMap
 
+pytestmark = pytest.mark.usefixtures("random_keys")  # as outside of the tests
 N_TABLES = 30 if IS_PLAIN else 300
 
 
@@ -46,6 +47,10 @@ def test_small_tables_keep_every_promise() -> None:
         pytest.param(259975, id="blank rows beside a class that is blank"),
         pytest.param(685926, id="the same, with another model"),
         pytest.param(548609, id="a learned hierarchy is not in the release"),
+        pytest.param(5071, id="a person of the population whose text is empty"),
+        pytest.param(576, id="samples are drawn under the key of the run"),
+        pytest.param(5952, id="the same, in a table with a hierarchy"),
+        pytest.param(16576, id="equal rows are allocated under it, too"),
     ],
 )
 def test_a_table_that_was_a_find_is_none(number: int) -> None:
@@ -147,11 +152,61 @@ def test_rows_suppressed_beyond_the_budget_are_found() -> None:
     assert "budget: more rows suppressed than allowed" in find_faults(case, changed)
 
 
+def case_of_three(categories: Any) -> Case:
+    """Two rows of a population of three, the third with an empty text."""
+    types = {"b b": pa.string(), "id": pa.int64()}
+    population = {"b b": ["x", "x", ""]}
+    people = pa.table(population)
+    spec = Spec(("b b",), (KMap(3, people),), categories=categories)
+    columns = {"b b": ["x", "x"], "id": [0, 1]}
+    kinds = {"b b": "odd"}
+    return Case(0, kinds, columns, types, spec, {}, population, "arrow", 1)
+
+
+def test_a_person_with_an_empty_text_fits_a_set_with_null() -> None:
+    # Table 5071: the judge did not take it for missing, as everywhere else.
+    case = case_of_three("set")
+    release = anonymize(case.arrow(), case.spec)
+
+    assert release.data["b b"].to_pylist() == ["{x, null}"] * 2
+    assert find_faults(case, release) == []
+
+
+@pytest.mark.parametrize("cell", ["x", "{x}", "{x, y}", '{"", x}'])
+def test_a_class_that_too_few_of_the_population_fit_is_found(cell: str) -> None:
+    case = case_of_three("set")
+    release = anonymize(case.arrow(), case.spec)
+    cells = pa.array([cell] * 2)
+
+    changed = replace(release, data=release.data.set_column(0, "b b", cells))
+
+    assert find_faults(case, changed) == ["violation: 3-map"]
+
+
 def test_a_refusal_without_need_is_known() -> None:
     case = case_of()
 
     assert is_feasible(case)
     assert not is_feasible(replace(case, spec=Spec(("a",), (KAnonymity(7),))))
+
+
+@pytest.mark.parametrize("numbers", ["interval", "sample"])
+def test_runs_are_compared_under_one_key(numbers: Any) -> None:
+    # Tables 576 and 5952: two runs without a key were compared, each with its own.
+    case = case_of(numbers=numbers)
+    release = anonymize(case.arrow(), case.spec)
+
+    for _ in range(5):
+        assert list(_differences(case, release)) == []
+
+
+def test_a_digest_that_changes_from_run_to_run_is_found() -> None:
+    case = case_of()
+    other = anonymize(case.arrow(), replace(case.spec, models=(KAnonymity(6),)))
+
+    assert list(_differences(case, other)) == [
+        "key: the digest depends on the run or its key"
+    ]
 
 
 @settings(max_examples=settings.default.max_examples * 3)

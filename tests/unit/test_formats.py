@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,46 @@ def test_nice_can_differ_by_column() -> None:
 
     assert released["a"].to_pylist() == ["[16, 24]"] * 2
     assert released["b"].to_pylist() == ["[17, 23]"] * 2
+
+
+def decimals(*texts: str) -> pd.DataFrame:
+    return pd.DataFrame({"a": [Decimal(text) for text in texts]})
+
+
+@pytest.mark.parametrize("dtype", ["object", "category"])
+@pytest.mark.parametrize("numbers", ["interval", "bounds", "struct"])
+def test_nice_bounds_of_decimals_are_the_same_in_pandas(
+    numbers: Any, dtype: Any
+) -> None:
+    # Found by fuzzing: the end was 9.99, the last that as many digits can write.
+    frame = decimals("-2.25", "-1.25", "4.00", "6.75")
+    declared = pa.table({"a": pa.array(frame["a"], pa.decimal128(12, 2))})
+    spec = k_spec(k=4, nice=True, numbers=numbers)
+
+    digests = {anonymize(x, spec).digest for x in (frame.astype(dtype), declared)}
+
+    assert len(digests) == 1
+
+
+def test_nice_bounds_do_not_tell_how_large_a_suppressed_decimal_was() -> None:
+    spec = Spec(("a",), (KAnonymity(4),), nice=True, suppress=Suppression(rows=1))
+    texts = ["-2.25", "-1.25", "4.00", "6.75"]
+
+    released = [
+        anonymize(decimals(*texts, *more), spec).data["a"].tolist()
+        for more in ([], ["1200.00"])
+    ]
+
+    assert released == [["[-5.00, 10.00]"] * 4] * 2
+
+
+def test_a_population_may_have_decimals_larger_than_all_of_the_table() -> None:
+    table = decimals("1.25", "2.50")
+    people = decimals("1.25", "2.50", "12.00")
+
+    release = anonymize(table, Spec(("a",), (KMap(3, people),)))
+
+    assert release.data["a"].tolist() == ["[1.25, 12.00]"] * 2
 
 
 @pytest.mark.parametrize("numbers", ["interval", "bounds", "struct"])
