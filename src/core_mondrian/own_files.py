@@ -1,6 +1,7 @@
 """Classes in a user's own file, named as ``file.py:Class``."""
 
-import dataclasses
+import hashlib
+import sys
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
@@ -27,7 +28,7 @@ def load_class(name: str, folder: Path, base: type, what: str) -> Any:  # noqa: 
             hint=f"a {what} is a class that inherits from "
             f"core_mondrian.{base.__name__}",
         )
-    if not dataclasses.is_dataclass(found):
+    if "__dataclass_fields__" not in vars(found):
         raise SpecError(
             f"the {what} '{Path(file).name}:{member}' is not a dataclass",
             hint="write @dataclass(frozen=True) above the class",
@@ -43,9 +44,8 @@ class _TextLoader(SourceFileLoader):
         return code
 
 
-@cache
 def _load(path: Path) -> object:
-    """Import a file that the user named."""
+    """Import a file that the user named; again if it has changed."""
     if not path.is_file():
         raise SpecError(f"no file {path.name!r}", hint="check the path")
     is_source = path.suffix == ".py"  # and not what others have compiled
@@ -54,9 +54,17 @@ def _load(path: Path) -> object:
             f"{path.name} is not a Python file",
             hint="a file with classes of your own ends in .py",
         )
-    loader = _TextLoader(path.stem, str(path))
-    loaded = module_from_spec(ModuleSpec(path.stem, loader, origin=str(path)))
+    return _run(path, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+@cache
+def _run(path: Path, digest: str) -> object:
+    name = f"{path.stem}_{digest[:12]}"
+    loader = _TextLoader(name, str(path))
+    loaded = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
     loaded.__file__ = str(path)
+    # Dataclasses look their module up. Where it is not, classes are pickled by value.
+    sys.modules[name] = loaded
     try:
         loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
@@ -65,4 +73,6 @@ def _load(path: Path) -> object:
             f"{path.name} cannot be imported: {kind}",
             hint="run it with python to see why",
         ) from error
+    finally:
+        del sys.modules[name]
     return loaded

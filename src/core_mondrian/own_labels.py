@@ -33,7 +33,7 @@ def show_own(
         codes = sets.codes[sets.starts[at] : sets.starts[at + 1]]
         own = None
         if index >= 0 and codes[-1] < len(values):
-            own = _ask(show, values.take(pa.array(codes)).to_pylist())
+            own = _ask(show, values.take(pa.array(codes)))
         texts.append(own if own is not None or index < 0 else plain[index])
     shown = pa.array(texts, pa.string()).dictionary_encode()
     of_pair = shown.indices.fill_null(-1).to_numpy().astype(np.int32)
@@ -42,17 +42,16 @@ def show_own(
     )
 
 
-def _ask(
-    show: Callable[[Sequence[Any]], str | None], values: Sequence[Any]
-) -> str | None:
+def _ask(show: Callable[[Sequence[Any]], str | None], values: pa.Array) -> str | None:
     try:
-        text = show(values)
+        text = show(values.to_pylist())
+        is_text = isinstance(text, str) and len(text.encode()) > 0
     except Exception as error:  # noqa: BLE001
         raise SpecError(
             f"the policy's show raised a {type(error).__name__}",
             hint="call it with a column and values of your own to see why",
         ) from None
-    if text is not None and (not isinstance(text, str) or not text):
+    if text is not None and not is_text:
         raise SpecError(
             f"the policy's show returned a {type(text).__name__}",
             hint="it returns a text that is not empty, or None for the usual",

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from types import FunctionType
 from typing import Any, ClassVar, Literal, get_args
 
 from core_mondrian.errors import SpecError
@@ -129,21 +130,30 @@ class FunnelPolicy:
 
         A text is the name of a quasi-identifier, and stands for its number.
         """
-        ours = {item.name for kind in _SHIPPED for item in fields(kind)}
-        own = [item.name for item in fields(self) if item.name not in ours]  # type: ignore[arg-type]
-        found = []
-        for name in own:
-            value = getattr(self, name)
-            if isinstance(value, str) and value not in columns:
-                raise SpecError(
-                    f"{self.name}.{name} is {value!r}, which is no quasi-identifier",
-                    hint=f"they are {list(columns)}",
-                )
-            if isinstance(value, str):
-                found.append(float(columns.index(value)))
-            elif isinstance(value, int | float):
-                found.append(float(value))
-        return found
+        return [self._parameter(name, columns) for name in _own_fields(self)]
+
+    def _parameter(self, name: str, columns: Sequence[str]) -> float:
+        value = getattr(self, name)
+        if isinstance(value, str) and value in columns:
+            return float(columns.index(value))
+        if isinstance(value, bool) or _is_number(value):
+            return float(value)
+        if isinstance(value, str):
+            raise SpecError(
+                f"{self.name}.{name} is {value!r}, which is no quasi-identifier",
+                hint=f"they are {list(columns)}",
+            )
+        raise SpecError(
+            f"{self.name}.{name} is neither a number nor a column",
+            hint="functions of a policy are given numbers; put the rest into the file",
+        )
+
+
+def _own_fields(policy: FunnelPolicy) -> list[str]:
+    """Return the fields that a class of the user's adds to what it builds on."""
+    base = OriginalPolicy if isinstance(policy, OriginalPolicy) else PaperPolicy
+    ours = {item.name for item in fields(base)}
+    return [item.name for item in fields(policy) if item.name not in ours]  # type: ignore[arg-type]
 
 
 def own_functions(policy: object) -> dict[str, Callable[..., Any]]:
@@ -153,40 +163,71 @@ def own_functions(policy: object) -> dict[str, Callable[..., Any]]:
 
 
 def describe_policy(policy: "Policy") -> dict[str, Any]:
-    """Return a policy as plain values: its name, what it builds on, its fields."""
-    told = {"name": policy.name}
+    """Return a policy as plain values: its name and its fields.
+
+    One of the user's also says what it builds on, and what it decides itself.
+    """
+    described: dict[str, Any] = {"name": policy.name}
     if policy.name != policy.base:
-        told["base"] = policy.base
-    return told | asdict(policy)
+        own = [*own_functions(policy)]
+        if getattr(type(policy), "show", None) is not None:
+            own.append("show")
+        described |= {"base": policy.base, "decides": own}
+    return asdict(policy) | described
 
 
 def check_policy(policy: object) -> None:
     """Refuse what is no policy, and functions that do not take what they are given."""
-    if type(policy) is BestPolicy:
+    if type(policy) is BestPolicy or type(policy) in _SHIPPED:
         return
     if not isinstance(policy, _SHIPPED):
-        told = policy.__name__ if isinstance(policy, type) else type(policy).__name__
+        kind = policy if isinstance(policy, type) else type(policy)
         raise SpecError(
-            f"{told} is not a policy",
+            f"{kind.__name__} is not a policy",
             hint="take BestPolicy(), PaperPolicy() or OriginalPolicy(), or a class of "
             "your own that inherits from one of the last two",
             key=("policy",),
         )
-    if type(policy).release and getattr(policy, "spend", None) != "as-written":
-        raise SpecError(
-            f"{policy.name}.release may suppress classes, but nothing may be spent",
-            hint="inherit from PaperPolicy, and say spend = 'as-written'",
-            key=("policy",),
-        )
+    if problem := _problem_of(policy):
+        reason, hint = problem
+        raise SpecError(f"{type(policy).__name__} {reason}", hint=hint, key=("policy",))
     for name, wanted in {**HOOKS, "show": ("column", "values")}.items():
         own = getattr(type(policy), name)
-        code = getattr(own, "__code__", None)
-        if own is not None and (code is None or code.co_argcount != len(wanted)):
+        if own is not None and not _takes(own, len(wanted)):
             raise SpecError(
-                f"{policy.name}.{name} does not take ({', '.join(wanted)})",
+                f"{type(policy).__name__}.{name} does not take ({', '.join(wanted)})",
                 hint="write @staticmethod above it, and these parameters",
                 key=("policy",),
             )
+
+
+def _problem_of(policy: FunnelPolicy) -> tuple[str, str] | None:
+    """Return what is wrong with a policy of the user's as a class, and what helps."""
+    kind = type(policy)
+    if "__dataclass_fields__" not in vars(kind):
+        return "is not a dataclass", "write @dataclass(frozen=True) above the class"
+    if taken := {"name", "base", "show", *HOOKS} & set(_own_fields(policy)):
+        return f"has a field called {min(taken)!r}", "give the field another name"
+    if kind.release is not None and getattr(policy, "spend", "") != "as-written":
+        return (
+            "may suppress classes (release), but nothing may be spent",
+            "inherit from PaperPolicy, and say spend = 'as-written'",
+        )
+    is_alone = kind.score is not None and kind.propose is None
+    if is_alone and isinstance(policy, OriginalPolicy):
+        return (
+            "scores cuts, of which OriginalPolicy has one a column",
+            "inherit from PaperPolicy, or propose more of them",
+        )
+    return None
+
+
+def _takes(function: Callable[..., Any], n: int) -> bool:
+    """Tell whether a function takes ``n`` arguments by position."""
+    if not isinstance(function, FunctionType):
+        return False
+    code = function.__code__
+    return code.co_argcount == n and not code.co_kwonlyargcount
 
 
 @dataclass(frozen=True, slots=True)

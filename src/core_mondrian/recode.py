@@ -1,5 +1,6 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -106,15 +107,10 @@ def _label_columns(
     n_spans = useful_threads(threads, len(grown.tuples.records))
     map_threads(find, spans(starts.size, n_spans))
 
-    show = getattr(type(spec.policy), "show", None)
-
     def label(i: int) -> Labels:
         usual = label_as_usual(i)
-        if show is None:
-            return usual
-        name, values = table.columns[i].name, encoded.values[i]
-        sets = find_sets(*_released_codes(grown, i), low.shape[0])
-        return show_own(usual, sets, values, partial(show, name))
+        box = low[:, i], high[:, i]
+        return _label_own(usual, encoded, grown, i, box, spec)
 
     def label_as_usual(i: int) -> Labels:
         column, values = table.columns[i], encoded.values[i]
@@ -132,6 +128,45 @@ def _label_columns(
 
     places = range(len(table.columns))
     return map_columns(label, places, len(grown.tuples.records), threads)
+
+
+def _label_own(
+    usual: Labels,
+    encoded: Encoded,
+    grown: Grown,
+    i: int,
+    box: tuple[NDArray[np.int32], NDArray[np.int32]],
+    spec: Spec,
+) -> Labels:
+    """Return what a policy of the user's shows, or else what is usually shown."""
+    show = getattr(type(spec.policy), "show", None)
+    if show is None:
+        return usual
+    column = encoded.table.columns[i]
+    sets = find_sets(*_released_codes(grown, i), box[0].size)
+    own = show_own(usual, sets, encoded.values[i], partial(show, column.name))
+    if own.nodes is None:
+        return own
+    nodes = _lowest_nodes(column, grown, i, _box_of_texts(own, *box))
+    return replace(own, nodes=nodes)
+
+
+def _box_of_texts(
+    labels: Labels, low: NDArray[np.int32], high: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the codes of all classes that show what each class shows.
+
+    A text of the user's stands for all of them, whatever the class.
+    """
+    lowest = np.full(len(labels.shown) + 1, np.iinfo(np.int32).max, dtype=np.int32)
+    highest = np.zeros(len(labels.shown) + 1, dtype=np.int32)
+    np.minimum.at(lowest, labels.index, low)
+    np.maximum.at(highest, labels.index, high)
+    is_blank = labels.index < 0
+    return (
+        np.where(is_blank, low, lowest[labels.index]),
+        np.where(is_blank, high, highest[labels.index]),
+    )
 
 
 def _lowest_nodes(

@@ -19,6 +19,7 @@ from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.policies import (
     BestPolicy,
+    FunnelPolicy,
     OriginalPolicy,
     PaperPolicy,
     Policy,
@@ -136,6 +137,8 @@ class Spec:
 
     def __post_init__(self) -> None:
         check_policy(self.policy)
+        if isinstance(self.policy, FunnelPolicy):
+            self.policy.bind(self.quasi_identifiers)
         _check_models(self)
         _check_columns(self)
         _check_options(self)

@@ -156,8 +156,8 @@ def _own_policy(text: str, folder: Path) -> tuple[Any, dict[str, Any]]:
     from core_mondrian.models.load import parse_model
     from core_mondrian.own_files import load_class
 
-    given = parse_model(text)
     with about("policy"):
+        given = parse_model(text)
         kind = load_class(given.pop("name"), folder, FunnelPolicy, "policy")
     return kind, given
 

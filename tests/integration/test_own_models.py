@@ -159,7 +159,7 @@ def test_the_same_release_from_python_a_spec_and_the_command_line(
         ("my_models.py:MinShare share=0.6", "has no privacy model 'MinShare'"),
         ("my_models.py:NoModel", "has no privacy model 'NoModel'"),
         ("my_models.py:Loose", "is not a dataclass"),
-        ("your_models.py:MaxShare share=0.6", "no file 'your_models.py' with models"),
+        ("your_models.py:MaxShare share=0.6", "no file 'your_models.py'"),
         ("people.parquet:MaxShare share=0.6", "people.parquet is not a Python file"),
         ("broken.py:MaxShare share=0.6", "broken.py cannot be imported: ValueError"),
         ("wrong.py:MaxShare share=0.6", "wrong.py cannot be imported: SyntaxError"),

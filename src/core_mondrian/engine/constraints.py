@@ -175,8 +175,8 @@ def compile_measures(spec: Spec) -> None:
 def check_measures(spec: Spec) -> None:
     """Raise if a measure that runs as Python has failed."""
     for model, plain in _plain_measures(spec):
-        if plain.error is not None:
-            error, plain.error = plain.error, None
+        error = plain.take_error()
+        if isinstance(error, Exception):
             raise measure_fault(model, error)
 
 

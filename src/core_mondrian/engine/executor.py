@@ -427,8 +427,7 @@ def _inline_children(below: Nodes, least: int, first: int) -> list[int]:
 
     Those with fewer than ``least`` rows are classes already.
 
-    Children of a partition this large pass the models, so that none has to spend more
-    than there is.
+    They pass the models, so that none has to spend more than there is.
     """
     children = below[1:]
     turns = [int(turn) - 1 for turn in children["visit_order"]]

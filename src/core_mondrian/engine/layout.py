@@ -34,6 +34,8 @@ FAILS, PASSES, MAY_PASS = range(3)
 KEEP_BOTH, LOSE_LEFT, LOSE_RIGHT, POOLED, TOPPED_UP = range(5)
 # Stages of the funnel, in order.
 EXAMINED, CONSIDERED, PROPOSED, FINAL, ACCEPTED, ABANDONED, N_STAGES = range(7)
+# Cuts of one column that a user's strategy may propose; of more, every so-manieth.
+MOST_OWN_CUTS = 256
 # The box of no record at all.
 NOTHING_LOW, NOTHING_HIGH = 2**31 - 1, -1
 

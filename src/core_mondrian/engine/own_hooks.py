@@ -109,14 +109,20 @@ def _score(own: Function) -> Function:
 
 def _accept(own: Function) -> Function:
     def call(column, rows, loss, budget, score, given):
-        return 1.0 if own(column, rows, loss, budget, score, given) else 0.0
+        answer = own(column, rows, loss, budget, score, given)
+        if answer != answer:  # noqa: PLR0124  # NaN is neither yes nor no
+            return np.nan
+        return 1.0 if answer else 0.0
 
     return call
 
 
 def _release(own: Function) -> Function:
     def call(rows, number, low, high, rilm, rank, given):  # noqa: ARG001
-        return 1.0 if own(rows, number, low, high, rilm, given) else 0.0
+        answer = own(rows, number, low, high, rilm, given)
+        if answer != answer:  # noqa: PLR0124
+            return np.nan
+        return 1.0 if answer else 0.0
 
     return call
 
@@ -144,6 +150,7 @@ def compile_hooks(policy: Policy) -> None:
     """Compile a user's policy; say what of it is not compiled, and why."""
     for name, hook in hooks_of(policy).items():
         if isinstance(hook, PlainFunction):
+            hook.error = None  # of an earlier run
             warnings.warn(
                 f"{policy.name}.{name} is not compiled, so it will be slow; "
                 f"{hook.reason}",
@@ -153,10 +160,14 @@ def compile_hooks(policy: Policy) -> None:
 
 
 def raise_fault(work: Any) -> None:  # noqa: ANN401
-    """Raise what is told of a user's policy that has failed, or returned NaN."""
-    for name, hook in work.strategy.hooks.items():
-        if isinstance(hook, PlainFunction) and hook.error is not None:
-            error, hook.error = hook.error, None
+    """Raise what is said of a user's policy that has failed, or returned NaN."""
+    plain = {
+        name: hook.take_error()
+        for name, hook in work.strategy.hooks.items()
+        if isinstance(hook, PlainFunction)
+    }
+    for name, error in plain.items():
+        if error is not None:
             raise SpecError(
                 f"the policy's {name} raised a {type(error).__name__}",
                 hint="call it with codes and counts of your own to see why",

@@ -53,18 +53,23 @@ class Prototype:
             for one in self.arguments
         ]
 
-    def read(self, given: tuple[Any, ...]) -> list[Any]:
-        """Return what a function of arrays takes: arrays instead of addresses."""
-        named = dict(zip(self.arguments, given, strict=True))
-        found = []
+    def call(self, function: Function, given: tuple[Any, ...]) -> float:
+        """Call a function of arrays with arrays of its own instead of addresses."""
+        lengths = dict(zip(self.arguments, given, strict=True))
+        arguments, written = [], []
         for argument, value in zip(self.arguments, given, strict=True):
             kind, _, rest = argument.partition("[")
             if rest:
-                array = _array(value, named[rest[0]], _ARRAYS[kind])
-                found.append(array if rest.endswith("=") else array.copy())
+                array = _array(value, lengths[rest[0]], _ARRAYS[kind])
+                arguments.append(array.copy())
+                if rest.endswith("="):
+                    written.append((array, arguments[-1]))
             elif argument in _SCALARS:
-                found.append(value)
-        return found
+                arguments.append(value)
+        result = float(function(*arguments))
+        for array, copied in written:
+            array[:] = copied
+        return result
 
 
 def _array(address: int | None, n: int, kind: Any) -> Any:  # noqa: ANN401
@@ -81,10 +86,10 @@ class PlainFunction:
         self._function, self._prototype = function, prototype
         self.reason = reason
         """Why it is not compiled."""
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         """The first error it raised; the engine saw NaN."""
         kind = ctypes.CFUNCTYPE(ctypes.c_double, *prototype.c_types)
-        self._callback = kind(lambda *given: self(*prototype.read(given)))
+        self._callback = kind(self._call_back)
 
     @property
     def address(self) -> int:
@@ -92,12 +97,25 @@ class PlainFunction:
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def __call__(self, *arguments: object) -> float:
+        return self._guarded(lambda: float(self._function(*arguments)))
+
+    def _call_back(self, *given: Any) -> float:  # noqa: ANN401
+        return self._guarded(lambda: self._prototype.call(self._function, given))
+
+    def _guarded(self, call: Callable[[], float]) -> float:
+        """Return NaN instead of an error: nothing is thrown through compiled code."""
         try:
-            return float(self._function(*arguments))
-        except Exception as error:  # noqa: BLE001
-            # Nothing may be thrown through compiled code.
+            return call()
+        except BaseException as error:  # noqa: BLE001
             self.error = self.error or error
             return float("nan")
+
+    def take_error(self) -> BaseException | None:
+        """Return the first error, once; what ends the process is raised."""
+        error, self.error = self.error, None
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return error
 
 
 class CompiledFunction:
@@ -135,6 +153,7 @@ def _with_helpers(
         *(function.__code__, known, function.__name__),
         *(function.__defaults__, function.__closure__),
     )
+    copied.__kwdefaults__ = function.__kwdefaults__
     return jit(copied)
 
 
@@ -154,7 +173,8 @@ def foreign_function(
         why = "pip install 'core-mondrian[own-models]' compiles it"
         return PlainFunction(wrap(function), prototype, why)
     signature = numba.types.float64(*prototype.numba_types(numba.types))
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": False}
+    # An index out of bounds would reach memory of the engine.
+    options: dict[str, Any] = {"error_model": "numpy", "boundscheck": True}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", errors.NumbaWarning)
@@ -162,6 +182,6 @@ def foreign_function(
             inner = jit(wrap(_with_helpers(function, jit)))
             entry = prototype.entry(numba.carray, inner)
             return CompiledFunction(inner, numba.cfunc(signature, **options)(entry))
-    except errors.NumbaError:
+    except Exception:  # noqa: BLE001  # not all that it raises has one base
         why = "Numba compiles loops over numbers and arrays"
         return PlainFunction(wrap(function), prototype, why)

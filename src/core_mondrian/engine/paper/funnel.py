@@ -4,7 +4,7 @@ Every stage counts the candidate cuts that it keeps, of those the one before kep
 
     examined     a cut point of a column that was looked at
     considered   it divides the rows
-    proposed     at least one of its parts passes the models, and none is left over
+    proposed     at least one of its parts passes the models; the rest is pooled or lost
     final        its turn came, best score first
     accepted     the budget allows it, and so does the strategy; it is carried out
 """

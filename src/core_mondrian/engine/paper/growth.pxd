@@ -14,6 +14,7 @@ cdef void open_frame(
     FunnelWorkspace work, Py_ssize_t depth, Py_ssize_t node
 ) noexcept nogil
 cdef bint cut_node(FunnelWorkspace work, Py_ssize_t top) noexcept nogil
+cdef bint may_cut(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
 cdef void cut_by_counts(FunnelWorkspace work) noexcept nogil
 cdef void apply_cut(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
 cdef long long close_node(FunnelWorkspace work, Py_ssize_t node) noexcept nogil

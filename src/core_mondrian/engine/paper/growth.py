@@ -105,6 +105,7 @@ def cut_counted(work: FunnelWorkspace, root: Fields) -> Fields:
     nodes = fields(work.records.shape[0] + 2, NODE)
     nodes[0] = root[0]
     work.nodes = nodes
+    work.starts_at_root = int(root["parent"][0]) < 0
     with cython.nogil:
         cut_by_counts(work)
     work.nodes = None
@@ -173,7 +174,7 @@ def cut_node(work: FunnelWorkspace, top: int) -> bool:
     attempt = work.stack[top].attempt
     if stop - start <= 1 or attempt >= MAX_ATTEMPTS:
         return False
-    if (node > 0 or not work.starts_at_root) and not is_worth_cutting(work, node):
+    if not may_cut(work, node):
         return False
     find_box(work, start, stop)
     if not find_cut(work, node, attempt):
@@ -189,12 +190,19 @@ def cut_node(work: FunnelWorkspace, top: int) -> bool:
     return True
 
 
+def may_cut(work: FunnelWorkspace, node: int) -> bool:
+    """Tell whether a partition is looked at for cuts: a root always is."""
+    if node == 0 and work.starts_at_root:
+        return True
+    return is_worth_cutting(work, node)
+
+
 def cut_by_counts(work: FunnelWorkspace) -> None:
     """Cut node 0 by the counts of its columns, which start and stop by offsets."""
     work.n_nodes = 1
     work.nodes[0].start = 0
     work.nodes[0].stop = 0
-    if not find_cut(work, 0, 0):
+    if not may_cut(work, 0) or not find_cut(work, 0, 0):
         close_node(work, 0)
         return
     column = work.chosen[0].column
@@ -237,9 +245,9 @@ def close_node(work: FunnelWorkspace, node: int) -> int:
 
 
 def is_released(work: FunnelWorkspace, node: int) -> bool:
-    """Tell whether a partition that passes the models is released as it is.
+    """Tell whether a partition that passes the models is released.
 
-    Unless the strategy would rather suppress it, and the budget allows that.
+    It is, unless the strategy would rather suppress it and the budget allows that.
     """
     if not work.strategy.asks_before_release:
         return True

@@ -1,8 +1,5 @@
 from core_mondrian.engine.paper.workspace cimport FunnelWorkspace
 
-cdef enum:
-    MOST_CUTS = 256
-
 # The user's functions, as they are compiled elsewhere.
 ctypedef double (*PartitionHook)(
     long long rows, long long number, const int* low, const int* high,
@@ -33,6 +30,7 @@ cdef double checked_score(FunnelWorkspace work) noexcept nogil
 cdef double note_fault(FunnelWorkspace work, double result) noexcept nogil
 cdef void lay_out_partition(FunnelWorkspace work) noexcept nogil
 cdef void lay_out_runs(FunnelWorkspace work) noexcept nogil
+cdef void lay_out_parameters(FunnelWorkspace work) noexcept nogil
 cdef double ask_about_partition(
     FunnelWorkspace work, void* hook, long long number
 ) noexcept nogil

@@ -4,9 +4,10 @@ Functions get codes and counts, laid out in the workspace for as long as they ru
 
     codes       3   5   8   9     the distinct codes of a column in a partition
     code_rows   2   7   1   4     and how many rows have each
+    values      3.  5.  8.  nan   of a number: what they stand for; nan: missing
     marks       0   0   1   1     the part of a cut that each goes to; -1: suppressed
 
-What they return cannot be NaN, and they cannot fail: the run ends in an error then.
+If one of them fails or returns NaN, the run ends in an error.
 """
 
 import cython
@@ -14,18 +15,17 @@ from cython.cimports.core_mondrian.engine.layout import (
     FAILS,
     LOSE_LEFT,
     LOSE_RIGHT,
+    MOST_OWN_CUTS,
+    NUMBER,
 )
 from cython.cimports.core_mondrian.engine.paper.category_parts import (
     form_proposed_parts,
 )
 from cython.cimports.core_mondrian.engine.paper.column_ranking import rilm
 from cython.cimports.core_mondrian.engine.paper.proposals import propose_number_cut
-from cython.cimports.libc.math import INFINITY, isnan
+from cython.cimports.libc.math import INFINITY, NAN, isnan
 
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
-
-if not cython.compiled:
-    MOST_CUTS = 256
 
 
 def rank_by_own(work: FunnelWorkspace) -> None:
@@ -62,13 +62,13 @@ def propose_by_own(work: FunnelWorkspace) -> None:
     for i in range(work.n_runs - 1):
         if work.marks[i]:
             n_marked += 1
-    step = (n_marked + MOST_CUTS - 1) // MOST_CUTS
+    step = (n_marked + MOST_OWN_CUTS - 1) // MOST_OWN_CUTS
     n_seen = 0
     for i in range(work.n_runs - 1):
         if work.marks[i]:
             if n_seen % step == 0:
                 work.n_examined += 1
-                propose_number_cut(work, i, True)
+                propose_number_cut(work, i, work.strategy.may_lose)
             n_seen += 1
 
 
@@ -145,15 +145,31 @@ def lay_out_partition(work: FunnelWorkspace) -> None:
 
 
 def lay_out_runs(work: FunnelWorkspace) -> None:
-    """Lay out the runs of the column at hand."""
+    """Lay out the runs of the column at hand, of a number with their values."""
+    column = work.column
+    kind = work.columns.info[column].kind
+    missing = work.columns.info[column].n_values
+    first = work.columns.info[column].value_offset
     for i in range(work.n_runs):
-        work.codes[i] = work.runs[work.start + i].code
+        code = work.runs[work.start + i].code
+        work.codes[i] = code
         work.code_rows[i] = work.runs[work.start + i].rows
+        if kind == NUMBER:
+            work.code_values[i] = NAN
+            if code < missing:
+                work.code_values[i] = work.columns.values[first + code]
+
+
+def lay_out_parameters(work: FunnelWorkspace) -> None:
+    """Lay out the fields of the user's policy."""
+    for i in range(work.strategy.n_parameters):
+        work.given[i] = work.strategy.parameters[i]
 
 
 def ask_about_partition(work: FunnelWorkspace, hook: object, number: int) -> float:
     """Call a function that looks at a partition, with its rows or its budget."""
     n = work.n_columns
+    lay_out_parameters(work)
     if cython.compiled:
         return cython.cast(PartitionHook, hook)(
             work.rows,
@@ -163,7 +179,7 @@ def ask_about_partition(work: FunnelWorkspace, hook: object, number: int) -> flo
             cython.address(work.rilms[0]),
             cython.address(work.ranks[0]),
             n,
-            cython.address(work.strategy.parameters[0]),
+            cython.address(work.given[0]),
             work.strategy.n_parameters,
         )
     return hook(
@@ -173,7 +189,7 @@ def ask_about_partition(work: FunnelWorkspace, hook: object, number: int) -> flo
         work.highs,
         work.rilms,
         work.ranks,
-        work.strategy.parameters[: work.strategy.n_parameters],
+        work.given[: work.strategy.n_parameters],
     )
 
 
@@ -181,8 +197,8 @@ def ask_about_column(work: FunnelWorkspace, hook: object) -> float:
     """Call a function that looks at the codes of one column."""
     column = work.column
     n = work.n_runs
-    first = work.value_starts[column]
-    n_values = work.value_starts[column + 1] - first
+    n_values = n if work.columns.info[column].kind == NUMBER else 0
+    lay_out_parameters(work)
     if cython.compiled:
         return cython.cast(ColumnHook, hook)(
             column,
@@ -190,9 +206,9 @@ def ask_about_column(work: FunnelWorkspace, hook: object) -> float:
             cython.address(work.code_rows[0]),
             cython.address(work.marks[0]),
             n,
-            cython.address(work.code_values[first]),
+            cython.address(work.code_values[0]),
             n_values,
-            cython.address(work.strategy.parameters[0]),
+            cython.address(work.given[0]),
             work.strategy.n_parameters,
         )
     return hook(
@@ -200,8 +216,8 @@ def ask_about_column(work: FunnelWorkspace, hook: object) -> float:
         work.codes[:n],
         work.code_rows[:n],
         work.marks[:n],
-        work.code_values[first : first + n_values],
-        work.strategy.parameters[: work.strategy.n_parameters],
+        work.code_values[:n_values],
+        work.given[: work.strategy.n_parameters],
     )
 
 
@@ -210,6 +226,7 @@ def ask_about_cut(work: FunnelWorkspace, proposal: int) -> float:
     column = work.proposals[proposal].column
     loss = work.proposals[proposal].loss
     score = work.proposals[proposal].score
+    lay_out_parameters(work)
     if cython.compiled:
         return cython.cast(CutHook, work.strategy.own_acceptance)(
             column,
@@ -217,7 +234,7 @@ def ask_about_cut(work: FunnelWorkspace, proposal: int) -> float:
             loss,
             work.spendable,
             score,
-            cython.address(work.strategy.parameters[0]),
+            cython.address(work.given[0]),
             work.strategy.n_parameters,
         )
     return work.strategy.own_acceptance(
@@ -226,5 +243,5 @@ def ask_about_cut(work: FunnelWorkspace, proposal: int) -> float:
         loss,
         work.spendable,
         score,
-        work.strategy.parameters[: work.strategy.n_parameters],
+        work.given[: work.strategy.n_parameters],
     )

@@ -63,6 +63,7 @@ def take_paper(strategy: Strategy) -> None:
     strategy.accepts = accept_always
     strategy.releases = accept_always
     strategy.opens_parts = True
+    strategy.may_lose = True
 
 
 def take_original(strategy: Strategy, is_as_published: bool) -> None:
@@ -74,6 +75,7 @@ def take_original(strategy: Strategy, is_as_published: bool) -> None:
     strategy.propose_numbers = propose_strict_median
     strategy.propose_categories = propose_whole_children
     strategy.opens_parts = False
+    strategy.may_lose = False
 
 
 def accept_always(work: object, number: int) -> bool:

@@ -24,6 +24,7 @@ cdef class Strategy:
     cdef AcceptCut accepts
     cdef ReleaseClass releases
     cdef readonly bint opens_parts
+    cdef readonly bint may_lose
     cdef readonly bint asks_before_release
     cdef readonly object hooks
     # The user's functions, where they are, and what they are given.
@@ -35,7 +36,7 @@ cdef class Strategy:
     cdef void* own_acceptance
     cdef void* own_release
     cdef double[::1] parameters
-    cdef Py_ssize_t n_parameters
+    cdef readonly Py_ssize_t n_parameters
 
 
 cdef class FunnelWorkspace:
@@ -83,7 +84,7 @@ cdef class FunnelWorkspace:
     cdef long long[::1] code_rows
     cdef long long[::1] marks
     cdef double[::1] code_values
-    cdef long long[::1] value_starts
+    cdef double[::1] given
     # The partition that is looked at.
     cdef long long rows
     cdef readonly long long spendable

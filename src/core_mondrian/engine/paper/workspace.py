@@ -9,8 +9,8 @@ from core_mondrian.engine.columns import ColumnViews
 from core_mondrian.engine.layout import (
     BOX,
     CHOICE,
+    MOST_OWN_CUTS,
     N_STAGES,
-    NUMBER,
     PROPOSAL,
     Codes,
     Columns,
@@ -24,8 +24,6 @@ from core_mondrian.engine.model_rules import Rules, SetCounts
 
 # A histogram this long is scanned in a few milliseconds; longer codes are sorted.
 _LONGEST_HISTOGRAM = 1 << 20
-# Cuts of one column that a user's strategy may propose; of more, every so-manieth.
-_MOST_OWN_CUTS = 256
 
 
 class Strategy:
@@ -39,8 +37,9 @@ class Strategy:
     releases             whether a partition that is not cut is released
 
     ``opens_parts``: whether parts that fail the models are cut further where it is
-    possible to go back. ``asks_before_release``: whether ``releases`` may say no.
-    ``hooks`` are the user's functions, which the others call.
+    possible to go back. ``may_lose``: whether cuts may suppress rows.
+    ``asks_before_release``: whether ``releases`` may say no. ``hooks`` are the user's
+    functions, which the others call.
     """
 
     opens_parts: bool
@@ -83,7 +82,7 @@ class FunnelWorkspace:
         self.box = fields(n_columns, BOX)
         self.ranks = np.zeros(n_columns)
         self.choices = fields(n_columns, CHOICE)
-        most = max(policy.max_edges + 3, _MOST_OWN_CUTS if strategy.hooks else 0)
+        most = max(policy.max_edges + 3, MOST_OWN_CUTS if strategy.hooks else 0)
         self.proposals = fields(n_columns * most, PROPOSAL)
         # One record: the cut that was found.
         self.chosen = fields(1, PROPOSAL)
@@ -100,28 +99,20 @@ class FunnelWorkspace:
             self._lay_out_hooks(columns)
 
     def _lay_out_hooks(self, columns: Columns) -> None:
-        """Make room for what a user's strategy sees.
+        """Make room for what a user's strategy sees, which is laid out anew each time.
 
-        It may look up the value of any code, also of the one for missing values.
+        So nothing that it writes into lasts, or reaches another thread.
         """
-        info = columns.info
-        n_columns = info.size
+        n_columns = columns.info.size
+        longest = int(columns.info["n_values"].max(initial=0)) + 1
         self.rilms = np.zeros(n_columns)
         self.lows = np.zeros(n_columns, dtype=np.int32)
         self.highs = np.zeros(n_columns, dtype=np.int32)
-        longest = int(info["n_values"].max(initial=0)) + 1
         self.codes = np.zeros(longest, dtype=np.int32)
         self.code_rows = np.zeros(longest, dtype=np.int64)
         self.marks = np.zeros(longest, dtype=np.int64)
-        values, starts = [], [0]
-        for column in range(n_columns):
-            if info["kind"][column] == NUMBER:
-                first = info["value_offset"][column]
-                last = first + info["n_values"][column]
-                values += [columns.values[first:last], np.full(1, np.nan)]
-            starts.append(sum(part.size for part in values))
-        self.code_values = np.concatenate([*values, np.zeros(1)])
-        self.value_starts = np.array(starts, dtype=np.int64)
+        self.code_values = np.zeros(longest)
+        self.given = np.zeros(self.strategy.n_parameters + 1)
 
     def take_tuples(self, tuples: Tuples) -> None:
         """Work on these tuples from now on."""
