@@ -165,19 +165,54 @@ def test_axes_are_those_of_the_paper(done: Run) -> None:
     assert {row["policy"] for row in figures["2"]} == {
         *("paper", "best", "original, fair", "original, as published")
     }
-    assert [row["n_columns"] for row in figures["4"]] == [4, 6, 8] * 3
-    assert figures["5"] == figures["8"]
+    assert [row["n_columns"] for row in figures["4"]] == [4, 6, 8] * 4
+    assert figures["8"] == figures["5"][: len(figures["8"])]
+    assert {row["policy"] for row in figures["5"]} == {
+        *("paper", "paper, as written", "best")
+    }
     assert {row["factor"] for row in figures["10"]} == {1, 2}
     assert {row["rows"] for row in figures["10"]} == {ROWS, 2 * ROWS}
     assert {row["kind"] for row in figures["9"]} == {"category", "number"}
 
 
-def test_suppression_falls_with_the_threshold(done: Run) -> None:
-    rows = done.json("numbers.json")["figures"]["5"]
-    rates = [row["share_suppressed"] for row in rows if row["policy"] == "paper"]
+def test_suppression_rises_with_the_threshold_only_as_written(done: Run) -> None:
+    rows = [r for r in done.json("numbers.json")["figures"]["5"] if not r["model"]]
+    paper, written = (
+        [row["suppressed"] for row in rows if row["policy"] == policy]
+        for policy in ("paper", "paper, as written")
+    )
 
-    assert rates == sorted(rates, reverse=True)
-    assert rates[0] > rates[-1] == 0.0
+    assert paper == sorted(paper, reverse=True)
+    assert paper[-1] == 0
+    assert written == sorted(written)
+    assert written[-1] > written[0]
+
+
+def test_the_reasons_of_figure_5_are_true_of_the_run(done: Run) -> None:
+    rows = done.json("numbers.json")["figures"]["5"]
+    paper = [row for row in rows if row["policy"] == "paper"]
+    written = [row for row in rows if row["policy"] == "paper, as written"]
+
+    assert {row["suppressed_in_place"] for row in paper} == {0}
+    assert {row["abandoned"] for row in rows if not row["model"]} == {0}
+    assert any(row["abandoned"] for row in rows if row["model"])
+    assert max(row["suppressed_in_place"] for row in written) > 0
+    assert all(row["queued"] == 0 for row in rows if row["inline_below"] > ROWS)
+
+
+def test_each_stage_of_a_funnel_keeps_what_the_one_before_kept(done: Run) -> None:
+    rows = done.json("numbers.json")["figures"]["9"]
+    stages = ("examined", "considered", "proposed", "final", "accepted")
+    counts = {
+        (r["policy"], r["budget"], r["kind"], r["stage"]): r["count"] for r in rows
+    }
+
+    for *funnel, _ in counts:
+        shown = [counts[*funnel, stage] for stage in stages]
+        assert shown == sorted(shown, reverse=True)
+    for kind in ("category", "number"):
+        as_written = ("paper, as written", "all rows", kind)
+        assert counts[*as_written, "final"] == counts[*as_written, "accepted"]
 
 
 def test_the_page_names_every_figure_statement_and_picture(done: Run) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from core_mondrian.charts import FAINT, INK, PALETTE, Chart, legend
 from core_mondrian.experiments.figure import Row
-from core_mondrian.experiments.lab import AS_PUBLISHED, FAIR
+from core_mondrian.experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
 
 Channel: TypeAlias = Any
 """An Altair channel: its class depends on what it encodes."""
@@ -45,6 +45,7 @@ LOOKS: Final = {
     "best, all threads": Look(VERMILLION, "square"),
     "original, 1 thread": Look(GREEN, "triangle-up", (2, 2)),
     "paper, no budget": Look(SKY, "diamond", (6, 3)),
+    AS_WRITTEN: Look(GREEN, "triangle-up", (6, 3)),
     "paper, cutting only": Look(SKY, "circle", (6, 3)),
     "best, cutting only": Look(ORANGE, "square", (6, 3)),
     "best, equity by race": Look(ORANGE, "diamond"),
