@@ -224,6 +224,8 @@ def _check_folder(folder: Path) -> None:
 
 def _tell(evaluation: "Evaluation") -> None:
     """Print what became of each statement."""
-    for one in evaluation.judged():
-        name = one.figure.title.partition(":")[0]
-        typer.echo(f"{one.verdict.state:<14}{name:<11}{one.claim.says}")
+    judged = list(evaluation.judged())
+    names = [one.figure.title.partition(":")[0] for one in judged]
+    width = max(map(len, names), default=0) + 2
+    for name, one in zip(names, judged, strict=True):
+        typer.echo(f"{one.verdict.state:<14}{name:<{width}}{one.claim.says}")

@@ -114,7 +114,7 @@ def _summary(judged: Sequence[Judged]) -> Iterator[str]:
     text = f"Of {len(first)} statements {_count_states(first)}. "
     if again:
         text += (
-            f"{len(again)} of them are judged again on CTGAN's tables, where "
+            f"{len(again)} are judged again on CTGAN's tables, where "
             f"{_count_states(again)}. "
         )
     yield "## In short"

@@ -41,7 +41,7 @@ def on_ctgan(figure: Figure, epochs: int) -> Figure:
     return replace(
         figure,
         key=f"{figure.key}-ctgan",
-        title=f"{name} on CTGAN data{colon}{rest}",
+        title=f"{name} on CTGAN data{colon}{rest}" if colon else f"{name} of CTGAN",
         about=f"The same, but larger tables are made by CTGAN, trained for {epochs} "
         "epochs (the paper: 1000).",
         run=run,
