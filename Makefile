@@ -174,7 +174,7 @@ peers: $(VENV)/stamp-compiled
 	  $(if $(UPDATE),--update README.md docs/peers.md)
 
 # UPDATE=1 also replaces docs/experiments.md and its pictures; it needs a full run, and
-# trains CTGAN for so many epochs (7 s each on one core), unless out/ctgan has the model.
+# trains CTGAN for so many epochs (8 s each on one core), unless out/ctgan has the model.
 EPOCHS ?= 80
 experiments: $(VENV)/stamp-compiled
 	@$(BIN)/core-mondrian experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
