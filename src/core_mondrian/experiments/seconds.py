@@ -83,6 +83,7 @@ def threads_at(*, is_large: bool, below: int = 10**9) -> Callable[[Found], Verdi
         threads = max(row["threads"] for row in rows)
         names = ("paper, 1 thread", "paper, all threads")
         cause = _use_of_threads(*(pick(rows, series=name) for name in names))
+        cause += _told_busy(rows)
         return tell(
             holds=holds,
             measured=each(
@@ -119,6 +120,7 @@ def busyness(rows: Sequence[Row]) -> float:
 
 
 def _told_busy(rows: Sequence[Row]) -> str:
+    """Say so if other work took part of the machine: more threads then get more."""
     is_busy = busyness(rows) > 2 * _CLEARLY - 1
     return "; and other work kept the cores busy" if is_busy else ""
 
@@ -153,11 +155,11 @@ def cores_speed_up(found: Found) -> Verdict:
     gains = [gain for _, gain in _speed_ups(found, "paper")]
     if len(gains) < 2:
         return Verdict("not tested", "one core", "this machine has no second core")
-    cause = _use_of_cores(found)
+    cause = _use_of_cores(found) + _told_busy(found.times)
     return tell(
         holds=all(b > _CLEARLY * a for a, b in pairwise(gains)),
         measured=_told_speed_ups(found),
-        because=cause + _told_busy(found.times),
+        because=cause,
         cause=cause,
     )
 
