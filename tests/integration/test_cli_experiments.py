@@ -305,6 +305,34 @@ def test_a_version_without_ctgan_says_what_to_do(
     assert files_in(tmp_path) == []
 
 
+def test_both_synthesizers_have_sections_of_their_own(
+    cli: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def stand_in(table: pa.Table, n_rows: int, seed: int, epochs: int) -> pa.Table:
+        asked.append(epochs)
+        return tables.sampler(table, "tree", seed=seed + 1, epochs=1)(n_rows)
+
+    monkeypatch.setattr("core_mondrian.experiments.ctgan.sample", stand_in)
+
+    made = cli(
+        *("experiments", "--figures", "10,10-ctgan", "--quick", "--table", "census"),
+        *("--rows", 500, "--synthesizer", "both", "--epochs", 3, "--out", "ten"),
+    )
+
+    assert made.code == 0, made.err
+    assert asked == [3]
+    page = " ".join((tmp_path / "ten" / "experiments.md").read_text().split())
+    assert "Of 4 statements" in page
+    assert "4 are judged again on CTGAN's tables" in page
+    assert "CTGAN, trained for 3 epochs (the paper: 1000)" in page
+    assert "--figures 10-ctgan --synthesizer both --epochs 3`" in page
+    numbers = json.loads((tmp_path / "ten" / "numbers.json").read_text())["figures"]
+    assert numbers["10"][0] == numbers["10-ctgan"][0]  # x1 is the table itself
+    assert numbers["10"][1]["digest"] != numbers["10-ctgan"][1]["digest"]
+
+
 def test_a_folder_that_cannot_be_made_is_an_error(cli: Command, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
 

@@ -298,9 +298,9 @@ def dm_rises_with_columns(found: Found) -> Verdict:
         f"get smaller ({_mean_sizes(rows)} rows), and suppressed rows cost "
         f"{_penalties(rows, 'paper')}; spent as written, the budget costs "
         f"{_penalties(rows, AS_WRITTEN)}, so that DM goes "
-        f"{' → '.join(millions(dm) for dm in dms(AS_WRITTEN))}. 24m of 8 columns takes "
-        f"{_rows_for(rows, 24e6):.2%} suppressed rows, which figure 5 of the paper "
-        "says to be near zero",
+        f"{' → '.join(millions(dm) for dm in dms(AS_WRITTEN))}; 24m with 8 columns "
+        f"takes {_rows_for(rows, 24e6):.2%} suppressed rows, where figure 5 of the "
+        "paper says near zero",
     )
 
 
@@ -383,8 +383,8 @@ def rilm_falls_then_rises(found: Found) -> Verdict:
     alike = series(found.numbers, "rilm", policy="paper", is_control=True)[0]
     rises = all(a < b for a, b in pairwise(paper[1:]))
     cause = (
-        f"synthetic rows change RILM by {alike - paper[0]:+.3f} at the table's own "
-        f"size, and more of them by {paper[1] - alike:+.3f} up to the next"
+        f"RILM changes by {alike - paper[0]:+.3f} from the table to a synthetic one of "
+        f"the same size, and by {paper[1] - alike:+.3f} from that to the next size"
     )
     return tell(
         holds=rises and paper[1] < paper[0],

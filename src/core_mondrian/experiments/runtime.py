@@ -239,8 +239,8 @@ SCALING = Figure(
     "10",
     "Figure 10: size of the table",
     "6 columns, k = 5, all threads. x1 is the table itself, the others are synthetic "
-    "(see [scaled data](#scaled-data)). A synthetic table of the same size tells what "
-    "comes of the rows being made up from what comes of their number.",
+    "(see [scaled data](#scaled-data)). A synthetic table of the same size "
+    "separates what the synthesizer changes from what the size does.",
     _run_over_size,
     _draw_over_size,
     (
