@@ -93,7 +93,9 @@ def share_axis(field: str, title: str, values: Sequence[float]) -> Axis:
     """Return an axis for what is at most 1, from the lowest value on."""
     lowest = min(values)
     room = (1 - lowest) * 0.08 or 0.01
-    return Axis(field, title, (lowest - room, 1 + room), ".2f")
+    # Five ticks on less than this are not told apart by two digits.
+    is_narrow = 1 - lowest < 0.05
+    return Axis(field, title, (lowest - room, 1 + room), ".3f" if is_narrow else ".2f")
 
 
 def log_axis(

@@ -134,15 +134,18 @@ def _speed_ups(
 
 def _told_speed_ups(found: Found) -> str:
     def told(policy: str) -> str:
-        first = pick(found.times, policy=policy)[0]["wall_seconds"]
+        rows = pick(found.times, policy=policy)
+        first = rows[0]["wall_seconds"]
+        least = {row["threads"]: row["wall_seconds_least"] for row in rows}
         pairs = zip(
             _speed_ups(found, policy)[1:],
             _speed_ups(found, policy, "wall_seconds_cutting")[1:],
             strict=True,
         )
-        texts = [f"{first:.2f} s on 1 thread"]
+        texts = [f"{first:.2f} s on 1 thread (fastest run {least[1]:.2f})"]
         texts += [
-            f"{first / a:.2f} s on {n}: {a:.2f} times as fast, cutting alone {b:.2f}"
+            f"{first / a:.2f} s on {n} ({least[n]:.2f}): {a:.2f} times as fast, "
+            f"cutting alone {b:.2f}"
             for (n, a), (_, b) in pairs
         ]
         return ", ".join(texts)
