@@ -165,19 +165,54 @@ def test_axes_are_those_of_the_paper(done: Run) -> None:
     assert {row["policy"] for row in figures["2"]} == {
         *("paper", "best", "original, fair", "original, as published")
     }
-    assert [row["n_columns"] for row in figures["4"]] == [4, 6, 8] * 3
-    assert figures["5"] == figures["8"]
+    assert [row["n_columns"] for row in figures["4"]] == [4, 6, 8] * 4
+    assert figures["8"] == figures["5"][: len(figures["8"])]
+    assert {row["policy"] for row in figures["5"]} == {
+        *("paper", "paper, as written", "best")
+    }
     assert {row["factor"] for row in figures["10"]} == {1, 2}
     assert {row["rows"] for row in figures["10"]} == {ROWS, 2 * ROWS}
     assert {row["kind"] for row in figures["9"]} == {"category", "number"}
 
 
-def test_suppression_falls_with_the_threshold(done: Run) -> None:
-    rows = done.json("numbers.json")["figures"]["5"]
-    rates = [row["share_suppressed"] for row in rows if row["policy"] == "paper"]
+def test_suppression_rises_with_the_threshold_only_as_written(done: Run) -> None:
+    rows = [r for r in done.json("numbers.json")["figures"]["5"] if not r["model"]]
+    paper, written = (
+        [row["suppressed"] for row in rows if row["policy"] == policy]
+        for policy in ("paper", "paper, as written")
+    )
 
-    assert rates == sorted(rates, reverse=True)
-    assert rates[0] > rates[-1] == 0.0
+    assert paper == sorted(paper, reverse=True)
+    assert paper[-1] == 0
+    assert written == sorted(written)
+    assert written[-1] > written[0]
+
+
+def test_the_reasons_of_figure_5_are_true_of_the_run(done: Run) -> None:
+    rows = done.json("numbers.json")["figures"]["5"]
+    paper = [row for row in rows if row["policy"] == "paper"]
+    written = [row for row in rows if row["policy"] == "paper, as written"]
+
+    assert {row["suppressed_in_place"] for row in paper} == {0}
+    assert {row["abandoned"] for row in rows if not row["model"]} == {0}
+    assert any(row["abandoned"] for row in rows if row["model"])
+    assert max(row["suppressed_in_place"] for row in written) > 0
+    assert all(row["queued"] == 0 for row in rows if row["inline_below"] > ROWS)
+
+
+def test_each_stage_of_a_funnel_keeps_what_the_one_before_kept(done: Run) -> None:
+    rows = done.json("numbers.json")["figures"]["9"]
+    stages = ("examined", "considered", "proposed", "final", "accepted")
+    counts = {
+        (r["policy"], r["budget"], r["kind"], r["stage"]): r["count"] for r in rows
+    }
+
+    for *funnel, _ in counts:
+        shown = [counts[*funnel, stage] for stage in stages]
+        assert shown == sorted(shown, reverse=True)
+    for kind in ("category", "number"):
+        as_written = ("paper, as written", "all rows", kind)
+        assert counts[*as_written, "final"] == counts[*as_written, "accepted"]
 
 
 def test_the_page_names_every_figure_statement_and_picture(done: Run) -> None:
@@ -268,6 +303,34 @@ def test_a_version_without_ctgan_says_what_to_do(
     assert made.code == 2
     assert "take --synthesizer tree" in made.err
     assert files_in(tmp_path) == []
+
+
+def test_both_synthesizers_have_sections_of_their_own(
+    cli: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def stand_in(table: pa.Table, n_rows: int, seed: int, epochs: int) -> pa.Table:
+        asked.append(epochs)
+        return tables.sampler(table, "tree", seed=seed + 1, epochs=1)(n_rows)
+
+    monkeypatch.setattr("core_mondrian.experiments.ctgan.sample", stand_in)
+
+    made = cli(
+        *("experiments", "--figures", "10,10-ctgan", "--quick", "--table", "census"),
+        *("--rows", 500, "--synthesizer", "both", "--epochs", 3, "--out", "ten"),
+    )
+
+    assert made.code == 0, made.err
+    assert asked == [3]
+    page = " ".join((tmp_path / "ten" / "experiments.md").read_text().split())
+    assert "Of 4 statements" in page
+    assert "4 are judged again on CTGAN's tables" in page
+    assert "CTGAN, trained for 3 epochs (the paper: 1000)" in page
+    assert "--figures 10-ctgan --synthesizer both --epochs 3`" in page
+    numbers = json.loads((tmp_path / "ten" / "numbers.json").read_text())["figures"]
+    assert numbers["10"][0] == numbers["10-ctgan"][0]  # x1 is the table itself
+    assert numbers["10"][1]["digest"] != numbers["10-ctgan"][1]["digest"]
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(cli: Command, tmp_path: Path) -> None:

@@ -52,8 +52,10 @@ def run_experiments(
         int, typer.Option("--rows", min=100, help="Rows of the made-up census.")
     ] = _ADULT_ROWS,
     synthesizer: Annotated[
-        Literal["tree", "ctgan"],
-        typer.Option("--synthesizer", help="What makes larger tables."),
+        Literal["tree", "ctgan", "both"],
+        typer.Option(
+            "--synthesizer", help="What makes larger tables; both: one, then the other."
+        ),
     ] = "tree",
     epochs: Annotated[
         int, typer.Option("--epochs", min=1, help="Of CTGAN's training.")
@@ -87,7 +89,9 @@ def run_experiments(
     from core_mondrian.statistics.regressions import require_sklearn
     from core_mondrian.threads import n_cores
 
-    chosen = choose_figures(figures)
+    chosen = choose_figures(
+        figures, ctgan_epochs=epochs if synthesizer == "both" else None
+    )
     if docs is not None and (quick or figures or table != "adult"):
         raise SpecError(
             "--docs is for a full run on Adult",
@@ -104,7 +108,7 @@ def run_experiments(
         table=table,
         rows=base.num_rows,
         synthesizer=synthesizer,
-        epochs=epochs if synthesizer == "ctgan" else None,
+        epochs=None if synthesizer == "tree" else epochs,
         seed=seed,
         is_quick=quick,
         cores=cores,
@@ -154,17 +158,25 @@ def _load(table: str, folder: Path | None, rows: int, seed: int) -> "pa.Table":
 
 def _open_lab(base: "pa.Table", setting: "Setting") -> "Lab":
     from core_mondrian.experiments.lab import QUICK, Clocks, Lab, Plan
-    from core_mondrian.experiments.tables import sampler
+    from core_mondrian.experiments.tables import SynthesizerName, sampler
 
-    epochs = setting.epochs or _EPOCHS
-    return Lab(
-        base,
-        plan=QUICK if setting.is_quick else Plan(),
-        sample=sampler(base, setting.synthesizer, seed=setting.seed, epochs=epochs),
-        clocks=Clocks(time.perf_counter, time.process_time),
-        threads=setting.threads,
-        cores=setting.cores,
-    )
+    def open_with(name: SynthesizerName) -> Lab:
+        return Lab(
+            base,
+            plan=QUICK if setting.is_quick else Plan(),
+            sample=sampler(
+                base, name, seed=setting.seed, epochs=setting.epochs or _EPOCHS
+            ),
+            clocks=Clocks(time.perf_counter, time.process_time),
+            threads=setting.threads,
+            cores=setting.cores,
+        )
+
+    if setting.synthesizer != "both":
+        return open_with(setting.synthesizer)
+    lab = open_with("tree")
+    lab.ctgan = open_with("ctgan")
+    return lab
 
 
 @contextmanager
@@ -212,6 +224,8 @@ def _check_folder(folder: Path) -> None:
 
 def _tell(evaluation: "Evaluation") -> None:
     """Print what became of each statement."""
-    for one in evaluation.judged():
-        name = one.figure.title.partition(":")[0]
-        typer.echo(f"{one.verdict.state:<14}{name:<11}{one.claim.says}")
+    judged = list(evaluation.judged())
+    names = [one.figure.title.partition(":")[0] for one in judged]
+    width = max(map(len, names), default=0) + 2
+    for name, one in zip(names, judged, strict=True):
+        typer.echo(f"{one.verdict.state:<14}{name:<{width}}{one.claim.says}")

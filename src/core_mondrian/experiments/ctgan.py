@@ -5,8 +5,8 @@ dependency, and nothing of it is imported here. A table becomes numbers and code
 worker trains and samples, and what it returns gets the table's types back. On one
 machine the same table, seed, epochs and number of rows give the same sample.
 
-Measured on one core: 10,000 rows of Adult and 2 epochs took 25 CPU seconds, all 48,842
-rows and 3 epochs 70.
+Measured on one core: all 48,842 rows of Adult, 80 epochs and a sample of a million rows
+took 10 CPU minutes, of which an epoch takes 8 seconds.
 """
 
 import hashlib

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from core_mondrian.charts import FAINT, INK, PALETTE, Chart, legend
 from core_mondrian.experiments.figure import Row
-from core_mondrian.experiments.lab import AS_PUBLISHED, FAIR
+from core_mondrian.experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
 
 Channel: TypeAlias = Any
 """An Altair channel: its class depends on what it encodes."""
@@ -45,6 +45,7 @@ LOOKS: Final = {
     "best, all threads": Look(VERMILLION, "square"),
     "original, 1 thread": Look(GREEN, "triangle-up", (2, 2)),
     "paper, no budget": Look(SKY, "diamond", (6, 3)),
+    AS_WRITTEN: Look(GREEN, "triangle-up", (6, 3)),
     "paper, cutting only": Look(SKY, "circle", (6, 3)),
     "best, cutting only": Look(ORANGE, "square", (6, 3)),
     "best, equity by race": Look(ORANGE, "diamond"),
@@ -92,7 +93,9 @@ def share_axis(field: str, title: str, values: Sequence[float]) -> Axis:
     """Return an axis for what is at most 1, from the lowest value on."""
     lowest = min(values)
     room = (1 - lowest) * 0.08 or 0.01
-    return Axis(field, title, (lowest - room, 1 + room), ".2f")
+    # Five ticks on less than this are not told apart by two digits.
+    is_narrow = 1 - lowest < 0.05
+    return Axis(field, title, (lowest - room, 1 + room), ".3f" if is_narrow else ".2f")
 
 
 def log_axis(

@@ -12,7 +12,7 @@ from core_mondrian import __version__
 from core_mondrian.charts import convert
 from core_mondrian.experiments.figure import Claim, Figure, Found, Row, Verdict
 from core_mondrian.experiments.lab import Lab
-from core_mondrian.experiments.tables import SynthesizerName, TableName
+from core_mondrian.experiments.tables import Synthesizers, TableName
 
 PICTURES: Final = "pictures/experiments"
 PAGE: Final = "experiments.md"
@@ -24,7 +24,7 @@ class Setting:
 
     table: TableName
     rows: int
-    synthesizer: SynthesizerName
+    synthesizer: Synthesizers
     epochs: int | None
     """Of CTGAN's training."""
     seed: int

@@ -35,7 +35,7 @@ class Verdict:
     state: State
     measured: str
     because: str = ""
-    """Why it does not hold, or was not tested."""
+    """What the run shows to be the reason; never empty where it does not hold."""
 
     def __str__(self) -> str:
         return f"{self.state}, because {self.because}" if self.because else self.state
@@ -67,11 +67,14 @@ class Figure:
     """What the page shows as a table below the picture."""
     fits: bool = False
     """Whether it needs scikit-learn."""
+    repeats: str = ""
+    """Of what figure this is the same on other data, by its key."""
 
     @property
     def name(self) -> str:
         """What its files are called."""
-        return f"figure-{self.key:0>2}" if self.key.isdigit() else self.key
+        number, dash, data = self.key.partition("-")
+        return f"figure-{number:0>2}{dash}{data}" if number.isdigit() else self.key
 
 
 def pick(rows: Sequence[Row], **equal: object) -> list[Row]:

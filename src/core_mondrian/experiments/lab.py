@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from statistics import median
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from core_mondrian.api import anonymize
 from core_mondrian.datasets import ADULT_SETS
+from core_mondrian.engine.layout import SUPPRESSED
 from core_mondrian.errors import InternalError
 from core_mondrian.experiments.figure import Report, Row
 from core_mondrian.experiments.tables import Sampler
+from core_mondrian.models.base import PrivacyModel
+from core_mondrian.models.entropy import EntropyLDiversity
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy, Policy
 from core_mondrian.release import Release
@@ -19,6 +24,8 @@ from core_mondrian.spec import Spec
 from core_mondrian.suppression import Suppression
 
 CORE: Final = ("paper", "best")
+AS_WRITTEN: Final = "paper, as written"
+"""The paper's §3.6 to the letter: partitions solved in place spend budget, too."""
 FAIR: Final = "original, fair"
 AS_PUBLISHED: Final = "original, as published"
 ORIGINAL: Final = (FAIR, AS_PUBLISHED)
@@ -28,6 +35,12 @@ POLICIES: Final[dict[str, Policy]] = {
     FAIR: OriginalPolicy("fair"),
     AS_PUBLISHED: OriginalPolicy("as_published"),
 }
+VARIANTS: Final[dict[str, Policy]] = {AS_WRITTEN: PaperPolicy(spend="as-written")}
+"""Only run where a figure asks what the budget does."""
+DIVERSE: Final = EntropyLDiversity(4, "education")
+"""A model whose classes may fail where the class above passes: cuts are abandoned."""
+NO_ROWS: Final = Suppression(rows=0)
+ALL_ROWS: Final = Suppression(share=Fraction(1))
 NUMERIC: Final = ADULT_SETS["numeric"]
 SIX: Final = ADULT_SETS["6"]
 K: Final = 5
@@ -70,22 +83,38 @@ class Asked:
 
     columns: tuple[str, ...]
     policy: str
-    """A key of ``POLICIES``."""
+    """A key of ``POLICIES`` or ``VARIANTS``."""
     k: int = K
     factor: int = 1
     inline_below: int = 1000
-    has_budget: bool = True
-    """Whether policy `paper` may suppress the 1 % of rows it may by default."""
+    suppress: Suppression | None = None
+    """None: as by default, 1 % of the rows for policy `paper` and none for others."""
+    model: EntropyLDiversity | None = None
+    """Asked for besides k-anonymity."""
+    is_synthetic: bool = False
+    """Whether x1 is made up as well; larger tables always are."""
+
+    @property
+    def models(self) -> tuple[PrivacyModel, ...]:
+        """Return what every class has to pass."""
+        more = () if self.model is None else (self.model,)
+        return (KAnonymity(self.k), *more)
+
+    @property
+    def needed(self) -> list[str]:
+        """Return the columns that the request is about."""
+        more = [] if self.model is None else [self.model.sensitive]
+        return [*self.columns, *more]
 
     @property
     def spec(self) -> Spec:
         """Return the request as `anonymize` takes it."""
         return Spec(
             self.columns,
-            models=(KAnonymity(self.k),),
-            policy=POLICIES[self.policy],
+            models=self.models,
+            policy=(POLICIES | VARIANTS)[self.policy],
             inline_below=self.inline_below,
-            suppress=None if self.has_budget else Suppression(rows=0),
+            suppress=self.suppress,
         )
 
 
@@ -128,6 +157,8 @@ class Lab:
     threads: int
     """What is meant by all threads."""
     cores: int
+    ctgan: "Lab | None" = None
+    """The same with larger tables made by CTGAN, for what is measured on both."""
     _large: pa.Table | None = None
     _known: dict[Asked, Outcome] = field(default_factory=dict)
 
@@ -160,9 +191,12 @@ class Lab:
     def _feasible(self, ks: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(k for k in ks if 2 * k <= self.base.num_rows)
 
-    def table(self, factor: int) -> pa.Table:
-        """Return the table itself for factor 1, else that many times its rows."""
-        if factor == 1:
+    def table(self, factor: int, *, is_synthetic: bool = False) -> pa.Table:
+        """Return the table itself for factor 1, else that many times its rows.
+
+        x1 is made up as well if it is asked to be.
+        """
+        if factor == 1 and not is_synthetic:
             return self.base
         if self._large is None:
             most = max(*self.plan.factors, self.plan.large)
@@ -197,7 +231,8 @@ class Lab:
     def _run(self, job: Job, first: "_Run | None") -> "_Run":
         """Make a release; what it is like is measured the first time only."""
         asked, clocks = job.asked, self.clocks
-        table = self.table(asked.factor).select(list(asked.columns))
+        table = self.table(asked.factor, is_synthetic=asked.is_synthetic)
+        table = table.select(asked.needed)
         cutting: dict[float, float] = {}
 
         def watch(stage: str, done: float) -> None:
@@ -252,12 +287,15 @@ def _conclude(job: Job, runs: Sequence[_Run]) -> Outcome:
 
 def _numbers(asked: Asked, release: Release[pa.Table]) -> Row:
     found = release.measures()
+    kept = [c.rilm for c in found.columns if c.rilm is not None]
     return {
         "policy": asked.policy,
         "n_columns": len(asked.columns),
         "columns": " ".join(asked.columns),
         "k": asked.k,
+        "model": "" if asked.model is None else asked.model.name,
         "factor": asked.factor,
+        "is_synthetic": asked.is_synthetic or asked.factor > 1,
         "rows": release.n_rows,
         "tuples": release.n_tuples,
         "inline_below": asked.inline_below,
@@ -265,12 +303,31 @@ def _numbers(asked: Asked, release: Release[pa.Table]) -> Row:
         "dm": found.dm,
         "dm_released": found.dm_released,
         "rilm": found.rilm_mean,
+        "rilm_least": min(kept, default=None),
         "suppressed": found.n_suppressed,
         "share_suppressed": found.share_suppressed,
         "classes": found.n_classes,
         "smallest_class": found.smallest_class,
+        "largest_class": int(release.class_sizes.max(initial=0)),
         "loss": found.loss,
+        **_count_cuts(asked, release),
         "digest": release.digest,
+    }
+
+
+def _count_cuts(asked: Asked, release: Release[pa.Table]) -> Row:
+    """Return what the tree and its funnel say of how the release came about."""
+    stages = release.funnel.to_json()["kinds"].values()
+    tree = release.tree
+    lost = np.flatnonzero(tree.kind == SUPPRESSED)
+    # Rows are suppressed by the cut above them; a root is lost by itself.
+    above = np.where(tree.parent[lost] < 0, lost, tree.parent[lost])
+    in_place = lost[tree.rows[above] < asked.inline_below]
+    return {
+        "cuts": sum(counts["accepted"] - counts["abandoned"] for counts in stages),
+        "abandoned": sum(counts["abandoned"] for counts in stages),
+        "queued": int((tree.rows >= asked.inline_below).sum()),
+        "suppressed_in_place": int(tree.rows[in_place].sum()),
     }
 
 

@@ -36,8 +36,26 @@ def takes_longer_than_original(found: Found) -> Verdict:
                 f"{min(ratios(p)):.2f} to {max(ratios(p)):.2f}"
             )
         ),
-        because="both run in the same engine, where a cut of the paper's funnel costs "
-        "hardly more than one at the median",
+        because=_cost_of_cuts(found.times),
+        cause=_cost_of_cuts(found.times),
+    )
+
+
+def _cost_of_cuts(times: Sequence[Row]) -> str:
+    """Say what cutting costs both, as a share of all and by the cut."""
+
+    def sums(name: str) -> list[float]:
+        names = ("paper, 1 thread", "original, 1 thread")
+        return [sum(series(times, name, series=one)) for one in names]
+
+    cutting, whole = sums("cpu_seconds_cutting"), sums("cpu_seconds")
+    cuts = sums("cuts")
+    shares = [a / b for a, b in zip(cutting, whole, strict=True)]
+    each_cut = [a / b for a, b in zip(cutting, cuts, strict=True)]
+    return (
+        f"cutting is {shares[0]:.0%} of `paper`'s CPU time and {shares[1]:.0%} of "
+        f"Original's: {cuts[0] / cuts[1]:.1f} times the cuts, at "
+        f"{each_cut[0] / each_cut[1]:.1f} times the CPU time for each"
     )
 
 
@@ -63,13 +81,9 @@ def threads_at(*, is_large: bool, below: int = 10**9) -> Callable[[Found], Verdi
         faster = [gain > least for gain in gains["paper"]]
         holds = all(faster) if is_large else 2 * sum(faster) < len(faster)
         threads = max(row["threads"] for row in rows)
-        because = (
-            f"there are {threads} threads here, not 8, and cutting is "
-            f"{_cutting_share(rows):.0%} of the CPU time; of the rest only work on "
-            "whole columns is divided"
-            if is_large
-            else "a second thread costs nothing here"
-        )
+        names = ("paper, 1 thread", "paper, all threads")
+        cause = _use_of_threads(*(pick(rows, series=name) for name in names))
+        cause += _told_busy(rows)
         return tell(
             holds=holds,
             measured=each(
@@ -78,17 +92,25 @@ def threads_at(*, is_large: bool, below: int = 10**9) -> Callable[[Found], Verdi
                     f"of {len(gains[p])} k, {median(gains[p]):.2f} times at the median"
                 )
             ),
-            because=because,
+            because=cause,
+            cause=cause,
         )
 
     return judge
 
 
-def _cutting_share(rows: Sequence[Row]) -> float:
-    """Return the share of the CPU time that `paper` spends on what threads share."""
-    paper = [r for r in rows if r["policy"] == "paper" and r["threads"] == 1]
-    cutting = sum(float(r["cpu_seconds_cutting"]) for r in paper)
-    return cutting / sum(float(r["cpu_seconds"]) for r in paper)
+def _use_of_threads(alone: Sequence[Row], shared: Sequence[Row]) -> str:
+    """Say what a speed-up is made of: cores kept busy, and CPU time added."""
+
+    def busy(rows: Sequence[Row]) -> float:
+        return median(float(r["cpu_seconds"]) / float(r["wall_seconds"]) for r in rows)
+
+    pairs = zip(alone, shared, strict=True)
+    more = median(float(b["cpu_seconds"]) / float(a["cpu_seconds"]) for a, b in pairs)
+    return (
+        f"{shared[0]['threads']} threads keep {busy(shared):.2f} cores busy and 1 "
+        f"thread {busy(alone):.2f}, for {more:.2f} times the CPU time"
+    )
 
 
 def busyness(rows: Sequence[Row]) -> float:
@@ -98,6 +120,7 @@ def busyness(rows: Sequence[Row]) -> float:
 
 
 def _told_busy(rows: Sequence[Row]) -> str:
+    """Say so if other work took part of the machine: more threads then get more."""
     is_busy = busyness(rows) > 2 * _CLEARLY - 1
     return "; and other work kept the cores busy" if is_busy else ""
 
@@ -111,15 +134,23 @@ def _speed_ups(
 
 def _told_speed_ups(found: Found) -> str:
     def told(policy: str) -> str:
+        rows = pick(found.times, policy=policy)
+        first = rows[0]["wall_seconds"]
+        least = {row["threads"]: row["wall_seconds_least"] for row in rows}
         pairs = zip(
             _speed_ups(found, policy)[1:],
             _speed_ups(found, policy, "wall_seconds_cutting")[1:],
             strict=True,
         )
-        texts = [f"{a:.2f} on {n} (cutting alone {b:.2f})" for (n, a), (_, b) in pairs]
-        return ", ".join(texts) or "one core only"
+        texts = [f"{first:.2f} s on 1 thread (fastest run {least[1]:.2f})"]
+        texts += [
+            f"{first / a:.2f} s on {n} ({least[n]:.2f}): {a:.2f} times as fast, "
+            f"cutting alone {b:.2f}"
+            for (n, a), (_, b) in pairs
+        ]
+        return ", ".join(texts)
 
-    return f"speed-up: {each(told)}"
+    return f"the whole call takes: {each(told)}"
 
 
 def cores_speed_up(found: Found) -> Verdict:
@@ -127,13 +158,18 @@ def cores_speed_up(found: Found) -> Verdict:
     gains = [gain for _, gain in _speed_ups(found, "paper")]
     if len(gains) < 2:
         return Verdict("not tested", "one core", "this machine has no second core")
+    cause = _use_of_cores(found) + _told_busy(found.times)
     return tell(
         holds=all(b > _CLEARLY * a for a, b in pairwise(gains)),
         measured=_told_speed_ups(found),
-        because="only cutting and work on whole columns is divided, and for `paper` "
-        f"cutting is {_cutting_share(found.times):.0%} of the CPU time"
-        f"{_told_busy(found.times)}",
+        because=cause,
+        cause=cause,
     )
+
+
+def _use_of_cores(found: Found) -> str:
+    rows = [r for r in pick(found.times, policy="paper") if r["threads"] <= r["cores"]]
+    return _use_of_threads(rows[:1], rows[-1:])
 
 
 def four_times_on_eight(found: Found) -> Verdict:
@@ -146,7 +182,8 @@ def four_times_on_eight(found: Found) -> Verdict:
     return tell(
         holds=gains[8] > 4,
         measured=_told_speed_ups(found),
-        because="what runs on one thread is the larger part",
+        because=_use_of_cores(found),
+        cause=_use_of_cores(found),
     )
 
 
@@ -168,8 +205,10 @@ def runtime_is_u_shaped(found: Found) -> Verdict:
         > _CLEARLY * fastest["wall_seconds"]
         and 500 <= fastest["inline_below"] <= 1000,
         measured=each(told),
-        because="work goes to threads that share the table, not to processes that have "
-        "to be sent parts of it: the threshold hardly matters for time",
+        because=f"{first['queued']:,} partitions are queued at the lowest threshold "
+        f"and {last['queued']:,} at the highest, and cutting takes "
+        f"{first['cpu_seconds_cutting']:.3f} and {last['cpu_seconds_cutting']:.3f} of "
+        f"{first['cpu_seconds']:.3f} and {last['cpu_seconds']:.3f} CPU seconds",
     )
 
 
@@ -199,22 +238,33 @@ def _told_exponents(found: Found) -> str:
 
 def runtime_is_super_linear(found: Found) -> Verdict:
     """Ask for an exponent above 1."""
-    tuples = series(found.numbers, "tuples", policy="paper")
-    rows = series(found.numbers, "rows", policy="paper")
     return tell(
         holds=exponent(pick(found.times, policy="paper")) > 1 + LITTLE,
         measured=_told_exponents(found),
-        because="rows that are equal in all columns are cut as one: "
-        f"{rows[-1] / rows[0]:.0f} times the rows are {tuples[-1] / tuples[0]:.1f} "
-        "times the tuples",
+        because=_growth_of_tuples(found, "paper"),
+        cause=_growth_of_tuples(found, "paper"),
+    )
+
+
+def _growth_of_tuples(found: Found, policy: str) -> str:
+    """Say what the engine cuts: rows that are equal in all columns are one tuple."""
+    numbers = pick(found.numbers, policy=policy, is_control=False)
+    first, last = numbers[0], numbers[-1]
+    seconds = series(found.times, "wall_seconds", policy=policy)
+    return (
+        f"{last['rows'] / first['rows']:.0f} times the rows are "
+        f"{last['tuples'] / first['tuples']:.1f} times the tuples that are cut, and "
+        f"take `{policy}` {seconds[-1] / seconds[0]:.1f} times the seconds"
     )
 
 
 def runtime_is_near_linear(found: Found) -> Verdict:
     """Ask for an exponent of at most 1.1, of either policy."""
-    worst = max(exponent(pick(found.times, policy=policy)) for policy in CORE)
+    exponents = {p: exponent(pick(found.times, policy=p)) for p in CORE}
+    worst = max(CORE, key=exponents.__getitem__)
     return tell(
-        holds=worst <= 1.1,
+        holds=exponents[worst] <= 1.1,
         measured=_told_exponents(found),
-        because="seconds grow faster than rows in this run",
+        because=_growth_of_tuples(found, worst),
+        cause=_growth_of_tuples(found, worst),
     )

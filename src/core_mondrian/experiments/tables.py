@@ -14,6 +14,8 @@ from core_mondrian.experiments.synthesizer import fit
 
 TableName = Literal["adult", "census"]
 SynthesizerName = Literal["tree", "ctgan"]
+Synthesizers = Literal["tree", "ctgan", "both"]
+"""What may be asked for: with both, figures on larger tables are made for each."""
 Sampler = Callable[[int], pa.Table]
 """``sample(n_rows)``: so many rows like those of the table."""
 

@@ -118,12 +118,13 @@ def compare(
 
 
 @drops_context
-def evaluate(
+def evaluate(  # noqa: PLR0913  # the last two change no cell
     data: object,
     spec: Spec,
     questions: Sequence[Question] | None = None,
     *,
     holdout: float = HOLDOUT,
+    key: bytes | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -144,7 +145,7 @@ def evaluate(
     tested = is_held_out(keys, holdout)
     train, test = filter_rows(frame, ~tested), filter_rows(frame, tested)
     plain = _without_pseudonyms(spec)
-    release = anonymize(train, plain, threads=threads, progress=progress)
+    release = anonymize(train, plain, key=key, threads=threads, progress=progress)
     known = replace(plain, hierarchies={**spec.hierarchies, **release.hierarchies})
     return compare(train, release.data, known, questions, test=test)
 

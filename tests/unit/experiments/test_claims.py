@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from core_mondrian.experiments import claims, seconds
+from core_mondrian.experiments import causes, claims, seconds
 from core_mondrian.experiments.figure import Found, Verdict
-from core_mondrian.experiments.lab import AS_PUBLISHED, FAIR
-from core_mondrian.experiments.registry import FIGURES
+from core_mondrian.experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
+from core_mondrian.experiments.registry import FIGURES, choose_figures
 
 Judge = Callable[[Found], Verdict]
 POLICIES = ("paper", "best", FAIR, AS_PUBLISHED)
@@ -29,6 +29,7 @@ def against(n_columns: int, **values: tuple[float, float]) -> Found:
     return numbers(
         *(
             {"policy": p, "n_columns": n_columns, "columns": "age", "dm": dm, "rilm": r}
+            | {"k": 5, "classes": 40, "largest_class": 900}
             for p, (dm, r) in by_policy.items()
         )
     )
@@ -42,7 +43,8 @@ def over_k(**values: list[tuple[int, float, float]]) -> Found:
         shown |= {FAIR: original, AS_PUBLISHED: original}
     return numbers(
         *(
-            {"policy": policy, "k": k, "dm": dm, "rilm": rilm}
+            {"policy": policy, "k": k, "dm": dm, "rilm": rilm, "rilm_least": rilm}
+            | {"classes": 1000 // k}
             for policy, points in shown.items()
             for k, dm, rilm in points
         )
@@ -50,23 +52,38 @@ def over_k(**values: list[tuple[int, float, float]]) -> Found:
 
 
 def by_columns(dms: list[int], rilms: list[float]) -> Found:
-    names = ("paper", "paper, no budget", "best")
-    lost = {"suppressed": 3, "budget": 10, "rows": 1000}
+    lost = {"suppressed": 3, "budget": 10, "rows": 1000, "classes": 50}
     return numbers(
         *(
-            {"series": name, "dm": dm, "rilm": rilm} | lost
-            for name in names
+            {"series": name, "dm": dm, "dm_released": dm, "rilm": rilm}
+            | lost
+            | {"rilm_least": rilm}
+            for name in claims.BUDGETS
             for dm, rilm in zip(dms, rilms, strict=True)
         )
     )
 
 
-def by_threshold(*shares: float, at: tuple[int, ...] = (50, 200, 500, 2000)) -> Found:
+def by_threshold(
+    *lost: int, written: tuple[int, ...] = (), abandoned: int = 0, in_place: int = 0
+) -> Found:
+    """Rows suppressed at each threshold, with and without a second model."""
+    shown = {"paper": lost, AS_WRITTEN: written or lost, "best": (0,) * len(lost)}
     return numbers(
         *(
-            {"policy": policy, "inline_below": below, "share_suppressed": share}
-            for policy in ("paper", "best")
-            for below, share in zip(at, shares, strict=True)
+            {
+                "policy": policy,
+                "model": model,
+                "inline_below": below,
+                "suppressed": rows,
+                "suppressed_in_place": in_place,
+                "share_suppressed": rows / 100_000,
+                "abandoned": abandoned,
+                "queued": 9000 // below,
+            }
+            for policy, points in shown.items()
+            for model in ("", "a model")
+            for below, rows in zip((50, 200, 500, 2000), points, strict=True)
         )
     )
 
@@ -83,6 +100,7 @@ def timed_over_k(paper_1: float, paper_2: float, original: float) -> Found:
                 "factor": factor,
                 "k": k,
                 "threads": 1 if name.endswith("1 thread") else 2,
+                "cuts": 100,
                 "wall_seconds": wall,
                 "cpu_seconds": wall,
                 "cpu_seconds_cutting": wall / 4,
@@ -102,6 +120,7 @@ def timed_over_threads(*walls: float, cores: int) -> Found:
                 "threads": 1 << i,
                 "cores": cores,
                 "wall_seconds": wall,
+                "wall_seconds_least": wall,
                 "wall_seconds_cutting": wall,
                 "cpu_seconds": 1.0,
                 "cpu_seconds_cutting": 0.25,
@@ -116,20 +135,29 @@ def timed_by_threshold(*walls: float) -> Found:
     return times(
         *(
             {"policy": policy, "inline_below": below, "wall_seconds": wall}
+            | {"queued": 3, "cpu_seconds": wall, "cpu_seconds_cutting": wall / 4}
             for policy in ("paper", "best")
             for below, wall in zip((10, 750, 5000, 20_000), walls, strict=True)
         )
     )
 
 
-def funnel(category: tuple[int, int], number: tuple[int, int]) -> Found:
-    kinds = {"category": category, "number": number}
+STAGES = ("examined", "considered", "proposed", "final", "accepted")
+Counts = tuple[int, int, int, int, int]
+
+
+def funnel(category: Counts, number: Counts, whole: Counts | None = None) -> Found:
+    """Counts by stage; ``whole`` are those of categories with a budget of all rows."""
+    kinds = {causes.DEFAULT: {"category": category, "number": number}}
+    kinds[causes.WHOLE] = {"category": whole or category, "number": number}
     return numbers(
         *(
-            {"policy": policy, "kind": kind, "stage": stage, "count": count}
-            for policy in ("paper", "best")
-            for kind, counts in kinds.items()
-            for stage, count in zip(("examined", "accepted"), counts, strict=True)
+            {"policy": policy, "budget": budget, "kind": kind, "stage": stage}
+            | {"count": count, "suppressed_in_place": 7}
+            for policy in causes.ALL
+            for budget, shown in kinds.items()
+            for kind, counts in shown.items()
+            for stage, count in zip(STAGES, counts, strict=True)
         )
     )
 
@@ -142,8 +170,11 @@ def by_size(
     return Found(
         tuple(
             {"policy": p, "rows": sizes[i], "tuples": 10 * (i + 1), "dm": dms[i]}
-            | {"rilm": rilms[i]}
+            | {"rilm": rilms[i], "classes": 5 * (i + 1), "largest_class": 50}
+            | {"is_control": is_control}
+            for is_control in (False, True)
             for p, i in both
+            if i == 0 or not is_control
         ),
         tuple(
             {"policy": p, "rows": sizes[i], "wall_seconds": walls[i]} for p, i in both
@@ -221,21 +252,33 @@ CASES: list[tuple[str, Judge, Found, Found]] = [
     ),
     (
         "suppression falls to zero",
-        claims.suppression_falls_to_zero,
-        by_threshold(0.0012, 0.0012, 0.0004, 0.0001),
-        by_threshold(0.0007, 0.0008, 0.0004, 0.0),
+        causes.suppression_falls_to_zero,
+        by_threshold(120, 120, 40, 10),
+        by_threshold(70, 80, 40, 0),
     ),
     (
         "suppression has no elbow if there is none",
-        claims.suppression_falls_to_zero,
-        by_threshold(0.0012, 0.0012, 0.0004, 0.0),
-        by_threshold(0.0, 0.0, 0.0, 0.0),
+        causes.suppression_falls_to_zero,
+        by_threshold(120, 120, 40, 0),
+        by_threshold(0, 0, 0, 0),
     ),
     (
         "the elbow of suppression",
-        claims.suppression_has_its_elbow,
-        by_threshold(0.0012, 0.0012, 0.0004, 0.0),
-        by_threshold(0.0012, 0.0012, 0.0010, 0.0),
+        causes.suppression_has_its_elbow,
+        by_threshold(120, 120, 40, 0),
+        by_threshold(120, 120, 100, 0),
+    ),
+    (
+        "backtracking, if cuts are abandoned and suppression falls as written",
+        causes.backtracking_is_the_cause,
+        by_threshold(120, 60, 40, 0, abandoned=9),
+        by_threshold(120, 60, 40, 0),
+    ),
+    (
+        "no backtracking, if suppression rises as written",
+        causes.backtracking_is_the_cause,
+        by_threshold(120, 60, 40, 0, abandoned=9),
+        by_threshold(120, 60, 40, 0, written=(120, 130, 140, 150), abandoned=9),
     ),
     (
         "Core takes longer",
@@ -275,15 +318,27 @@ CASES: list[tuple[str, Judge, Found, Found]] = [
     ),
     (
         "more cuts of numbers",
-        claims.more_numbers_than_categories,
-        funnel(category=(100, 10), number=(300, 10)),
-        funnel(category=(300, 10), number=(100, 10)),
+        causes.more_numbers_than_categories,
+        funnel((100, 90, 50, 20, 10), (300, 90, 50, 20, 10)),
+        funnel((300, 90, 50, 20, 10), (100, 90, 50, 20, 10)),
     ),
     (
         "categories are accepted less",
-        claims.categories_are_accepted_less,
-        funnel(category=(100, 10), number=(100, 90)),
-        funnel(category=(100, 90), number=(0, 0)),
+        causes.categories_are_accepted_less,
+        funnel((100, 90, 80, 70, 10), (100, 95, 92, 91, 90)),
+        funnel((100, 95, 92, 91, 90), (0, 0, 0, 0, 0)),
+    ),
+    (
+        "the budget refuses categories",
+        causes.budget_is_the_cause,
+        funnel((100, 90, 80, 70, 10), (100, 90, 80, 70, 60), (100, 90, 80, 70, 65)),
+        funnel((100, 90, 80, 70, 10), (100, 90, 80, 70, 60)),
+    ),
+    (
+        "the models refuse categories, not the budget",
+        causes.budget_is_the_cause,
+        funnel((100, 90, 80, 70, 10), (100, 90, 80, 70, 60), (100, 90, 80, 70, 65)),
+        funnel((100, 90, 10, 10, 9), (100, 90, 80, 70, 60)),
     ),
     (
         "super-linear",
@@ -321,7 +376,6 @@ def test_numbers_that_agree_make_it_hold(
     verdict = judge(agreeing)
 
     assert verdict.state == "holds", verdict
-    assert verdict.because == ""
     assert "paper" in verdict.measured
 
 
@@ -398,4 +452,61 @@ def test_every_statement_about_seconds_is_marked_as_such() -> None:
         for claim in figure.claims:
             judges[claim.judge.__module__.rpartition(".")[2]].add(claim.is_timed)
 
-    assert judges == {"claims": {False}, "seconds": {True}}
+    assert judges == {"claims": {False}, "causes": {False}, "seconds": {True}}
+
+
+def test_backtracking_is_named_only_where_cuts_are_abandoned() -> None:
+    still = by_threshold(40, 16, 5, 0, written=(40, 100, 200, 400))
+    moving = by_threshold(40, 16, 5, 0, abandoned=3, in_place=2)
+
+    because = causes.backtracking_is_the_cause(still).because
+    assert "no cut is abandoned" in because
+    assert "solved in place suppress no row at any threshold" in because
+    assert "40 → 400 rows" in because
+    fallen = causes.suppression_falls_to_zero(still)
+    assert "0 cuts abandoned" in fallen.measured
+    assert "queued ones suppress 40 → 0" in fallen.because
+    told = causes.suppression_falls_to_zero(moving)
+    assert "suppress up to 2 rows" in told.because
+    assert "12 cuts abandoned" in told.measured
+
+
+def test_the_stage_that_is_named_is_the_one_where_categories_lose_most() -> None:
+    number = (100, 90, 80, 70, 60)
+    by_models = funnel((100, 90, 20, 18, 15), number)
+    by_budget = funnel((100, 90, 80, 70, 20), number)
+
+    assert "fail the models" in causes.categories_are_accepted_less(by_models).because
+    assert "fail the models" in causes.budget_is_the_cause(by_models).because
+    assert "over the budget" in causes.categories_are_accepted_less(by_budget).because
+    still = causes.budget_is_the_cause(by_budget).because
+    assert "with a budget of all rows 71% are refused all the same" in still
+
+
+def test_a_mean_of_columns_is_ruled_out_only_by_the_lowest_of_them() -> None:
+    high = claims.rilm_is_half_at_1000(over_k(core=[(1000, 1, 0.7)]))
+    low = claims.rilm_is_half_at_1000(over_k(core=[(1000, 1, 0.3)]))
+
+    assert "no mean of the columns is 0.50" in high.because
+    assert "no mean" not in low.because
+
+
+def test_a_speed_up_is_made_of_busy_cores_and_cpu_time() -> None:
+    shared = timed_over_threads(1.0, 0.5, cores=2)
+
+    assert seconds.cores_speed_up(shared).because == (
+        "2 threads keep 2.00 cores busy and 1 thread 1.00, for 1.00 times the CPU time"
+    )
+
+
+def test_figures_on_ctgans_tables_are_there_only_if_asked_for() -> None:
+    keys = [figure.key for figure in choose_figures(None)]
+    both = choose_figures(None, ctgan_epochs=7)
+    again = [figure for figure in both if figure.repeats]
+
+    assert [figure.key for figure in both if not figure.repeats] == keys
+    assert [f.name for f in again] == [
+        *("data-ctgan", "figure-06-ctgan", "figure-07-ctgan", "figure-10-ctgan")
+    ]
+    assert all("7 epochs (the paper: 1000)" in figure.about for figure in again)
+    assert [f.key for f in choose_figures("10-ctgan", ctgan_epochs=7)] == ["10-ctgan"]
