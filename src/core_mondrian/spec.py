@@ -121,7 +121,7 @@ class Spec:
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much a loss in a quasi-identifier matters, next to 1 for the others."""
     inline_below: int = 1000
-    """Partitions with fewer rows are solved in place; cuts can be undone there (§3.5)."""
+    """Partitions with fewer rows are solved in place: cuts can be undone (§3.5)."""
     exclude: tuple[str, ...] = ()
     """Quasi-identifiers left out of the minima that thresholds are compared with."""
     thresholds: Thresholds = field(default_factory=Thresholds)
