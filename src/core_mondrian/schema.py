@@ -100,17 +100,30 @@ TOLD: Final = {
 """A sentence for every key; the tests ask for it."""
 
 
+_OWN_CLASS: Final = r"\.py:\w+"
+"""The name of a class in a user's file."""
+
+
 def spec_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a spec file.
 
     Nothing is required, because flags may say what a file does not.
     """
+    properties = {key: _told(key, _of_key(key)) for key in KEYS}
+    # A policy of one's own has fields of its own beside those of what it builds on.
+    tables = {key: properties[key] for key in ("paper", "original")}
+    own = {"additionalProperties": {"type": ["number", "boolean", "string"]}}
     return {
         "$schema": _DIALECT,
         "title": "core-mondrian spec",
         "type": "object",
-        "properties": {key: _told(key, _of_key(key)) for key in KEYS},
+        "properties": properties | {key: x | own for key, x in tables.items()},
         "additionalProperties": False,
+        "if": {
+            "properties": {"policy": {"pattern": _OWN_CLASS}},
+            "required": ["policy"],
+        },
+        "else": {"properties": tables},
     }
 
 
@@ -126,7 +139,7 @@ def _of_key(key: str) -> dict[str, Any]:
         "policy": {
             "anyOf": [
                 {"enum": list(POLICIES)},
-                {"type": "string", "pattern": r"\.py:\w+"},
+                {"type": "string", "pattern": _OWN_CLASS},
             ]
         },
         "models": {"type": "array", "items": {"anyOf": _models()}},

@@ -107,3 +107,11 @@ def test_good_specs_are_valid(asked: dict[str, Any]) -> None:
 )
 def test_bad_specs_are_not(asked: dict[str, Any]) -> None:
     assert complaints(asked) != []
+
+
+def test_only_a_policy_of_ones_own_has_fields_of_its_own() -> None:
+    paper = {"spend": "as-written", "retired": 67}
+
+    assert complaints({"policy": "ages.py:LegalAges", "paper": paper}) == []
+    assert complaints({"policy": "paper", "paper": paper}) == ["$.paper"]
+    assert complaints({"paper": paper}) == ["$.paper"]
