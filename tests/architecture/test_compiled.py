@@ -122,3 +122,11 @@ def test_without_compiled_modules_the_error_says_what_to_do(tmp_path: Path) -> N
 
     assert done.returncode == 1
     assert "needs a C compiler" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, x in vars(layout).items() if isinstance(x, np.dtype)]
+)
+def test_no_field_is_called_like_something_every_record_has(name: str) -> None:
+    """Uncompiled code would read that instead: ``record.size`` is 1."""
+    assert not set(getattr(layout, name).names or ()) & set(dir(np.void))

@@ -41,7 +41,7 @@ class Twin(Loader):
             known = vars(import_module(name)).items()
             vars(twin).update((x, y) for x, y in known if not x.startswith("__"))
         if name == "libc.math":
-            vars(twin).update(vars(math), INFINITY=math.inf, rint=round)
+            vars(twin).update(vars(math), INFINITY=math.inf, NAN=math.nan, rint=round)
         return twin
 
     def exec_module(self, module: ModuleType) -> None:

@@ -92,7 +92,7 @@ def _tree_nodes(hierarchy: Hierarchy) -> Fields:
     nodes = fields(len(tree.labels), HIERARCHY_NODE)
     nodes["low"], nodes["high"] = tree.low, tree.high
     nodes["first"], nodes["n_children"] = tree.first_child, tree.n_children
-    nodes["size"] = tree.sizes
+    nodes["node_size"] = tree.sizes
     return nodes
 
 

@@ -75,7 +75,7 @@ ctypedef struct Column:
     long long node_offset
 
 ctypedef struct HierarchyNode:
-    double size
+    double node_size
     int low
     int high
     int first

@@ -59,7 +59,8 @@ FRAME = _fields(
 COLUMN = _fields(
     float64="width breakout", int64="kind n_values value_offset node_offset"
 )
-HIERARCHY_NODE = _fields(float64="size", int32="low high first n_children")
+# Not "size": that is an attribute of every record in NumPy.
+HIERARCHY_NODE = _fields(float64="node_size", int32="low high first n_children")
 RULE = _fields(
     float64="least most",
     int64="first_count last_count first_parameter last_parameter skips_missing",

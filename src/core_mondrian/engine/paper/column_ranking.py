@@ -82,11 +82,11 @@ def rilm(columns: ColumnViews, column: int, low: int, high: int) -> float:
         return 0.0
     if columns.info[column].kind == CATEGORY:
         first = columns.info[column].node_offset
-        root = columns.nodes[first].size
+        root = columns.nodes[first].node_size
         if root == 0.0:
             return 1.0
         node = common_ancestor(columns, column, low, high)
-        return 1.0 - columns.nodes[first + node].size / root
+        return 1.0 - columns.nodes[first + node].node_size / root
     offset = columns.info[column].value_offset
     smallest = columns.values[offset + low]
     largest = columns.values[offset + high]
