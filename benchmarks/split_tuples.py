@@ -140,7 +140,7 @@ def _in_files(folder: Path, engine: str) -> Make:
         from core_mondrian import anonymize
         from core_mondrian.files.read import read_table
         from core_mondrian.files.write import write_table
-        from core_mondrian.streams.run import anonymize_files
+        from core_mondrian.sources.files.run import anonymize_files
 
         write = pyarrow.csv.write_csv if suffix == ".csv" else pq.write_table
         write(table, source)
@@ -172,7 +172,7 @@ def _in_database(folder: Path, engine: str, opened: ExitStack) -> Make | None:
             place.run("PRAGMA user_version = 1")
 
     def make(table: pa.Table, spec: Any) -> pa.Table:
-        from core_mondrian.sql.anonymize import anonymize_sql
+        from core_mondrian.sources.sql.anonymize import anonymize_sql
 
         place.run("DROP TABLE IF EXISTS people")
         place.load("people", table)
@@ -194,7 +194,7 @@ def _on_spark(opened: ExitStack) -> Make | None:
         return None
 
     def make(table: pa.Table, spec: Any) -> pa.Table:
-        from core_mondrian.spark.api import anonymize_spark
+        from core_mondrian.sources.spark.api import anonymize_spark
 
         return anonymize_spark(session.createDataFrame(table), spec).data.toArrow()
 

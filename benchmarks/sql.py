@@ -34,7 +34,7 @@ def measure(name: str, policy: str, repeats: int) -> None:
 
     from core_mondrian import BestPolicy, KAnonymity, PaperPolicy, Spec
     from core_mondrian.api import anonymize
-    from core_mondrian.sql.anonymize import anonymize_sql
+    from core_mondrian.sources.sql.anonymize import anonymize_sql
 
     case = CASES[name]
     source = file_of(case.source)

@@ -45,11 +45,11 @@ _ENGINE = """
 import json, sys, threading, time
 import pyarrow as pa
 from core_mondrian import BestPolicy, KAnonymity, PaperPolicy, Spec
-from core_mondrian.counted import make_plan
-from core_mondrian.counts import TupleCounts
+from core_mondrian.sources.remote_plan import make_plan
+from core_mondrian.sources.tuple_counts import TupleCounts
 from core_mondrian.datasets import census
 from core_mondrian.engine.executor import LocalExecutor
-from core_mondrian.streams.memory import give_back, keep_little, used_memory
+from core_mondrian.sources.files.memory import give_back, keep_little, used_memory
 names, policy, parts = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 chosen = BestPolicy() if policy == "best" else PaperPolicy()
 spec = Spec(tuple(names), (KAnonymity(5),), policy=chosen)

@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
     from core_mondrian.sensitize import p_sensitize
-    from core_mondrian.spark.api import anonymize_spark
+    from core_mondrian.sources.files.run import anonymize_files, count_files
+    from core_mondrian.sources.spark.api import anonymize_spark
+    from core_mondrian.sources.sql.anonymize import anonymize_sql
     from core_mondrian.spec import Spec
     from core_mondrian.spec_file import load_spec
-    from core_mondrian.sql.anonymize import anonymize_sql
-    from core_mondrian.streams.run import anonymize_files, count_files
     from core_mondrian.suppression import Suppression
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "anonymize": "api",
-    "anonymize_files": "streams.run",
-    "count_files": "streams.run",
-    "anonymize_spark": "spark.api",
-    "anonymize_sql": "sql.anonymize",
+    "anonymize_files": "sources.files.run",
+    "count_files": "sources.files.run",
+    "anonymize_spark": "sources.spark.api",
+    "anonymize_sql": "sources.sql.anonymize",
     "attack": "attacks.run",
     "Suppression": "suppression",
     "DataError": "errors",

@@ -1,8 +1,9 @@
 """Labels: what each class shows in one column."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,9 +97,22 @@ def digest_classes(
     ``shown`` has all texts of each column, from the smallest on; ``ranks`` says which
     of them each class (axis 1) shows per column (-1: blank).
     """
+    order = np.lexsort(ranks[::-1])
+    return digest_columns(shown, ((row[order],) for row in (*ranks, rows)))
+
+
+def digest_columns(
+    shown: Mapping[str, Sequence[str]],
+    columns: Iterable[Iterable[NDArray[np.integer[Any]]]],
+) -> str:
+    """Return the same of classes in the order of their ranks, some at a time.
+
+    ``columns`` has the ranks of each column, and last the rows.
+    """
     digest = hashlib.sha256()
     for name, texts in shown.items():
         digest.update("\0".join([name, *texts]).encode() + b"\1")
-    table = np.vstack([ranks, rows])[:, np.lexsort(ranks[::-1])]
-    digest.update(np.ascontiguousarray(table).astype("<i8").tobytes())
+    for column in columns:
+        for some in column:
+            digest.update(some.astype("<i8").tobytes())
     return digest.hexdigest()

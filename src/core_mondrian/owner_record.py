@@ -7,7 +7,6 @@ against it: it is here, in a file that only its owner may read.
 
 import hashlib
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from core_mondrian.release import Release
 
 _FORMAT: Final = 2
-_SALT: Final = 32
+SALT: Final = 32
 _HINT: Final = "take the one written beside the release: TARGET.owner.json"
 
 
@@ -72,7 +71,8 @@ def _stages(funnel: Mapping[str, Counts]) -> set[str]:
 
 def build_record(release: "Release[Any]") -> dict[str, Any]:
     """Return the owner's record of a release as plain values."""
-    key, salt = release._key, secrets.token_bytes(_SALT)  # noqa: SLF001
+    key = release._key  # noqa: SLF001
+    salt, digests = release.salted_digests()
     return {
         "format": _FORMAT,
         "kind": "release",
@@ -83,7 +83,7 @@ def build_record(release: "Release[Any]") -> dict[str, Any]:
             "secret": None if key.is_given else key.secret.hex(),
         },
         "salt": salt.hex(),
-        "digests": salted_digests(release, salt),
+        "digests": digests,
         **release.figures(),
     }
 
@@ -160,6 +160,6 @@ def _bytes(text: object) -> bytes:
         raw = bytes.fromhex(text) if isinstance(text, str) else b""
     except ValueError:
         raw = b""
-    if len(raw) != _SALT:
-        raise DataError(f"key and salt are {_SALT} bytes each")
+    if len(raw) != SALT:
+        raise DataError(f"key and salt are {SALT} bytes each")
     return raw

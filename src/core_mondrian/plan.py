@@ -8,7 +8,7 @@ counts ─► encode ─► collapse ─► partition ─► what each class sho
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,9 +35,6 @@ from core_mondrian.release import Release
 from core_mondrian.spec import Spec
 from core_mondrian.suppression import Suppression
 from core_mondrian.tables.keys import Key
-
-if TYPE_CHECKING:
-    from core_mondrian.engine.executor import PartitionExecutor
 
 DataT = TypeVar("DataT")
 Integers = NDArray[np.int64]
@@ -251,20 +248,7 @@ class Plan:
 
     def places(self, names: Sequence[str]) -> list[Place]:
         """Return the columns of the release of a table with such columns, in order."""
-        spec, known = self.spec, set(self.shown.column_names)
-        found = []
-        for name in names:
-            if name in spec.removed:
-                continue
-            if name in spec.quasi_identifiers:
-                shown = [new for new in spec.bounds_of(name) if new in known] or [name]
-                found += [Place(new, "shown", name) for new in shown]
-            else:
-                how = "pseudonym" if name in spec.pseudonyms else "carried"
-                found.append(Place(name, how, name))  # type: ignore[arg-type]
-        if spec.class_id is not None:
-            found.append(Place(spec.class_id, "shown", None))
-        return found
+        return places_of(self.spec, names, self.shown.column_names)
 
     def release(
         self,
@@ -295,6 +279,26 @@ class Plan:
         )
 
 
+def places_of(spec: Spec, names: Sequence[str], shown: Sequence[str]) -> list[Place]:
+    """Return the columns of the release of a table with such columns, in order.
+
+    ``shown`` are those that classes show.
+    """
+    known, found = set(shown), []
+    for name in names:
+        if name in spec.removed:
+            continue
+        if name in spec.quasi_identifiers:
+            new = [bound for bound in spec.bounds_of(name) if bound in known] or [name]
+            found += [Place(one, "shown", name) for one in new]
+        else:
+            how = "pseudonym" if name in spec.pseudonyms else "carried"
+            found.append(Place(name, how, name))  # type: ignore[arg-type]
+    if spec.class_id is not None:
+        found.append(Place(spec.class_id, "shown", None))
+    return found
+
+
 def draw_up(
     encoded: Encoded,
     spec: Spec,
@@ -302,27 +306,36 @@ def draw_up(
     *,
     threads: int | None = None,
     report: Callable[[float], None] = lambda _: None,
-    executor: "PartitionExecutor | None" = None,
 ) -> Plan:
-    """Grow the tree, here or by an executor, and say what every class shows.
+    """Grow the tree, and say what every class shows.
 
     Raises:
         InfeasibleError: no release satisfies the models within the budget.
     """
-    grown = grow(encoded.table, spec, threads=threads, report=report, executor=executor)
+    grown = grow(encoded.table, spec, threads=threads, report=report)
     exchanged = with_persons_exchanged(encoded, key.derive("persons"))
     return plan_of(exchanged, grown, spec, key, threads)
 
 
 def plan_of(
-    encoded: Encoded, grown: Grown, spec: Spec, key: Key, threads: int | None = None
+    encoded: Encoded,
+    grown: Grown,
+    spec: Spec,
+    key: Key,
+    threads: int | None = None,
+    used: Sequence[NDArray[np.bool_]] | None = None,
 ) -> Plan:
-    """Say what every class of a grown tree shows."""
+    """Say what every class of a grown tree shows.
+
+    ``used``: the codes of each column that are released, if there are other parts.
+    """
     pieces = encoded.table
     if grown.pieces is not None:
         pieces = divide(pieces, grown.pieces.tuple_of, grown.pieces.rows)
     pieces = without_population(pieces)
-    recoded = recode_classes(replace(encoded, table=pieces), grown, spec, key, threads)
+    recoded = recode_classes(
+        replace(encoded, table=pieces), grown, spec, key, threads, used
+    )
     return Plan(spec, encoded, grown, pieces, recoded, key)
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -13,13 +13,17 @@ Progress: TypeAlias = Callable[[str, float], None]
 
 
 class Told(float):
-    """How much is done, with something to say about it."""
+    """How much is done, with something to say about it: to people, and to machines."""
 
     text: str
+    figures: Mapping[str, int]
 
-    def __new__(cls, done: float, text: str) -> "Told":
+    def __new__(
+        cls, done: float, text: str, figures: Mapping[str, int] | None = None
+    ) -> "Told":
         told = super().__new__(cls, done)
         told.text = text
+        told.figures = figures or {}
         return told
 
 

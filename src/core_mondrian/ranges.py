@@ -17,13 +17,13 @@ def label_ranges(
     name: str,
     values: pa.Array,
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
-    codes_of: Callable[[], NDArray[np.int32]],
+    released: Callable[[], NDArray[np.bool_]],
     spec: Spec,
 ) -> Labels:
     """Return the range of each class between its smallest and its largest value.
 
-    A class that mixes missing and present values shows neither. ``codes_of`` returns
-    those of released rows, by which the grid of nice bounds is chosen.
+    A class that mixes missing and present values shows neither. ``released`` tells
+    which codes released rows have, by which the grid of nice bounds is chosen.
     """
     low, high = (codes.astype(np.int64) for codes in box)
     missing = len(values)
@@ -34,7 +34,7 @@ def label_ranges(
     index = index - is_blank
     places = distinct // (missing + 1), distinct % (missing + 1)
     is_nice = spec.is_nice(name)
-    below, above = _find_grid(values, codes_of()) if is_nice else (values, values)
+    below, above = _find_grid(values, released()) if is_nice else (values, values)
     ends = below.take(pa.array(places[0])), above.take(pa.array(places[1]))
     if is_nice:
         ends, index = _merge(*ends, index)
@@ -45,10 +45,8 @@ def label_ranges(
     return Labels(index.astype(np.int32), shown, ends=ends if is_nice else None)
 
 
-def _find_grid(values: pa.Array, codes: NDArray[np.int32]) -> tuple[pa.Array, pa.Array]:
+def _find_grid(values: pa.Array, used: NDArray[np.bool_]) -> tuple[pa.Array, pa.Array]:
     """Return both ends of the cell of each value, by the values that are released."""
-    used = np.zeros(len(values) + 1, dtype=np.bool_)
-    used[codes] = True
     # Values of suppressed rows alone have no place on the grid, and none asks for it.
     number = pa.array(np.cumsum(used[:-1]) - 1, mask=~used[:-1])
     below, above = (

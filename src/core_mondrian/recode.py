@@ -1,5 +1,6 @@
 """Leaves → released columns: ranges, representatives, labels, value sets, blanks."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -79,11 +80,15 @@ def recode_classes(
     spec: Spec,
     key: Key,
     threads: int | None = None,
+    used: Sequence[NDArray[np.bool_]] | None = None,
 ) -> Recoded:
-    """Say what every class shows, without any row."""
+    """Say what every class shows, without any row.
+
+    ``used``: the codes of each column that are released, if these are not all classes.
+    """
     n_threads = useful_threads(threads, len(grown.tuples.records))
     with started(partial(number_leaves, grown), n_threads) as leaf_of_tuple:
-        labels = _label_columns(encoded, grown, spec, key, threads)
+        labels = _label_columns(encoded, grown, spec, key, threads, used)
         class_of_leaf = _number_classes(labels)
         classes = _describe(encoded, leaf_of_tuple(), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
@@ -91,7 +96,12 @@ def recode_classes(
 
 
 def _label_columns(
-    encoded: Encoded, grown: Grown, spec: Spec, key: Key, threads: int | None
+    encoded: Encoded,
+    grown: Grown,
+    spec: Spec,
+    key: Key,
+    threads: int | None,
+    used: Sequence[NDArray[np.bool_]] | None,
 ) -> list[Labels]:
     tree, table = grown.tree, encoded.table
     starts, stops = tree.start[tree.leaves], tree.stop[tree.leaves]
@@ -122,8 +132,11 @@ def _label_columns(
             return _label_nodes(_tree(column), nodes)
         how = spec.format_of(column.name)
         if how in RANGES:
-            codes_of = lambda: _released_codes(grown, i)[1]  # noqa: E731
-            return label_ranges(column.name, values, box, codes_of, spec)
+
+            def released() -> NDArray[np.bool_]:
+                return _used_codes(grown, i, len(values)) if used is None else used[i]
+
+            return label_ranges(column.name, values, box, released, spec)
         return label_middles(encoded, grown, i, box, how, key)
 
     places = range(len(table.columns))
@@ -227,6 +240,13 @@ def _released_codes(
     leaf[np.repeat(starts, n) + inside] = np.repeat(np.arange(n.size), n)
     is_released = leaf >= 0
     return leaf[is_released], grown.tuples.records[:, i][is_released]
+
+
+def _used_codes(grown: Grown, i: int, missing: int) -> NDArray[np.bool_]:
+    """Tell which codes of column ``i``, the missing one last, are released."""
+    used = np.zeros(missing + 1, dtype=np.bool_)
+    used[_released_codes(grown, i)[1]] = True
+    return used
 
 
 def _number_classes(labels: list[Labels]) -> NDArray[np.int64]:

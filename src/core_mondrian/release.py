@@ -1,6 +1,7 @@
 """Release: what is given back, and the evidence that goes with it."""
 
 import platform
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,6 +114,13 @@ class Release(Generic[FrameT]):
     def input_digest(self, salt: bytes) -> str:
         """Return a digest of the exact values that came in, which needs the salt."""
         return input_digest(self._encoded, salt)
+
+    def salted_digests(self) -> tuple[bytes, dict[str, str]]:
+        """Return a salt, and digests of what came in and of the tree under it."""
+        from core_mondrian.owner_record import SALT, salted_digests
+
+        salt = secrets.token_bytes(SALT)
+        return salt, salted_digests(self, salt)
 
     @property
     def hierarchies(self) -> dict[str, Hierarchy]:
@@ -322,3 +330,79 @@ class Release(Generic[FrameT]):
         from core_mondrian.notebook import release_html
 
         return release_html(self)
+
+
+@dataclass(frozen=True)
+class PartedFigures:
+    """What is kept of a release whose tuples did not fit into memory."""
+
+    digest: str
+    measures: "Measures"
+    salt: bytes
+    digests: Mapping[str, str]
+    """Of what came in, under the salt, as far as that was affordable."""
+    is_split: bool
+
+
+@dataclass(frozen=True, repr=False)
+class PartedRelease(Release[FrameT]):
+    """A verified release of more distinct tuples than fit into memory.
+
+    It has manifest, owner's record, measures, verification and warnings. What needs all
+    tuples or classes at once, such as a report, says that it is not there.
+    """
+
+    parted: PartedFigures = field(kw_only=True)
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        return self.verification.class_sizes
+
+    @property
+    def shown_class_sizes(self) -> NDArray[np.int64]:
+        return self.verification.class_sizes
+
+    @property
+    def digest(self) -> str:
+        return self.parted.digest
+
+    def measures(self) -> "Measures":
+        """Return what was lost.
+
+        What compares original and released values pair by pair is None: ILM,
+        correlations, mutual information.
+        """
+        return self.parted.measures
+
+    @property
+    def is_split(self) -> bool:
+        return self.parted.is_split
+
+    def salted_digests(self) -> tuple[bytes, dict[str, str]]:
+        return self.parted.salt, dict(self.parted.digests)
+
+    def by_group(self, column: str) -> "tuple[GroupMeasures, ...]":
+        raise _too_many(f"what each group of {column!r} lost")
+
+    def risk_before(self) -> "Risk":
+        raise _too_many("the risk before")
+
+    def savings(self) -> "tuple[Saving, ...]":
+        return ()
+
+    def tree_table(self) -> pa.Table:
+        raise _too_many("the tree")
+
+    def report_html(self, **_asked: Any) -> str:  # noqa: ANN401
+        raise _too_many("a report")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def _too_many(what: str) -> SpecError:
+    return SpecError(
+        f"{what} needs all distinct tuples in memory at once, and here they are too "
+        "many",
+        hint="allow more memory; `explain` describes the release from its file",
+    )

@@ -79,7 +79,7 @@ def test_nothing_reads_the_clock_or_hashes_but_where_it_may() -> None:
 
 
 def test_errors_about_files_say_what_to_do() -> None:
-    readers = {"files", "hierarchies", "sql", "streams"}
+    readers = {"files", "hierarchies", "sources"}
     raised = [
         (file.name, node)
         for file in SOURCES

@@ -172,7 +172,11 @@ def test_a_csv_file_takes_nothing_of_parquet_streams_or_reports(tmp_path: Path) 
 
     unused = (
         *("pyarrow.parquet", "pyarrow.dataset", "pyarrow.fs"),
-        *("core_mondrian.streams", "core_mondrian.charts", "core_mondrian.sql"),
+        *(
+            "core_mondrian.sources.files",
+            "core_mondrian.charts",
+            "core_mondrian.sources.sql",
+        ),
         *("core_mondrian.report.page", "core_mondrian.cli.demo", "rich.progress"),
         *("tomllib", "ssl", "asyncio", "http", "importlib.metadata", "cython"),
     )

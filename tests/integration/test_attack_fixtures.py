@@ -19,7 +19,7 @@ from databases import Place
 from core_mondrian import KAnonymity, Spec, Suppression, anonymize, attack
 from core_mondrian.datasets import census
 from core_mondrian.policies import BestPolicy
-from core_mondrian.sql.anonymize import anonymize_sql
+from core_mondrian.sources.sql.anonymize import anonymize_sql
 
 OLD = Path(__file__).parents[1] / "fixtures" / "vulnerable"
 

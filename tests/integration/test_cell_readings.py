@@ -24,8 +24,8 @@ from core_mondrian.models import (
     PrivacyModel,
     TCloseness,
 )
-from core_mondrian.sql.anonymize import anonymize_sql
-from core_mondrian.streams.run import anonymize_files
+from core_mondrian.sources.files.run import anonymize_files
+from core_mondrian.sources.sql.anonymize import anonymize_sql
 
 KINDS = ("memory", "csv", "parquet", "stream", "sqlite")
 

@@ -20,13 +20,12 @@ from tests.conftest import CANARY, Command, files_in
 ASKED = ("--qid", "age", "--qid", "sex", "--qid", "education", "--k", "5")
 CHILD = """
 import sys
-from core_mondrian.streams import first_pass, memory
-first_pass._PAUSE, first_pass._SHARE = 0.0, 1e9
+from core_mondrian.sources.files import memory
 if sys.argv[1] != "all":
-    from core_mondrian.streams.batches import Sizes
+    from core_mondrian.sources.files.batches import Sizes
     memory.Limit.sizes = lambda *_: Sizes(rows=int(sys.argv[1]), in_flight=3, threads=2)
 from core_mondrian.cli.main import app
-import core_mondrian.streams.run
+import core_mondrian.sources.files.run
 print("ready", flush=True)
 try:
     app(sys.argv[2:], standalone_mode=False)
@@ -122,17 +121,21 @@ def test_options_of_streams_are_refused_where_they_cannot_hold(
     assert files_in(tmp_path) == ["a.parquet"]
 
 
-def test_too_many_tuples_for_the_memory_exit_with_seven(
+def test_more_tuples_than_fit_go_to_disk(
     cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_table(census(500), tmp_path / "a.parquet")
-    monkeypatch.setattr("core_mondrian.streams.memory._ENGINE_COLUMN", 1 << 30)
+    write_table(census(9_000), tmp_path / "a.parquet")
+    many = ("--qid", "hours_per_week", "--qid", "zip_code")
+    asked = (*ASKED, *many, "--json", "--no-measures")
+    expected = cli("anonymize", "a.parquet", "whole.parquet", *asked)
+    monkeypatch.setattr("core_mondrian.sources.files.memory._ENGINE_COLUMN", 1 << 30)
 
-    done = cli("anonymize", "a.parquet", "out.parquet", *ASKED, "--memory", "1GB")
+    done = cli("anonymize", "a.parquet", "out.parquet", *asked, "--memory", "1GB")
 
-    assert done.code == 7
-    assert "hint: allow more: --memory" in done.err
-    assert files_in(tmp_path) == ["a.parquet"]
+    assert done.code == 0, done.err
+    found, whole = (json.loads(one.out) for one in (done, expected))
+    assert found["digests"] == whole["digests"]
+    assert not [x for x in files_in(tmp_path) if x.startswith(".")]
 
 
 def test_counts_are_kept_and_added_to(cli: Command, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from conftest import CANARY, Command, files_in
 
 from core_mondrian import DataError, KAnonymity, Spec
 from core_mondrian.files import drafts
-from core_mondrian.sql.anonymize import anonymize_sql
-from core_mondrian.sql.open import open_database
+from core_mondrian.sources.sql.anonymize import anonymize_sql
+from core_mondrian.sources.sql.open import open_database
 
 FLAGS = ("--qid", "age", "--k", "2", "--no-measures")
 PEOPLE = "SELECT 20 + i % 3 AS age, {cell} AS note FROM range(12) AS t(i)"

@@ -16,7 +16,7 @@ from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.place import write_files
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
-from core_mondrian.streams.run import anonymize_files, count_files
+from core_mondrian.sources.files.run import anonymize_files, count_files
 
 NOBODY = 65534
 SPEC = Spec(

@@ -21,8 +21,8 @@ from core_mondrian import (
 )
 from core_mondrian.api import take_in
 from core_mondrian.encoding.encoder import hash_tuples
+from core_mondrian.sources.files.run import anonymize_files
 from core_mondrian.stages import Stages
-from core_mondrian.streams.run import anonymize_files
 
 OUTLIER = pa.table(
     {

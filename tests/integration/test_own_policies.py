@@ -15,6 +15,7 @@ import pytest
 from conftest import CANARY, Command
 from hypothesis import given
 from hypothesis import strategies as st
+from support.partition_store import grow_both_ways
 
 from core_mondrian import (
     BestPolicy,
@@ -31,7 +32,6 @@ from core_mondrian import (
 )
 from core_mondrian.datasets import census
 from core_mondrian.encoding.encoder import collapse, encode
-from core_mondrian.engine.executor import LocalExecutor
 from core_mondrian.engine.grow import grow
 from core_mondrian.errors import SlowModelWarning
 from core_mondrian.frames import open_frame
@@ -346,8 +346,7 @@ def test_a_bad_policy_costs_utility_and_never_privacy(
     grown = grow(table, spec)
     stages = grown.funnel.counts
     assert (stages[:4] >= stages[1:5]).all()
-    elsewhere = grow(table, spec, executor=LocalExecutor(20, 7))
-    assert elsewhere.tree.digest == grown.tree.digest
+    grow_both_ways(table, spec, 20)
 
 
 def test_classes_show_what_the_policy_says() -> None:
@@ -649,7 +648,7 @@ def test_decisions_are_the_same_on_every_thread_and_elsewhere(
     table = collapse(encode(open_frame(people), spec)).table
 
     found = [grow(table, spec, threads=n) for n in (1, 2, 4)]
-    found.append(grow(table, spec, executor=LocalExecutor(2_000, 700)))
+    grow_both_ways(table, spec, 2_000)
 
     assert len({grown.tree.digest for grown in found}) == 1
     assert 0 < found[0].tree.n_suppressed <= 900

@@ -110,7 +110,7 @@ def multiset(table: pa.Table) -> Counter[str]:
 
 
 def on_cluster(cluster: Cluster, table: pa.Table, spec: Spec, **more: Any) -> Any:
-    from core_mondrian.spark.api import anonymize_spark
+    from core_mondrian.sources.spark.api import anonymize_spark
 
     frame = cluster.session.createDataFrame(table)
     return anonymize_spark(frame, spec, **more)
@@ -119,7 +119,7 @@ def on_cluster(cluster: Cluster, table: pa.Table, spec: Spec, **more: Any) -> An
 def test_notes_on_columns_do_not_leave(cluster: Cluster, tmp_path: Path) -> None:
     from pyspark.sql import types as T  # noqa: N812
 
-    from core_mondrian.spark.api import anonymize_spark
+    from core_mondrian.sources.spark.api import anonymize_spark
 
     noted = {"by": CANARY}
     inner = T.StructType([T.StructField("x", T.LongType(), metadata=noted)])
@@ -327,8 +327,8 @@ def release_hostile(cluster: Cluster, spec: Spec) -> None:
 def test_cases_have_what_their_names_say() -> None:
     from support.keys import OPENED
 
-    from core_mondrian.counted import make_plan
-    from core_mondrian.counts import TupleCounts, counted_columns
+    from core_mondrian.sources.remote_plan import make_plan
+    from core_mondrian.sources.tuple_counts import TupleCounts, counted_columns
 
     table = hostile()
     plans = []
@@ -345,7 +345,7 @@ def test_cases_have_what_their_names_say() -> None:
 
 @pytest.mark.slow
 def test_text_of_any_collation_is_told_apart(cluster: Cluster) -> None:
-    from core_mondrian.spark.api import anonymize_spark
+    from core_mondrian.sources.spark.api import anonymize_spark
 
     table = pa.table({"word": ["A", "a"] * 10})
     frame = cluster.session.createDataFrame(table)
@@ -358,7 +358,7 @@ def test_text_of_any_collation_is_told_apart(cluster: Cluster) -> None:
 
 
 def test_recount_finds_a_class_that_is_too_small(cluster: Cluster) -> None:
-    from core_mondrian.spark.recount import verify_spark
+    from core_mondrian.sources.spark.recount import verify_spark
 
     spec = Spec(("a.b",), (KAnonymity(2),))
     frame = cluster.session.createDataFrame(pa.table({"a.b": [1, 1, 2]}))
@@ -369,7 +369,7 @@ def test_recount_finds_a_class_that_is_too_small(cluster: Cluster) -> None:
 
 
 def test_pseudonyms_that_are_none_are_found(cluster: Cluster) -> None:
-    from core_mondrian.spark.recount import verify_spark
+    from core_mondrian.sources.spark.recount import verify_spark
 
     spec = Spec(("a",), (KAnonymity(2),), pseudonyms=("id",))
     frame = cluster.session.createDataFrame(pa.table({"a": [1, 1], "id": ["x", "y"]}))
@@ -591,7 +591,7 @@ LARGE = [
 def test_large_tables_are_released_as_in_memory(
     cluster: Cluster, tmp_path: Path, name: str, policy: Any, driver_tuples: int
 ) -> None:
-    from core_mondrian.spark.api import anonymize_spark
+    from core_mondrian.sources.spark.api import anonymize_spark
 
     if name == "adult" and "CORE_MONDRIAN_ADULT" not in os.environ:
         pytest.skip("CORE_MONDRIAN_ADULT does not say where UCI Adult is")
@@ -614,7 +614,7 @@ def test_worker_killed_in_the_middle_changes_nothing(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     """The last test: the cluster has one worker less afterwards."""
-    from core_mondrian.spark.api import anonymize_spark
+    from core_mondrian.sources.spark.api import anonymize_spark
 
     table = census(60_000).drop_columns(["person_id"])
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=6_000)

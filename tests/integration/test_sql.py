@@ -33,7 +33,7 @@ from core_mondrian import (
 from core_mondrian.datasets import adult, census
 from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
-from core_mondrian.sql.anonymize import anonymize_sql
+from core_mondrian.sources.sql.anonymize import anonymize_sql
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
 KEY = b"a key of sixteen bytes"
@@ -707,7 +707,7 @@ def test_schemas(place: Place) -> None:
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show original ages, so that the release fails as it is recounted."""
-    from core_mondrian.sql import anonymize as module
+    from core_mondrian.sources.sql import anonymize as module
 
     honest = module.outputs_of
 
@@ -1046,7 +1046,7 @@ def test_files_that_are_no_databases_are_told_apart(tmp_path: Path) -> None:
 def test_a_busy_database_is_told(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("core_mondrian.sql.sqlite_file._PATIENCE", 50)
+    monkeypatch.setattr("core_mondrian.sources.sql.sqlite_file._PATIENCE", 50)
     place = new_place("sqlite", tmp_path, request)
     place.load("people", persons())
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
@@ -1097,7 +1097,7 @@ def test_duckdb_downloads_nothing(duck: Place) -> None:
         anonymize_sql(
             duck.url, "SELECT * FROM read_xlsx('people.xlsx')", "released", spec
         )
-    from core_mondrian.sql.open import open_database
+    from core_mondrian.sources.sql.open import open_database
 
     opened = open_database(duck.url, 1)
     opened.begin()

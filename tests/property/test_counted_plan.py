@@ -18,13 +18,13 @@ from core_mondrian import (
     Suppression,
     anonymize,
 )
-from core_mondrian.counted import CountedPlan, make_plan
-from core_mondrian.counts import TupleCounts, counted_columns
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, MondrianError, SpecError
 from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.policies import BestPolicy, PaperPolicy
+from core_mondrian.sources.remote_plan import RemotePlan, make_plan
+from core_mondrian.sources.tuple_counts import TupleCounts, counted_columns
 
 pytestmark = [pytest.mark.slow] if IS_PLAIN else []
 
@@ -68,7 +68,7 @@ def count(table: pa.Table, spec: Spec) -> tuple[TupleCounts, list[int]]:
     return TupleCounts(values, totals), [found[row] for row in rows]
 
 
-def carry_out(table: pa.Table, owner: list[int], planned: CountedPlan) -> list[Any]:
+def carry_out(table: pa.Table, owner: list[int], planned: RemotePlan) -> list[Any]:
     """Release the rows of a table by a plan, one by one."""
     plan = planned.plan
     piece = plan.place_rows(

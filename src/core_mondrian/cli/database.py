@@ -121,7 +121,7 @@ def _check_files(files: list[Path], *, overwrite: bool) -> None:
 
 def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
     from core_mondrian.cli.anonymize import read_key
-    from core_mondrian.sql.anonymize import anonymize_sql
+    from core_mondrian.sources.sql.anonymize import anonymize_sql
 
     key = read_key(options["key_file"], spec)
     with show_progress() as progress:

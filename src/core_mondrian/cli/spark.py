@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from core_mondrian.files.place import Content
     from core_mondrian.release import Release
     from core_mondrian.report_file import ReportFile
-    from core_mondrian.spark.placing import Placing
-    from core_mondrian.spark.tables import Spot
+    from core_mondrian.sources.spark.placing import Placing
+    from core_mondrian.sources.spark.tables import Spot
     from core_mondrian.spec import Spec
 
 
 def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
     from core_mondrian.files.place import record_of
-    from core_mondrian.spark.placing import Placing
-    from core_mondrian.spark.tables import check_spot, spot_of
+    from core_mondrian.sources.spark.placing import Placing
+    from core_mondrian.sources.spark.tables import check_spot, spot_of
 
     started = time.perf_counter()
     target, overwrite = options["target"], options["overwrite"]
@@ -97,7 +97,7 @@ def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]"
         raise SpecError(
             "Spark is not installed", hint="pip install 'core-mondrian[spark]'"
         ) from None
-    from core_mondrian.spark.troubles import working
+    from core_mondrian.sources.spark.troubles import working
 
     with working("starting; it needs Java 17 or newer", SpecError):
         if remote is not None:
@@ -115,7 +115,7 @@ def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]"
 
 def _set_up(session: "SparkSession", spots: "Sequence[Spot]") -> None:
     """Let Spark read and write files as others do."""
-    from core_mondrian.spark.tables import Folder
+    from core_mondrian.sources.spark.tables import Folder
 
     if all(isinstance(spot, Folder) for spot in spots):
         # Names in files may differ in case only; those in a catalog do not.
@@ -132,8 +132,8 @@ def _release(
     options: Mapping[str, Any],
 ) -> "Release[Any]":
     """Write the release beside its place, and verify what was written."""
-    from core_mondrian.spark.api import DRIVER_TUPLES, Means, draft_release
-    from core_mondrian.spark.tables import open_table
+    from core_mondrian.sources.spark.api import DRIVER_TUPLES, Means, draft_release
+    from core_mondrian.sources.spark.tables import open_table
     from core_mondrian.stages import Stages
 
     frame, read = open_table(source, session, spec)

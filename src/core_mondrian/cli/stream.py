@@ -117,7 +117,7 @@ class Streamed(NamedTuple):
     ) -> "Release[Path]":
         """Make the release, and say how to go on after an interrupt."""
         from core_mondrian.files.drafts import workspace_of
-        from core_mondrian.streams.run import anonymize_files
+        from core_mondrian.sources.files.run import anonymize_files
 
         n_bad = self._n_bad()
         try:

@@ -160,13 +160,24 @@ class TuplePacker:
         return groups
 
     def _unpack(self, words: NDArray[np.uint64]) -> NDArray[np.int32]:
-        codes = np.empty((words.shape[0], len(self._bits)), dtype=np.int32)
-        words = words.copy()
-        for column in range(len(self._bits) - 1, -1, -1):
-            word = words[:, self._word_of[column]]
-            codes[:, column] = word & np.uint64((1 << self._bits[column]) - 1)
-            word >>= np.uint64(self._bits[column])
-        return codes
+        return unpack_words(words, self._bits)
+
+
+def n_words(bits: list[int]) -> int:
+    """Return how many words the codes of a row are packed into."""
+    return max(_assign_words(bits), default=0) + 1
+
+
+def unpack_words(words: NDArray[np.uint64], bits: list[int]) -> NDArray[np.int32]:
+    """Return the codes that rows of words were packed from."""
+    word_of = _assign_words(bits)
+    codes = np.empty((words.shape[0], len(bits)), dtype=np.int32)
+    words = words.copy()
+    for column in range(len(bits) - 1, -1, -1):
+        word = words[:, word_of[column]]
+        codes[:, column] = word & np.uint64((1 << bits[column]) - 1)
+        word >>= np.uint64(bits[column])
+    return codes
 
 
 def _places(order: Codes) -> Codes:

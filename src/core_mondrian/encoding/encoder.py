@@ -1,8 +1,9 @@
 """encode() and collapse(): the only readers of user data."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import narwhals as nw
@@ -26,9 +27,10 @@ from core_mondrian.encoding.table import (
     SensitiveColumn,
 )
 from core_mondrian.encoding.trees import build_tree
-from core_mondrian.errors import DataError
+from core_mondrian.errors import DataError, SpecError
 from core_mondrian.files.cells import spelled, without_nulls
 from core_mondrian.frames import arrow_column
+from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.population import open_population
 from core_mondrian.spec import Spec
 from core_mondrian.tables.cell_keys import (
@@ -140,6 +142,86 @@ def encode(
         sum(_count(rows, counts) for rows in blanked),
         counts,
     )
+
+
+class ValueCodes(NamedTuple):
+    """What the distinct values of each column are coded as; tuples are elsewhere."""
+
+    encoded: Encoded
+    """The columns, without tuples."""
+    maps: tuple[NDArray[np.int32], ...]
+    """By `tuple_columns`: the code of each distinct value."""
+
+
+def encode_values(
+    values: Mapping[str, pa.Array], rows: Mapping[str, NDArray[np.int64]], spec: Spec
+) -> ValueCodes:
+    """Turn the distinct values of the columns the spec names into codes.
+
+    ``rows`` says how many rows have each value. As `encode` does, where tuples are too
+    many to be here.
+
+    Raises:
+        SpecError: a hierarchy is learned from other columns, which takes tuples.
+        DataError: a column cannot be encoded.
+    """
+    n_rows = int(next(iter(rows.values())).sum())
+    _check_rows(0, np.array([n_rows]))
+    for name in spec.quasi_identifiers:
+        if isinstance(spec.hierarchies.get(name), Learned):
+            raise SpecError(
+                f"to learn the hierarchy of {name!r} needs all distinct tuples in "
+                "memory at once, and here they are too many",
+                hint="learn it from a sample (core-mondrian hierarchy), and give it as "
+                "a file",
+            )
+
+    def column(name: str) -> pa.ChunkedArray:
+        return pa.chunked_array([values[name]])
+
+    ranks = {
+        name: rank_column(without_nulls(column(name), spec.null_values), name)
+        for name in spec.quasi_identifiers
+    }
+    coded = [
+        encode_ranked(
+            *(ranks[name], name, build_tree(name, ranks, spec)),
+            *(spec.uncovered_of(name), rows[name]),
+        )
+        for name in spec.quasi_identifiers
+    ]
+    counted = [
+        encode_sensitive(spelled(column(name), spec.null_values), name)
+        for name in spec.counted
+    ]
+    maps = [*(item.codes for item in coded), *(codes for codes, _ in counted)]
+    n_units = None
+    if spec.unit is not None:
+        units = rank_column(spelled(column(spec.unit), spec.null_values), spec.unit)
+        maps.append(units.codes)
+        n_units = len(units.values) + 1  # rows of nobody count as one person's
+    table = EncodedTable(
+        tuple(item.column for item in coded),
+        tuple(extra for _, extra in counted),
+        np.zeros((0, len(maps)), dtype=np.int32),
+        np.zeros(0, dtype=np.int64),
+        n_rows,
+        n_units,
+    )
+    n_blanked = sum(
+        _count(item.is_blanked, rows[item.column.name])
+        for item in coded
+        if item.is_blanked is not None
+    )
+    none = np.zeros(0, dtype=np.int32)
+    own = tuple(item.values for item in coded)
+    return ValueCodes(Encoded(table, own, none, n_blanked), tuple(maps))
+
+
+def tuple_columns(spec: Spec) -> tuple[str, ...]:
+    """Return the columns whose codes are a tuple, in their order."""
+    unit = () if spec.unit is None else (spec.unit,)
+    return (*spec.quasi_identifiers, *spec.counted, *unit)
 
 
 def _check_rows(n_rows: int, counts: NDArray[np.int64] | None) -> None:
@@ -256,6 +338,16 @@ def input_digest(encoded: Encoded, salt: bytes) -> str:
     part of it, and numbers are taken as they are, not as floats.
     """
     table = encoded.table
+    codes = [table.codes.astype("<i4").tobytes()]
+    counts = [table.counts.astype("<i8").tobytes()]
+    return digest_input(encoded, salt, codes, counts)
+
+
+def digest_input(
+    encoded: Encoded, salt: bytes, codes: Iterable[bytes], counts: Iterable[bytes]
+) -> str:
+    """Return the same where codes and counts of tuples come some at a time."""
+    table = encoded.table
     digest = hashlib.blake2b(key=salt, digest_size=32)
     for column, values in zip(table.columns, encoded.values, strict=True):
         digest.update(_framed(f"{column.name}\0{column.kind}".encode()))
@@ -263,8 +355,8 @@ def input_digest(encoded: Encoded, salt: bytes) -> str:
     for extra in table.sensitive:
         digest.update(_framed(f"{extra.name}\0{extra.n_values}".encode()))
         digest.update(canonical_bytes(_as_array(extra.labels)))
-    digest.update(table.codes.astype("<i4").tobytes())
-    digest.update(table.counts.astype("<i8").tobytes())
+    for some in chain(codes, counts):
+        digest.update(some)
     return digest.hexdigest()
 
 

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.keyed_hashing import Words, keyed_hash
 
 Integers = NDArray[np.int64]
+# Public: they only group.
+_GROUPING = b"profiles of all."
+_CHECKING = b"all of profiles."
 
 
 def exchange_persons(
@@ -49,12 +52,50 @@ def exchange_persons(
     return np.where(stays[person], np.arange(base.size), target)
 
 
+class Profiles:
+    """The profiles of persons whose tuples come some at a time, in their order."""
+
+    def __init__(self, n_persons: int) -> None:
+        # Two hashes: nobody compares the tuples themselves.
+        self._sums = np.zeros((2, n_persons), dtype=np.uint64)
+        self._n_base = 0
+        self._last: NDArray[np.int32] | None = None
+
+    def add(
+        self, others: NDArray[np.int32], person: Integers, counts: Integers
+    ) -> None:
+        """Take more tuples: what they show, whose they are, and their rows.
+
+        Those that differ in the person alone stand side by side.
+        """
+        is_new = np.ones(person.size, dtype=np.bool_)
+        is_new[1:] = (others[1:] != others[:-1]).any(axis=1)
+        if self._last is not None and person.size:
+            is_new[0] = bool((others[0] != self._last).any())
+        base = self._n_base + np.cumsum(is_new) - 1
+        self._n_base = int(base[-1]) + 1 if person.size else self._n_base
+        self._last = others[-1].copy() if person.size else self._last
+        words = [base.astype(np.uint64), counts.astype(np.uint64)]
+        for sums, key in zip(self._sums, (_GROUPING, _CHECKING), strict=True):
+            np.add.at(sums, person, keyed_hash(words, key))
+
+    def draw(self, key: bytes) -> Integers:
+        """Return the person that each is replaced by, drawn by lot; see `_draw`."""
+        order = np.lexsort(self._sums)
+        rising = self._sums[:, order]
+        is_new = np.ones(order.size, dtype=np.bool_)
+        is_new[1:] = (rising[:, 1:] != rising[:, :-1]).any(axis=0)
+        profile = np.empty(order.size, dtype=np.uint64)
+        profile[order] = np.cumsum(is_new).astype(np.uint64)
+        return _draw(profile, key)
+
+
 def _profiles(
     base: Integers, person: Integers, counts: Integers, n_persons: int
 ) -> Words:
     """Return a hash of each person's tuples and how many rows they have."""
     words = [base.astype(np.uint64), counts.astype(np.uint64)]
-    hashed = keyed_hash(words, b"profiles of all.")  # public: it only groups
+    hashed = keyed_hash(words, _GROUPING)
     found = np.zeros(n_persons, dtype=np.uint64)
     np.add.at(found, person, hashed)
     return found

@@ -45,12 +45,23 @@ class SensitiveColumn(NamedTuple):
     """What the codes stand for, without the missing one."""
 
 
+class TableFigures(NamedTuple):
+    """What is known of a table whose tuples are elsewhere."""
+
+    n_tuples: int
+    code_rows: tuple[NDArray[np.int64], ...]
+    """Rows by code of each quasi-identifier, then of each sensitive column."""
+    n_persons: int | None
+    """Persons that have rows; None: they are not counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedTable:
     """The table as a multiset: tuples in lexicographic order, and how many rows each.
 
     ``codes`` has one row per distinct tuple: the quasi-identifiers in spec order, then
-    the sensitive columns, then the unit, if there is one.
+    the sensitive columns, then the unit, if there is one. There is none where
+    ``figures`` says what is known of tuples that are elsewhere.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -66,9 +77,36 @@ class EncodedTable:
     worth: NDArray[np.int32] | None = None
     """How often the loss of one row of each tuple counts; None: once."""
 
+    figures: TableFigures | None = None
+
     @property
     def n_tuples(self) -> int:
-        return int(self.counts.size)
+        return self.counts.size if self.figures is None else self.figures.n_tuples
+
+    @property
+    def n_persons(self) -> int | None:
+        """Persons that have rows; None: they are not counted."""
+        if self.n_units is None:
+            return None
+        if self.figures is not None:
+            return self.figures.n_persons
+        return int(np.unique(self.codes[:, -1]).size)
+
+    def code_rows(self, column: int) -> NDArray[np.int64]:
+        """Return the rows of each code of a column, the missing one last.
+
+        Columns are quasi-identifiers, then sensitive ones; a sensitive column has one
+        more code where a population is counted as well.
+        """
+        if self.figures is not None:
+            return self.figures.code_rows[column]
+        n_columns = len(self.columns)
+        if column < n_columns:
+            n_codes = self.columns[column].n_values + 1
+        else:
+            n_codes = self.sensitive[column - n_columns].n_values
+        rows = np.bincount(self.codes[:, column], self.counts, n_codes)
+        return rows.astype(np.int64)
 
     @property
     def inside(self) -> NDArray[np.bool_]:

@@ -39,10 +39,9 @@ class CountedGroups(NamedTuple):
 
 def table_counts(table: EncodedTable, sensitive: int) -> Counts:
     """Return the rows of the whole table by value of one sensitive column."""
-    codes = table.codes[:, len(table.columns) + sensitive]
     n_values = table.sensitive[sensitive].n_values
-    counts = np.bincount(codes, weights=table.counts, minlength=n_values)
-    return counts[:n_values].astype(np.int64)  # without those outside the table
+    # Without those outside the table.
+    return table.code_rows(len(table.columns) + sensitive)[:n_values]
 
 
 def first_constraints(table: EncodedTable, spec: Spec) -> Constraints:
@@ -126,7 +125,7 @@ def all_pass(
 
 def check_feasible(table: EncodedTable, spec: Spec, constraints: Constraints) -> None:
     """Raise unless the whole table could be one class; say what would be possible."""
-    one = count_groups(table, np.zeros(table.n_tuples, dtype=np.int64), 1)
+    one = _whole(table)
     for model in spec.models:
         classes = seen_by(model, table, one, constraints)
         if model.holds(classes):
@@ -142,6 +141,16 @@ def check_feasible(table: EncodedTable, spec: Spec, constraints: Constraints) ->
             f"{model.name} cannot be met: {why}",
             hint=_hint(model, classes),
         )
+
+
+def _whole(table: EncodedTable) -> CountedGroups:
+    """Count the whole table as one set."""
+    if table.figures is None:
+        return count_groups(table, np.zeros(table.n_tuples, dtype=np.int64), 1)
+    by_value = (table_counts(table, i) for i in range(len(table.sensitive)))
+    persons = None if table.n_persons is None else np.array([table.n_persons])
+    rows = np.array([table.n_rows])
+    return CountedGroups(rows, tuple(x[np.newaxis] for x in by_value), persons)
 
 
 def _hint(model: PrivacyModel, classes: ClassCounts) -> str:

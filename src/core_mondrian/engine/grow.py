@@ -5,15 +5,17 @@ roots (missing patterns) ─► queue ─► funnel per partition ─► tree
 └────────────┘
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
+from core_mondrian.engine.consistency import grow_until_met
 from core_mondrian.engine.constraints import (
     Constraints,
     all_pass,
@@ -37,6 +39,7 @@ from core_mondrian.engine.inputs import (
 from core_mondrian.engine.layout import (
     Codes,
     Columns,
+    Counts,
     Fields,
     Floats,
     Models,
@@ -65,19 +68,12 @@ from core_mondrian.engine.search.equity import (
 from core_mondrian.engine.search.suppression_budget import at_least, search_with_budget
 from core_mondrian.engine.split_tuples import SplitTuples, number_split_tuples
 from core_mondrian.engine.tree import PartitionTree
-from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.errors import InternalError
+from core_mondrian.models.base import PrivacyModel
 from core_mondrian.policies import BestPolicy, own_functions
 from core_mondrian.spec import Spec
 from core_mondrian.threads import started
 from core_mondrian.threads import useful_threads as enough_for
-
-if TYPE_CHECKING:  # loaded by runs that have one
-    from core_mondrian.engine.executor import Context, PartitionExecutor
-    from core_mondrian.engine.marginals import Projector
-
-# How often the table is grown again because suppression changed what it is compared
-# with; one time was enough wherever it was enough at all.
-_MOST_RUNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,147 +131,88 @@ def grow(
     *,
     threads: int | None = None,
     report: Report = lambda _: None,
-    executor: "PartitionExecutor | None" = None,
 ) -> Grown:
     """Cut the table as far as the models and the budget allow.
-
-    ``executor`` does the work elsewhere, or with less memory; the tree is the same.
 
     Raises:
         InfeasibleError: no release satisfies the models within the budget.
     """
-    if executor is not None:
-        _check_executor(table, spec)
+    prepare(spec)
+    constraints = first_constraints(table, spec)
+    check_feasible(table, spec, constraints)
+    n_threads = useful_threads(threads, table.n_tuples)
+    grown = _grow_with_equity(_Run(table, spec, n_threads, report), constraints)
+    check_measures(spec)
+    check_budget(grown.tree.n_suppressed, grown.budget)
+    return grown
+
+
+def prepare(spec: Spec) -> None:
+    """Compile what users have written themselves."""
     compile_measures(spec)
     if own_functions(spec.policy):
         from core_mondrian.engine.own_hooks import compile_hooks
 
         compile_hooks(spec.policy)
-    constraints = first_constraints(table, spec)
-    check_feasible(table, spec, constraints)
-    n_threads = useful_threads(threads, table.n_tuples)
-    grown = _balance(_Run(table, spec, n_threads, report, executor), constraints)
-    check_measures(spec)
-    if grown.tree.n_suppressed > grown.budget:
-        raise InternalError(
-            f"{grown.tree.n_suppressed} rows suppressed, budget {grown.budget}"
-        )
-    return grown
 
 
-def _check_executor(table: EncodedTable, spec: Spec) -> None:
-    """Refuse what counts do not tell: people elsewhere, and what rows are worth."""
-    if table.present is not None or spec.equity is not None:
-        raise SpecError(
-            "a population or equity needs all tuples in one place",
-            hint="raise the number of tuples that may be there, or do without",
-        )
+def check_budget(n_suppressed: int, budget: int) -> None:
+    """Raise if more rows are suppressed than may be."""
+    if n_suppressed > budget:
+        raise InternalError(f"{n_suppressed} rows suppressed, budget {budget}")
 
 
-def _balance(run: "_Run", constraints: Constraints) -> Grown:
+def _grow_with_equity(run: "_Run", constraints: Constraints) -> Grown:
     """Grow, where the spec asks for it until no group loses much more than others."""
     groups = find_groups(run.table, run.spec)
     if groups is None:
-        return run.finish(constraints)
+        return run.grow(constraints)
 
     def attempt(worth: Codes | None, done: float, part: float) -> tuple[Grown, Floats]:
         weighed = replace(run.table, worth=worth)
         tell: Report = lambda share: run.report(done + part * share)  # noqa: E731
-        grown = replace(run, table=weighed, report=tell).finish(constraints)
+        grown = replace(run, table=weighed, report=tell).grow(constraints)
         if grown.losses is None:
             raise InternalError("groups that were not looked at")
         return grown, grown.losses
 
-    grown, balance = balance_groups(groups, _policy(run.spec).equity_bound, attempt)
+    grown, balance = balance_groups(groups, policy_of(run.spec).equity_bound, attempt)
     return replace(grown, balance=balance)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Grows the same table under one constraints after the other."""
+class _Attempt(NamedTuple):
+    """A grown tree next to the models; see `consistency`."""
 
     table: EncodedTable
     spec: Spec
-    n_threads: int
-    report: Report
-    executor: "PartitionExecutor | None" = None
+    grown: Grown
 
-    def finish(self, constraints: Constraints) -> Grown:
-        """Grow until every model is met."""
-        grown = self.settle(constraints)
-        return grown if self.holds(grown) else self.raise_rows(constraints)
+    @property
+    def n_suppressed(self) -> int:
+        return self.grown.tree.n_suppressed
 
-    def settle(self, constraints: Constraints) -> Grown:
-        """Grow until every class passes next to the *released* table.
+    def released(self, constraints: Constraints) -> Constraints:
+        return released_constraints(constraints, *self._classes())
 
-        What is suppressed changes the table that classes are compared with, and is
-        known only afterwards. So the released rows become the table, and the tree is
-        grown again; if that does not settle, nothing is suppressed.
-        """
-        budget = self.spec.budget(self.table.n_rows)
-        compares = any(type(model).measure is not None for model in self.spec.models)
-        asked = constraints
-        for _ in range(_MOST_RUNS):
-            grown = self._grow(asked, budget)
-            if not compares or (grown.tree.n_suppressed == 0 and asked is constraints):
-                return grown
-            table, group = self._classes(grown)
-            asked = released_constraints(constraints, table, group)
-            parts = count_groups_in_parts(table, group, grown.tree.n_classes)
-            if all(all_pass(table, self.spec, part, asked) for part in parts):
-                return grown
-        return replace(self._grow(constraints, 0), budget=budget)
+    def passes(self, constraints: Constraints) -> bool:
+        table, group = self._classes()
+        parts = count_groups_in_parts(table, group, self.grown.tree.n_classes)
+        return all(all_pass(table, self.spec, part, constraints) for part in parts)
 
-    def holds(self, grown: Grown) -> bool:
-        """Tell whether the models are met that look at all classes at once."""
-        wide = [model for model in self.spec.models if model.enough_rows is not None]
-        if not wide:
-            return True
-        table, group = self._classes(grown)
+    def holds(self, models: Sequence[PrivacyModel]) -> bool:
+        table, group = self._classes()
         first = first_constraints(self.table, self.spec)
         constraints = released_constraints(first, table, group)
-        counted = count_groups(table, group, grown.tree.n_classes)
-        seen = [(m, seen_by(m, table, counted, constraints)) for m in wide]
+        counted = count_groups(table, group, self.grown.tree.n_classes)
+        seen = [(m, seen_by(m, table, counted, constraints)) for m in models]
         return all(model.holds(classes) for model, classes in seen)
 
-    def raise_rows(self, constraints: Constraints) -> Grown:
-        """Return the tree with the smallest classes, by bisection, that pass."""
-        low = constraints.min_rows
-        high = max(model.enough_rows or 1 for model in self.spec.models)
-        most = self.table.n_rows
-        if self.table.n_units is not None:
-            most = np.unique(self.table.codes[:, -1]).size
-        high = min(max(high, low), most)
-        grown = self.settle(constraints._replace(min_rows=high))
-        while high - low > 1:
-            middle = (low + high) // 2
-            tried = self.settle(constraints._replace(min_rows=middle))
-            if self.holds(tried):
-                grown, high = tried, middle
-            else:
-                low = middle
-        return grown
-
-    def _grow(self, constraints: Constraints, budget: int) -> Grown:
-        describe = partial(build_columns, self.table, self.spec)
-        with started(describe, enough_for(self.n_threads, self.table.n_tuples)) as made:
-            if self.spec.missing_rule == "pattern":
-                roots = roots_by_pattern(self.table, self.spec, constraints, budget)
-            else:
-                roots = one_root(self.table)
-            columns = made()
-        job = _Asked(
-            *(self.table, self.spec, columns, constraints, budget, self.executor)
-        )
-        how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
-        return how(job, roots, self.n_threads, self.report)
-
-    def _classes(self, grown: Grown) -> tuple[EncodedTable, NDArray[np.int64]]:
+    def _classes(self) -> tuple[EncodedTable, NDArray[np.int64]]:
         """Return the tuples in the pieces they are released in, and each one's class.
 
         Those that are suppressed have class -1.
         """
-        table = self.table
+        table, grown = self.table, self.grown
         if grown.pieces is not None:
             codes = table.codes[grown.pieces.tuple_of]
             table = replace(table, codes=codes, counts=grown.pieces.rows)
@@ -283,6 +220,35 @@ class _Run:
         number = np.cumsum(grown.tree.kind == layout.CLASS) - 1
         number[grown.tree.kind != layout.CLASS] = -1
         return table, number[leaves].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Grows the same table under one set of constraints after the other."""
+
+    table: EncodedTable
+    spec: Spec
+    n_threads: int
+    report: Report
+
+    def grow(self, constraints: Constraints) -> Grown:
+        """Grow until every model is met."""
+        budget = self.spec.budget(self.table.n_rows)
+        met = grow_until_met(self._attempt, self.table, self.spec, constraints)
+        return replace(met.grown, budget=budget)
+
+    def _attempt(self, constraints: Constraints, budget: int) -> _Attempt:
+        describe = partial(build_columns, self.table, self.spec)
+        with started(describe, enough_for(self.n_threads, self.table.n_tuples)) as made:
+            if self.spec.missing_rule == "pattern":
+                roots = roots_by_pattern(self.table, self.spec, constraints, budget)
+            else:
+                roots = one_root(self.table)
+            columns = made()
+        job = _Asked(self.table, self.spec, columns, constraints, budget)
+        how = _search if isinstance(self.spec.policy, BestPolicy) else _grow
+        grown = how(job, roots, self.n_threads, self.report)
+        return _Attempt(self.table, self.spec, grown)
 
 
 class _Asked(NamedTuple):
@@ -293,20 +259,6 @@ class _Asked(NamedTuple):
     columns: Columns
     constraints: Constraints
     budget: int
-    executor: "PartitionExecutor | None"
-
-    def context(self, columns: Columns, policy: Policy) -> "Context":
-        """Return what an executor has to know."""
-        from core_mondrian.engine.executor import Context, without_tuples
-
-        table = without_tuples(self.table)
-        return Context(table, self.spec, self.constraints, columns, policy)
-
-    def projector(self, models: Models) -> "Projector":
-        """Return what an executor has to count."""
-        from core_mondrian.engine.marginals import projector_of
-
-        return projector_of(self.table, has_rules=models.has_rules)
 
 
 def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
@@ -318,50 +270,10 @@ def _grow(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
     strategy = strategy_of(spec.policy, table)
     job = _FunnelJob(tuples, asked.columns, models, policy, strategy)
     works = [job.workspace() for _ in range(n_threads)]
-    nodes = _run_funnel(asked, job, planted, works, report)
-    tree = _freeze(number_nodes(nodes, planted.size), tuples, _names(table))
-    funnel = _funnel(table, [work.funnel for work in works])
+    nodes = run_queue(job, planted, works, report)
+    tree = freeze(number_nodes(nodes, planted.size), tuples, _names(table))
+    funnel = funnel_of(table, [work.funnel for work in works])
     return Grown(tree, funnel, budget, roots.n_blanked, tuples, asked.columns)
-
-
-def _run_funnel(
-    asked: _Asked,
-    job: _FunnelJob,
-    planted: Nodes,
-    works: list[FunnelWorkspace],
-    report: Report,
-) -> Nodes:
-    """Grow below the planted nodes, on threads or by an executor."""
-    if asked.executor is None:
-        return run_queue(job, planted, works, report)
-    from core_mondrian.engine.executor import grow_with
-
-    context = asked.context(job.columns, job.policy)
-    projector = asked.projector(job.models)
-    nodes, records, funnel = grow_with(
-        asked.executor, context, projector, job.tuples.records, planted
-    )
-    job.tuples.records[:] = records
-    works[0].funnel[:] = funnel
-    return nodes
-
-
-def _open_search(asked: _Asked, job: _FunnelJob, n_threads: int) -> BestSearch:
-    """Open a search on the records of a job, which it reorders."""
-    search = open_search(
-        *(asked.table, asked.spec, _policy(asked.spec), job.models),
-        *(job.tuples.records, n_threads),
-    )
-    if asked.executor is None:
-        return search
-    from core_mondrian.engine.search.executor import ExecutorSearch
-
-    return ExecutorSearch(
-        *(search.objective, search.models, search.workspaces, search.search),
-        search.buffers,
-        *(asked.executor, asked.context(job.columns, job.policy)),
-        asked.projector(job.models),
-    )
 
 
 def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grown:
@@ -376,23 +288,24 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     models = build_models(table, spec, asked.constraints)
     strategy = strategy_of(spec.policy, table)
     job = _FunnelJob(tuples, asked.columns, models, policy, strategy)
-    search = _open_search(asked, job, n_threads)
-    beta, price = search.search.beta, float(search.objective.info["weight"].sum())
-    price *= _policy(spec).price
+    search = open_search(
+        table, spec, policy_of(spec), models, tuples.records, n_threads
+    )
+    beta, price = search.search.beta, row_price(search, spec)
     found = search_with_budget(search, planted, price, budget, report)
-    funnel = _funnel(table, [one.funnel for one in search.workspaces])
+    funnel = funnel_of(table, [one.funnel for one in search.workspaces])
     if models.is_monotone:
         # Planted anew: the search has put the records in its own order.
         tuples, planted = _plant(table, roots, budget)
         job = job._replace(tuples=tuples)
         works = [job.workspace() for _ in range(n_threads)]
-        nodes = _run_funnel(asked, job, planted, works, lambda _: None)
+        nodes = run_queue(job, planted, works, lambda _: None)
         other = Searched(nodes, tuples.records, 0.0)
         found, first = at_least(search, found, other, price), found
         if found is not first:  # the funnel's tree, and what was searched below it
             below = [one.funnel for one in search.workspaces]
             counts = [*(work.funnel for work in works), *below, -funnel.counts]
-            funnel = _funnel(table, counts)
+            funnel = funnel_of(table, counts)
     groups = find_groups(table, spec)
     losses = None if groups is None else losses_by_group(search, found, groups)
     del search, job, tuples  # as long as the table, each of them
@@ -412,10 +325,16 @@ def _freeze_split(
     pieces = number_split_tuples(found.records)
     tuples = with_scratch(found.records)
     nodes = number_nodes(found.nodes, roots.n_roots)
-    return _freeze(nodes, tuples, _names(table)), pieces, tuples
+    return freeze(nodes, tuples, _names(table)), pieces, tuples
 
 
-def _policy(spec: Spec) -> BestPolicy:
+def row_price(search: BestSearch, spec: Spec) -> float:
+    """Return what it costs to suppress a row."""
+    return float(search.objective.info["weight"].sum()) * policy_of(spec).price
+
+
+def policy_of(spec: Spec) -> BestPolicy:
+    """Return the policy `best` of a spec that asks for it."""
     if not isinstance(spec.policy, BestPolicy):
         raise InternalError("the policy is not 'best'")
     return spec.policy
@@ -425,40 +344,46 @@ def _names(table: EncodedTable) -> tuple[str, ...]:
     return tuple(column.name for column in table.columns)
 
 
-def _funnel(table: EncodedTable, counts: list[NDArray[np.int64]]) -> Funnel:
+def funnel_of(table: EncodedTable, counts: list[NDArray[np.int64]]) -> Funnel:
+    """Return what was counted by several, added up."""
     kinds = tuple(column.kind for column in table.columns)
     return Funnel(_names(table), kinds, np.sum(counts, axis=0))
 
 
 def _plant(table: EncodedTable, roots: Roots, budget: int) -> tuple[Tuples, Fields]:
-    """Lay the tuples out root by root and give every root its share of the budget.
-
-    Roots that are suppressed whole are paid for first.
-    """
+    """Lay the tuples out root by root, and return the roots."""
     # NumPy sorts so narrow numbers by counting them.
     narrow = np.int16 if roots.n_roots < 2**15 else np.int64
     order = np.argsort(roots.root.astype(narrow), kind="stable")
     tuples = build_tuples(roots.codes, table.counts, order)
     edges = np.searchsorted(roots.root[order], np.arange(roots.n_roots + 1))
     rows = np.add.reduceat(table.counts[order], edges[:-1])
-    nodes = fields(roots.n_roots, layout.NODE)
-    nodes["parent"] = nodes["first_child"] = nodes["column"] = nodes["at"] = -1
-    nodes["low"] = nodes["high"] = -1
-    gone = roots.suppressed
-    nodes["kind"] = np.where(gone, layout.SUPPRESSED, layout.QUEUED)
+    nodes = root_nodes(rows, roots.suppressed, budget)
     nodes["start"], nodes["stop"] = edges[:-1], edges[1:]
-    nodes["rows"] = rows
-    n_gone = int(rows[gone].sum())
-    # Rounded down: the roots can never be given more than there is.
-    shares = rows * (budget - n_gone) // (table.n_rows - n_gone)
-    nodes["budget"] = np.where(gone, rows, shares)
     return tuples, nodes
 
 
-def _freeze(
+def root_nodes(rows: Counts, gone: NDArray[np.bool_], budget: int) -> Fields:
+    """Return the roots, each with its share of the budget.
+
+    Those that are ``gone``, suppressed whole, are paid for first.
+    """
+    nodes = fields(rows.size, layout.NODE)
+    nodes["parent"] = nodes["first_child"] = nodes["column"] = nodes["at"] = -1
+    nodes["low"] = nodes["high"] = -1
+    nodes["kind"] = np.where(gone, layout.SUPPRESSED, layout.QUEUED)
+    nodes["rows"] = rows
+    n_gone = int(rows[gone].sum())
+    # Rounded down: the roots can never be given more than there is.
+    shares = rows * (budget - n_gone) // (int(rows.sum()) - n_gone)
+    nodes["budget"] = np.where(gone, rows, shares)
+    return nodes
+
+
+def freeze(
     nodes: dict[str, NDArray[np.int64]], tuples: Tuples, columns: tuple[str, ...]
 ) -> PartitionTree:
-    """Return the grown nodes as the read-only tree."""
+    """Return numbered nodes as the read-only tree over the tuples."""
     ends = np.flatnonzero(nodes["kind"] == layout.SUPPRESSED)
     lost = np.zeros(tuples.keys.size + 1, dtype=np.int64)
     lost[nodes["start"][ends] + 1] = nodes["rows"][ends]

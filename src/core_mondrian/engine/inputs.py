@@ -64,7 +64,7 @@ def build_columns(table: EncodedTable, spec: Spec) -> Columns:
     ]
     values = [column.values for column in columns]
     domains = [
-        _percentile_domains(column, table.codes[:, i], table.counts, paper.tails)
+        _percentile_domains(column, table.code_rows(i), paper.tails)
         for i, column in enumerate(columns)
     ]
     info = fields(len(columns), COLUMN)
@@ -97,17 +97,15 @@ def _tree_nodes(hierarchy: Hierarchy) -> Fields:
 
 
 def _percentile_domains(
-    column: EncodedColumn,
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    tails: tuple[float, ...],
+    column: EncodedColumn, rows: NDArray[np.int64], tails: tuple[float, ...]
 ) -> NDArray[np.float64]:
-    """Return [percentile(tail), percentile(100 - tail)] of the values, per tail."""
-    n_values = column.n_values
-    if column.kind != "number" or n_values == 0:
+    """Return [percentile(tail), percentile(100 - tail)] of the values, per tail.
+
+    ``rows`` are those of each code.
+    """
+    if column.kind != "number" or column.n_values == 0:
         return np.zeros((len(tails), 2))
-    rows = np.bincount(codes, weights=counts, minlength=n_values + 1)[:n_values]
-    seen = np.cumsum(rows.astype(np.int64))
+    seen = np.cumsum(rows[: column.n_values])
     total = int(seen[-1])
 
     def percentile(percent: float) -> float:

@@ -7,9 +7,9 @@ patterns are suppressed whole as long as the budget lasts, and the others repair
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,26 +38,97 @@ class Roots(NamedTuple):
     """Roots that are suppressed whole."""
 
 
-class _Patterns(NamedTuple):
-    """All patterns as arrays; repairing changes them in place."""
+class CountedPatterns(NamedTuple):
+    """The patterns that occur, in order of their bits, the first column highest."""
 
     missing: NDArray[np.bool_]
+    """By pattern (axis 0) and column (axis 1)."""
     rows: NDArray[np.int64]
     counts: tuple[NDArray[np.int64], ...]
     """Per sensitive column: rows of each pattern by value."""
     units: list[set[int]]
     """The persons of each pattern, where persons are counted."""
+
+
+class PatternTuples(NamedTuple):
+    """Some tuples, and the pattern that each of them had at first."""
+
+    number: NDArray[np.int64]
+    pattern: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    sensitive: NDArray[np.int32]
+    """By tuple (axis 0) and sensitive column (axis 1)."""
+    person: NDArray[np.int32] | None
+
+
+class PatternSource(Protocol):
+    """Whoever has the tuples, and can say which patterns they have."""
+
+    def count(self) -> CountedPatterns:
+        """Count all tuples by pattern."""
+
+    def tuples(self, chosen: "Chosen") -> Iterator[PatternTuples]:
+        """Hand out the chosen tuples in their order, some at a time."""
+
+
+class Chosen(NamedTuple):
+    """Tuples of some patterns, but for those that were moved to another."""
+
+    patterns: NDArray[np.int64]
+    gone: NDArray[np.int64]
+    """Tuples of these patterns that are not meant."""
+    more: NDArray[np.int64]
+    """Tuples of others that are."""
+
+
+class _Moved(NamedTuple):
+    """A tuple that was moved to another pattern."""
+
+    old: int
+    new: int
+    rows: int
+
+
+@dataclass(slots=True)
+class _Patterns:
+    """All patterns as arrays; repairing changes them in place."""
+
+    missing: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    counts: tuple[NDArray[np.int64], ...]
+    units: list[set[int]]
     passes: NDArray[np.bool_]
     suppressed: NDArray[np.bool_]
     joined: NDArray[np.int64]
     """The pattern each one has become part of; itself at first."""
-    first_of_tuple: NDArray[np.int64]
-    """The pattern of each tuple, before patterns were joined."""
+    first_rows: NDArray[np.int64]
+    """Rows of each before any was repaired."""
+    moved: dict[int, "_Moved"] = field(default_factory=dict)
+    """Tuples that were moved from the pattern they had to another."""
 
-    @property
-    def of_tuple(self) -> NDArray[np.int64]:
-        """The pattern of each tuple now."""
-        return self.joined[self.first_of_tuple]
+    @classmethod
+    def of(cls, counted: CountedPatterns) -> "_Patterns":
+        n = counted.rows.size
+        passes, suppressed = np.zeros((2, n), dtype=np.bool_)
+        return cls(
+            counted.missing.copy(),
+            counted.rows.copy(),
+            counted.counts,
+            counted.units,
+            passes,
+            suppressed,
+            np.arange(n),
+            counted.rows,
+        )
+
+    def tuples_of(self, pattern: int) -> Chosen:
+        """Return which tuples a pattern has now."""
+        patterns = np.flatnonzero(self.joined == pattern)
+        inside = set(patterns.tolist())
+        is_in = [(x, m.old in inside, m.new in inside) for x, m in self.moved.items()]
+        gone = [x for x, was, is_now in is_in if was and not is_now]
+        more = [x for x, was, is_now in is_in if is_now and not was]
+        return Chosen(patterns, np.array(gone, np.int64), np.array(more, np.int64))
 
     @property
     def roots(self) -> NDArray[np.bool_]:
@@ -75,6 +146,7 @@ class _Judge(NamedTuple):
     """Tells whether a pattern's rows could be a class."""
 
     table: EncodedTable
+    """Of which no tuple is looked at."""
     spec: Spec
     constraints: Constraints
 
@@ -107,16 +179,17 @@ class _Heap:
         counts = [by_value[number].copy() for by_value in patterns.counts]
         return cls(int(patterns.rows[number]), counts, set(patterns.units[number]))
 
-    def take(self, table: EncodedTable, item: int, other: "_Heap") -> None:
+    def take(self, tuples: PatternTuples, item: int, other: "_Heap") -> None:
         """Take a tuple from another heap, whose persons are recounted later."""
-        n = int(table.counts[item])
+        n = int(tuples.rows[item])
         self.rows += n
         other.rows -= n
         for i, by_value in enumerate(self.counts):
-            code = table.codes[item, len(table.columns) + i]
+            code = tuples.sensitive[item, i]
             by_value[code] += n
             other.counts[i][code] -= n
-        self.units |= _units(table, [item])
+        if tuples.person is not None:
+            self.units.add(int(tuples.person[item]))
 
     def remove(self, other: "_Heap", units: set[int]) -> None:
         """Leave out another heap; ``units`` are the persons that nobody else has."""
@@ -147,6 +220,22 @@ def one_root(table: EncodedTable) -> Roots:
     return Roots(table.codes, root, n_roots, 0, np.zeros(n_roots, dtype=np.bool_))
 
 
+class Repaired(NamedTuple):
+    """What became of the patterns: the roots, and which tuples are below each."""
+
+    root_of_pattern: NDArray[np.int64]
+    root_of_moved: dict[int, int]
+    """The root of each tuple that was moved to another pattern."""
+    missing: NDArray[np.bool_]
+    """By root (axis 0) and column (axis 1): cells that are blank."""
+    rows: NDArray[np.int64]
+    """Of each root."""
+    suppressed: NDArray[np.bool_]
+    """Roots that are suppressed whole."""
+    n_blanked: int
+    """Cells blanked by the repair, over all rows."""
+
+
 def roots_by_pattern(
     table: EncodedTable, spec: Spec, constraints: Constraints, budget: int = 0
 ) -> Roots:
@@ -155,18 +244,97 @@ def roots_by_pattern(
     If the spec asks for it, they are suppressed instead, up to ``budget`` rows. The
     table as a whole has to pass; then every pattern can be repaired.
     """
-    missing_codes = np.array([column.missing for column in table.columns])
-    patterns = _count_patterns(table, *_find_patterns(table.codes, missing_codes))
+    source = TablePatterns(table)
+    repaired = repair_patterns(source, table, spec, constraints, budget)
+    root = repaired.root_of_pattern[source.pattern]
+    if repaired.root_of_moved:
+        moved = np.array([*repaired.root_of_moved.items()])
+        root[moved[:, 0]] = moved[:, 1]
+    codes = _blanked(table, repaired.missing, root) if repaired.n_blanked else None
+    return Roots(
+        table.codes if codes is None else codes,
+        root,
+        repaired.rows.size,
+        repaired.n_blanked,
+        repaired.suppressed,
+    )
+
+
+def repair_patterns(
+    source: PatternSource,
+    table: EncodedTable,
+    spec: Spec,
+    constraints: Constraints,
+    budget: int,
+) -> Repaired:
+    """Join or suppress the patterns that fail the models; see `roots_by_pattern`."""
+    counted = source.count()
+    patterns = _Patterns.of(counted)
     judge = _Judge(table, spec, constraints)
-    for number in range(patterns.rows.size):
-        judge.settle(patterns, number)
-    if patterns.passes.all():
-        none = patterns.suppressed
-        return Roots(table.codes, patterns.first_of_tuple, none.size, 0, none)
-    if spec.small_patterns == "suppress":
-        _suppress(patterns, judge, budget)
-    _repair(patterns, judge)
-    return _lay_out(table, patterns, missing_codes)
+    for one in range(patterns.rows.size):
+        judge.settle(patterns, one)
+    if not patterns.passes.all():
+        if spec.small_patterns == "suppress":
+            _suppress(patterns, judge, budget)
+        _repair(patterns, judge, source)
+    roots = np.flatnonzero(patterns.roots)
+    number = np.zeros(patterns.rows.size, dtype=np.int64)
+    number[roots] = np.arange(roots.size)
+    root_of_pattern = number[patterns.joined]
+    moved = {x: int(root_of_pattern[m.new]) for x, m in patterns.moved.items()}
+    return Repaired(
+        root_of_pattern,
+        moved,
+        patterns.missing[roots],
+        patterns.rows[roots],
+        patterns.suppressed[roots],
+        _count_blanked(counted.missing, patterns),
+    )
+
+
+def _count_blanked(missing: NDArray[np.bool_], patterns: _Patterns) -> int:
+    """Count the cells that were ``missing`` in no pattern and are blank in its root."""
+    left = patterns.first_rows.copy()
+    total = 0
+    for moved in patterns.moved.values():
+        left[moved.old] -= moved.rows
+        root = patterns.joined[moved.new]
+        newly = patterns.missing[root] & ~missing[moved.old]
+        total += moved.rows * int(newly.sum())
+    newly_blank = patterns.missing[patterns.joined] & ~missing
+    return total + int((left * newly_blank.sum(axis=1)).sum())
+
+
+class TablePatterns:
+    """The patterns of a table whose tuples are here."""
+
+    def __init__(self, table: EncodedTable) -> None:
+        self._table = table
+        missing_codes = np.array([column.missing for column in table.columns])
+        self._missing, self.pattern = _find_patterns(table.codes, missing_codes)
+
+    def count(self) -> CountedPatterns:
+        table, n = self._table, self._missing.shape[0]
+        counted = count_groups(table, self.pattern, n)
+        units = [set[int]() for _ in range(n)]
+        if table.n_units is not None:
+            for i, persons in enumerate(units):
+                persons.update(table.codes[self.pattern == i, -1].tolist())
+        return CountedPatterns(self._missing, counted.rows, counted.by_value, units)
+
+    def tuples(self, chosen: Chosen) -> Iterator[PatternTuples]:
+        is_in = np.isin(self.pattern, chosen.patterns)
+        is_in[chosen.gone] = False
+        is_in[chosen.more] = True
+        number, table = np.flatnonzero(is_in), self._table
+        first = len(table.columns)
+        yield PatternTuples(
+            number,
+            self.pattern[number],
+            table.counts[number],
+            table.codes[number, first : first + len(table.sensitive)],
+            None if table.n_units is None else table.codes[number, -1],
+        )
 
 
 def _find_patterns(
@@ -194,26 +362,6 @@ def _renumbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     """Number what occurs from 0 on, in the same order; counting beats sorting here."""
     used = np.bincount(numbers) > 0
     return (np.cumsum(used) - 1)[numbers], int(np.count_nonzero(used))
-
-
-def _count_patterns(
-    table: EncodedTable, missing: NDArray[np.bool_], pattern: NDArray[np.int64]
-) -> _Patterns:
-    n = missing.shape[0]
-    counted = count_groups(table, pattern, n)
-    units = [set[int]() for _ in range(n)]
-    if table.n_units is not None:
-        units = [_units(table, np.flatnonzero(pattern == i)) for i in range(n)]
-    return _Patterns(
-        missing=missing.copy(),
-        rows=counted.rows,
-        counts=counted.by_value,
-        units=units,
-        passes=np.zeros(n, dtype=np.bool_),
-        suppressed=np.zeros(n, dtype=np.bool_),
-        joined=np.arange(n),
-        first_of_tuple=pattern.copy(),
-    )
 
 
 def _suppress(patterns: _Patterns, judge: _Judge, budget: int) -> None:
@@ -245,7 +393,7 @@ def _suppress(patterns: _Patterns, judge: _Judge, budget: int) -> None:
         patterns.suppressed[number] = True
 
 
-def _repair(patterns: _Patterns, judge: _Judge) -> None:
+def _repair(patterns: _Patterns, judge: _Judge, tuples: PatternSource) -> None:
     """Join failing patterns, smallest first, at the price of the fewest cells."""
     while True:
         failing = np.flatnonzero(patterns.own & ~patterns.passes)
@@ -256,7 +404,7 @@ def _repair(patterns: _Patterns, judge: _Judge) -> None:
         source = int(failing[np.argmin(patterns.rows[failing])])
         target = _cheapest_to_join(patterns, source)
         if target is None:
-            _take_rows(patterns, source, judge)
+            _take_rows(patterns, source, judge, tuples)
         else:
             _join(patterns, source, target)
             judge.settle(patterns, target)
@@ -306,7 +454,9 @@ def _join(patterns: _Patterns, source: int, target: int) -> None:
     patterns.joined[patterns.joined == source] = target
 
 
-def _take_rows(patterns: _Patterns, source: int, judge: _Judge) -> None:
+def _take_rows(
+    patterns: _Patterns, source: int, judge: _Judge, tuples: PatternSource
+) -> None:
     """Fill a pattern up with rows of another, whose cells are blanked to match.
 
     Takes no more tuples than it needs, in tuple order; if the other pattern would fail
@@ -318,14 +468,20 @@ def _take_rows(patterns: _Patterns, source: int, judge: _Judge) -> None:
     need = max(least - int(patterns.rows[source]), 1)
     cells = patterns.rows[source] * here + np.minimum(patterns.rows, need) * there
     donor = _cheapest(patterns, source, donors, cells)
-    given = np.flatnonzero(patterns.of_tuple == donor)
-    filled = _Heap.of(patterns, source)
-    left = _Heap.of(patterns, donor)
-    n_taken = 0
-    while n_taken < given.size and not judge.admits(filled):
-        filled.take(judge.table, int(given[n_taken]), left)
-        n_taken += 1
-    left.units = _units(judge.table, given[n_taken:])
+    filled, left = _Heap.of(patterns, source), _Heap.of(patterns, donor)
+    left.units = set()
+    taken: dict[int, _Moved] = {}
+    for some in tuples.tuples(patterns.tuples_of(donor)):
+        item = 0
+        while item < some.number.size and not judge.admits(filled):
+            filled.take(some, item, left)
+            old, rows = int(some.pattern[item]), int(some.rows[item])
+            taken[int(some.number[item])] = _Moved(old, source, rows)
+            item += 1
+        if some.person is not None:
+            left.units.update(some.person[item:].tolist())
+        elif item < some.number.size:
+            break
     if not (judge.admits(filled) and judge.admits(left)):
         _join(patterns, source, donor)
         judge.settle(patterns, donor)
@@ -333,30 +489,15 @@ def _take_rows(patterns: _Patterns, source: int, judge: _Judge) -> None:
     patterns.missing[source] |= patterns.missing[donor]
     filled.put(patterns, source)
     left.put(patterns, donor)
-    patterns.first_of_tuple[given[:n_taken]] = source
+    patterns.moved |= taken
     patterns.passes[source] = True
 
 
-def _units(table: EncodedTable, tuples: Sequence[int] | NDArray[np.int64]) -> set[int]:
-    """Return the persons of some tuples."""
-    return set() if table.n_units is None else set(table.codes[tuples, -1].tolist())
-
-
-def _lay_out(
-    table: EncodedTable, patterns: _Patterns, missing_codes: NDArray[np.int64]
-) -> Roots:
-    """Number the patterns left as roots and blank the cells of repaired tuples."""
-    roots = np.flatnonzero(patterns.roots)
-    number = np.zeros(patterns.rows.size, dtype=np.int64)
-    number[roots] = np.arange(roots.size)
-    of_tuple = patterns.of_tuple
-    blank = patterns.missing[of_tuple]
-    codes = table.codes
-    newly = blank & (codes[:, : missing_codes.size] != missing_codes)
-    if newly.any():
-        codes = codes.copy()
-        part = codes[:, : missing_codes.size]
-        part[newly] = np.broadcast_to(missing_codes, part.shape)[newly]
-    n_blanked = int((newly.sum(axis=1) * table.counts).sum())
-    gone = patterns.suppressed[roots]
-    return Roots(codes, number[of_tuple], int(roots.size), n_blanked, gone)
+def _blanked(
+    table: EncodedTable, missing: NDArray[np.bool_], root: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return the codes with the cells blank that are ``missing`` in their root."""
+    codes = table.codes.copy()
+    for i, column in enumerate(table.columns):
+        codes[missing[root, i], i] = column.missing
+    return codes

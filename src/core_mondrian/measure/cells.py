@@ -52,6 +52,8 @@ class Cells(NamedTuple):
     has_missing: Flags
     domain: NDArray[np.int32]
     """Distinct codes of the whole table, rising; missing, if any, is the last."""
+    ends: NDArray[np.int32]
+    """Codes of released rows, the lowest and highest of them among others."""
     nodes: NDArray[np.int32] | None
     representatives: Floats | None
 
@@ -115,6 +117,7 @@ def cells_of(
             high=high,
             has_missing=has_missing,
             domain=np.flatnonzero(everywhere).astype(np.int32),
+            ends=np.concatenate((low, high)),
             nodes=classes.nodes[q],
             representatives=classes.representatives[q],
         )

@@ -150,6 +150,51 @@ def _as_repeats(counts: NDArray[Any]) -> Repeats:
     return Repeats(int(counts.sum()), int(counts.size), n_alone)
 
 
+class KindCounts(NamedTuple):
+    """Classes by what they hide: something in a quasi-identifier; last, nothing.
+
+    A class is of several kinds if it hides something in several columns.
+    """
+
+    rows: Integers
+    classes: Integers
+    n_rows: int
+    """Rows of the whole table."""
+    n_classes: int
+
+    def plus(self, other: "KindCounts") -> "KindCounts":
+        """Return the counts of both parts of a release."""
+        return KindCounts(
+            self.rows + other.rows,
+            self.classes + other.classes,
+            self.n_rows + other.n_rows,
+            self.n_classes + other.n_classes,
+        )
+
+    def shares(self, is_mixed: Flags, n_columns: int) -> Floats:
+        """Return the chance of each class to be looked at, ``n_columns`` of it.
+
+        Some have something hidden, in each of the quasi-identifiers, and some nothing.
+        """
+        most = min(_MOST_ROWS, MOST_CELLS // max(n_columns, 1))
+        if self.n_rows <= most:
+            return np.ones(is_mixed.shape[1])
+        wanted = min(_PICKED_ROWS, most // 2)
+        shares = np.zeros(is_mixed.shape[1])
+        for kind, n_rows, n in zip(
+            _kinds(is_mixed), self.rows.tolist(), self.classes.tolist(), strict=True
+        ):
+            by_rows = wanted / self.rows.size / max(n_rows, 1)
+            share = min(max(by_rows, _FEWEST_CLASSES / max(n, 1)), 1.0)
+            shares[kind] = np.maximum(shares[kind], share)
+        return shares
+
+
+def _kinds(is_mixed: Flags) -> list[Flags]:
+    """Tell which classes are of each kind."""
+    return [*is_mixed, ~is_mixed.any(axis=0)]
+
+
 class Generalized(NamedTuple):
     """Classes of a release, and the columns in which they hide something."""
 
@@ -157,6 +202,10 @@ class Generalized(NamedTuple):
     classes: ReleasedClasses
     is_mixed: Flags
     """By quasi-identifier (axis 0) and class (axis 1): there are several values."""
+    chance: Floats | None = None
+    """If these are some classes of a release, picked by lot: the chance each had."""
+    n_classes: int | None = None
+    """And how many there are in all."""
 
     @classmethod
     def of(cls, table: EncodedTable, classes: ReleasedClasses) -> "Generalized":
@@ -180,24 +229,21 @@ class Generalized(NamedTuple):
         flags = mixed.view(np.bool_)[:, :n_columns]
         return cls(table, classes, np.ascontiguousarray(flags.T))
 
-    def shares(self, n_columns: int) -> Floats:
-        """Return the chance of each class to be looked at, ``n_columns`` of it.
+    def kinds(self) -> KindCounts:
+        """Count the classes of each kind, and their rows."""
+        kinds, rows = _kinds(self.is_mixed), self.classes.rows
+        return KindCounts(
+            np.array([rows[kind].sum() for kind in kinds], dtype=np.int64),
+            np.array([np.count_nonzero(kind) for kind in kinds], dtype=np.int64),
+            int(self.table.counts.sum()),
+            self.classes.n_classes,
+        )
 
-        Some have something hidden, in each of the quasi-identifiers, and some nothing.
-        """
-        classes = self.classes
-        most = min(_MOST_ROWS, MOST_CELLS // max(n_columns, 1))
-        if int(self.table.counts.sum()) <= most:
-            return np.ones(classes.n_classes)
-        kinds = [*self.is_mixed, ~self.is_mixed.any(axis=0)]
-        wanted = min(_PICKED_ROWS, most // 2)
-        shares = np.zeros(classes.n_classes)
-        for kind in kinds:
-            n_rows, n = int(classes.rows[kind].sum()), int(np.count_nonzero(kind))
-            by_rows = wanted / len(kinds) / max(n_rows, 1)
-            share = min(max(by_rows, _FEWEST_CLASSES / max(n, 1)), 1.0)
-            shares[kind] = np.maximum(shares[kind], share)
-        return shares
+    def shares(self, n_columns: int) -> Floats:
+        """Return the chance of each class to be looked at, ``n_columns`` of it."""
+        if self.chance is not None:
+            return self.chance
+        return self.kinds().shares(self.is_mixed, n_columns)
 
     def hidden(self, piece: NDArray[np.int32]) -> list[Hidden]:
         """Return the quasi-identifiers of which rows show less than there was."""
@@ -251,18 +297,21 @@ class _Whole(NamedTuple):
 
     @classmethod
     def of(
-        cls, sight: Sight | EveryRow, classes: ReleasedClasses, shares: Floats
+        cls, sight: Sight | EveryRow, release: Generalized, shares: Floats
     ) -> "_Whole":
+        classes = release.classes
         owner = classes.of_tuple[sight.piece].astype(np.int64)
         inside = np.flatnonzero(owner >= 0)
         n, counts = classes.n_classes, sight.counts
         weights = None if counts is None else counts[inside]
         seen = np.bincount(owner[inside], weights, n).astype(np.int64)
-        is_whole = (seen == classes.rows) & (seen > 0) & _are_picked(shares)
+        is_whole = (seen == classes.rows) & (seen > 0)
+        if release.chance is None:
+            is_whole &= are_picked(shares)
         rows = inside[is_whole[owner[inside]]]
         numbers = np.cumsum(is_whole) - 1
         of_row = Coded(numbers[owner[rows]], int(np.count_nonzero(is_whole)))
-        n_classes = int(np.count_nonzero(classes.rows))
+        n_classes = release.n_classes or int(np.count_nonzero(classes.rows))
         sizes = np.bincount(of_row.codes, minlength=of_row.n_codes)
         return cls(rows, of_row, sizes, 1.0 / shares[is_whole], n_classes)
 
@@ -343,7 +392,7 @@ def find_concerns(
     look = _Look(
         looked,
         spec,
-        _Whole.of(sight, release.classes, shares),
+        _Whole.of(sight, release, shares),
         [HiddenCounts.of(one, sight.counts) for one in release.hidden(sight.piece)],
         None if spec.unit is None else sight.coded(spec.unit),
     )
@@ -484,12 +533,13 @@ def pick_leaves(
     shares = release.shares(n_columns)
     if (shares >= 1.0).all():
         return None
-    picked: Flags = _are_picked(shares)[class_of_leaf]
+    picked: Flags = are_picked(shares)[class_of_leaf]
     return picked
 
 
-def _are_picked(shares: Floats) -> Flags:
-    keys = scatter(np.arange(shares.size, dtype=np.uint64))
+def are_picked(shares: Floats, first: int = 0) -> Flags:
+    """Pick classes by lot, with these chances; they are numbered from ``first`` on."""
+    keys = scatter(np.arange(first, first + shares.size, dtype=np.uint64))
     limits = np.minimum(shares * 2.0**64, np.nextafter(2.0**64, 0)).astype(np.uint64)
     picked: Flags = (keys <= limits) | (shares >= 1.0)
     return picked

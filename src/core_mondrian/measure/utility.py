@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.classes import ReleasedClasses
-from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchy import Hierarchy
 from core_mondrian.measure.cells import (
@@ -119,6 +119,55 @@ class _Pairs(NamedTuple):
     counts: Floats
 
 
+class ColumnSums(NamedTuple):
+    """What is added up of one quasi-identifier over classes; see `ColumnMeasures`."""
+
+    kept: float
+    """RILM, row by row."""
+    kept_rows: int
+    lost: tuple[float, float, float, float]
+    """By any difference, by node, by values, and by the format of the release."""
+
+    def plus(self, other: "ColumnSums") -> "ColumnSums":
+        """Return the sums over the classes of both."""
+        lost = (x + y for x, y in zip(self.lost, other.lost, strict=True))
+        kept, rows = self.kept + other.kept, self.kept_rows + other.kept_rows
+        return ColumnSums(kept, rows, tuple(lost))  # type: ignore[arg-type]
+
+
+class MeasureSums(NamedTuple):
+    """What is added up over classes, and so over parts of a release as well."""
+
+    columns: tuple[ColumnSums, ...]
+    n_released: int
+    n_generalized: int
+    n_classes: int
+    smallest_class: int | None
+    dm_released: int
+
+    def plus(self, other: "MeasureSums") -> "MeasureSums":
+        """Return the sums over two parts that share no class."""
+        columns = zip(self.columns, other.columns, strict=True)
+        sizes = [x for x in (self.smallest_class, other.smallest_class) if x]
+        return MeasureSums(
+            tuple(one.plus(two) for one, two in columns),
+            self.n_released + other.n_released,
+            self.n_generalized + other.n_generalized,
+            self.n_classes + other.n_classes,
+            min(sizes) if sizes else None,
+            self.dm_released + other.dm_released,
+        )
+
+
+class Reach(NamedTuple):
+    """What classes of a part are compared with: the whole table, column by column."""
+
+    domain: NDArray[np.int32]
+    """Distinct codes, rising; missing, if any, is the last."""
+    ends: NDArray[np.int32]
+    """Codes of released rows, the lowest and highest among them."""
+
+
 def measure(
     table: EncodedTable,
     classes: ReleasedClasses,
@@ -135,24 +184,73 @@ def measure(
     """
     grouping = group_tuples(table, classes, weights)
     cells = tuple(cells_of(table, classes, grouping))
-    columns = tuple(_measure_column(one, grouping, spec) for one in cells)
-    n, released = table.n_rows, grouping.n_released
-    generalized = _count_generalized(cells, grouping)
-    dm = _squares(classes.rows)
+    sums = _sum_up(cells, grouping, spec)
+    found = finish_measures(sums, table, spec)
+    columns = tuple(
+        _with_values(column, one, grouping, spec)
+        for column, one in zip(found.columns, cells, strict=True)
+    )
+    numbers = [one for one in cells if one.column.kind == "number"]
+    return dataclasses.replace(
+        found,
+        columns=columns,
+        ilm=_ilm(numbers, grouping),
+        loss_weighted=_loss(columns, weighted=True),
+        share_suppressed_weighted=_suppressed_weight(grouping),
+    )
+
+
+def sum_part(
+    table: EncodedTable,
+    classes: ReleasedClasses,
+    spec: Spec,
+    reaches: tuple[Reach, ...],
+) -> MeasureSums:
+    """Add up what the classes of a part of a release keep; see `finish_measures`."""
+    grouping = group_tuples(table, classes, None)
+    cells = (
+        one._replace(domain=reach.domain, ends=reach.ends)
+        for one, reach in zip(cells_of(table, classes, grouping), reaches, strict=True)
+    )
+    return _sum_up(tuple(cells), grouping, spec)
+
+
+def _sum_up(cells: tuple[Cells, ...], grouping: Grouping, spec: Spec) -> MeasureSums:
+    rows = grouping.rows
+    return MeasureSums(
+        tuple(_sum_column(one, grouping, spec) for one in cells),
+        grouping.n_released,
+        _count_generalized(cells, grouping),
+        int(rows.size),
+        int(rows.min()) if rows.size else None,
+        _squares(rows),
+    )
+
+
+def finish_measures(sums: MeasureSums, table: EncodedTable, spec: Spec) -> Measures:
+    """Return the measures that sums over all classes of a release come to.
+
+    Those that compare original and released values pair by pair are not among them.
+    """
+    n, released = table.n_rows, sums.n_released
+    columns = tuple(
+        _finish_column(one, column, n, released, spec)
+        for one, column in zip(sums.columns, table.columns, strict=True)
+    )
     scored = [(c.rilm, c.rilm_rows) for c in columns if c.rilm is not None]
     return Measures(
         n_rows=n,
         n_released=released,
         n_suppressed=n - released,
         share_suppressed=divide(n - released, n),
-        n_generalized=generalized,
-        share_generalized=divide(generalized, n),
-        n_classes=classes.n_classes,
-        smallest_class=int(classes.rows.min()) if classes.n_classes else None,
-        average_class=divide(released, classes.n_classes),
-        dm=dm + (n - released) * n,
-        dm_released=dm,
-        ilm=_ilm([one for one in cells if one.column.kind == "number"], grouping),
+        n_generalized=sums.n_generalized,
+        share_generalized=divide(sums.n_generalized, n),
+        n_classes=sums.n_classes,
+        smallest_class=sums.smallest_class,
+        average_class=divide(released, sums.n_classes),
+        dm=sums.dm_released + (n - released) * n,
+        dm_released=sums.dm_released,
+        ilm=None,
         rilm=divide(math.fsum(r * t for r, t in scored), sum(t for _, t in scored)),
         rilm_mean=_mean([r for r, _ in scored]),
         loss=_loss(columns),
@@ -160,8 +258,6 @@ def measure(
         ncp_tax=_mean([column.ncp_tax for column in columns]),
         ncp_set=_mean([column.ncp_set for column in columns]),
         columns=columns,
-        loss_weighted=_loss(columns, weighted=True),
-        share_suppressed_weighted=_suppressed_weight(grouping),
     )
 
 
@@ -210,38 +306,63 @@ def _suppressed_weight(grouping: Grouping) -> float | None:
     return divide(max(whole - math.fsum(released), 0.0), whole)
 
 
-def _measure_column(cells: Cells, grouping: Grouping, spec: Spec) -> ColumnMeasures:
-    name, is_number = cells.column.name, cells.column.kind == "number"
+def _sum_column(cells: Cells, grouping: Grouping, spec: Spec) -> ColumnSums:
+    is_number = cells.column.kind == "number"
     lost = _lost_range(cells) if is_number else _lost_size(cells)
     defined = ~np.isnan(lost)
     scored = grouping.rows[defined]
     kept = float((scored * (1.0 - lost[defined])).sum())
     found = penalties(cells, grouping)
-    own = own_penalty(cells, found, spec)
-    flat, tax, each = (charge(penalty, grouping) for penalty in found)
-    pairs = _pairs(cells, grouping) if is_number else None
-    v1, v2, scaled = _nmi(pairs) if pairs else (None, None, None)
+    every = (*found, own_penalty(cells, found, spec))
+    sums = (float((grouping.rows * penalty).sum()) for penalty in every)
+    return ColumnSums(kept, int(scored.sum()), tuple(sums))  # type: ignore[arg-type]
+
+
+def _finish_column(
+    sums: ColumnSums, column: EncodedColumn, n_rows: int, n_released: int, spec: Spec
+) -> ColumnMeasures:
+    gone = n_rows - n_released  # a suppressed row has lost everything
+    flat, tax, each, own = (divide(lost + gone, n_rows) for lost in sums.lost)
     return ColumnMeasures(
-        name=name,
-        kind=cells.column.kind,
-        rilm=divide(kept, int(scored.sum())),
-        rilm_rows=int(scored.sum()),
-        ncp=charge(own, grouping),
-        weight=spec.weight_of(name),
+        name=column.name,
+        kind=column.kind,
+        rilm=divide(sums.kept, sums.kept_rows),
+        rilm_rows=sums.kept_rows,
+        ncp=own,
+        weight=spec.weight_of(column.name),
         ncp_flat=flat,
         ncp_tax=tax,
         ncp_set=each,
+        pearson=None,
+        nmi_v1=None,
+        nmi_v2=None,
+        nmi_scaled_v1=None,
+    )
+
+
+def _with_values(
+    column: ColumnMeasures, cells: Cells, grouping: Grouping, spec: Spec
+) -> ColumnMeasures:
+    """Add what compares original and released values, and what rows weigh."""
+    weighted = None
+    if grouping.weights is not None:
+        own = own_penalty(cells, penalties(cells, grouping), spec)
+        weighted = _charge_weight(own, grouping)
+    pairs = _pairs(cells, grouping) if column.kind == "number" else None
+    v1, v2, scaled = _nmi(pairs) if pairs else (None, None, None)
+    return dataclasses.replace(
+        column,
         pearson=_pearson(pairs) if pairs else None,
         nmi_v1=v1,
         nmi_v2=v2,
         nmi_scaled_v1=scaled,
-        ncp_weighted=_charge_weight(own, grouping),
+        ncp_weighted=weighted,
     )
 
 
 def _lost_range(cells: Cells) -> Floats:
     """Return the range of each class over that of all released rows."""
-    return relative_spans(cells, np.concatenate((cells.low, cells.high)))
+    return relative_spans(cells, cells.ends)
 
 
 def _lost_size(cells: Cells) -> Floats:
@@ -316,11 +437,12 @@ def _ilm(numbers: list[Cells], grouping: Grouping) -> float | None:
             one.low[order],
             np.where(one.is_empty, np.int32(-1), one.high)[order],
         )
-        joined = one._replace(
-            low=np.minimum.reduceat(low, starts),
-            high=np.maximum.reduceat(high, starts),
+        low, high = (
+            np.minimum.reduceat(low, starts),
+            np.maximum.reduceat(high, starts),
         )
-        joined.high[joined.high < 0] = one.column.missing
+        high[high < 0] = one.column.missing
+        joined = one._replace(low=low, high=high, ends=np.concatenate((low, high)))
         total += float((rows * np.nan_to_num(_lost_range(joined))).sum())
     return total / grouping.n_released
 

@@ -1,9 +1,9 @@
 """Recount a released table, by means that share nothing with the engine."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -73,6 +73,10 @@ class Verification:
     """Persons in classes; None: the spec names no unit, and rows were counted."""
     fewest_persons: int | None = None
     """Persons of the class that has fewest."""
+    class_sizes: Codes = field(
+        default_factory=lambda: np.zeros(0, np.int64), repr=False, compare=False
+    )
+    """Persons of each class, or rows; in no order that means anything."""
 
     @property
     def smallest(self) -> str:
@@ -147,11 +151,103 @@ def verify_counts(
     to look at the pseudonyms (`are_pseudonyms`), and say which rows show any in a
     column `SHOWS_PSEUDONYM` if the spec blanks suppressed rows.
     """
+    _check_removed(spec, names)
+    return _verify(values, spec, budget, threads, rows)
+
+
+def _check_removed(spec: Spec, names: Iterable[str]) -> None:
+    # Persons are counted by the unit, even if it is an identifier.
     if left := sorted((set(spec.identifiers) - {spec.unit}) & set(names)):
         raise PrivacyViolation(
             f"identifiers are still in the table: {left}", hint=_KEEP
         )
-    return _verify(values, spec, budget, threads, rows)
+
+
+class WholeTable(NamedTuple):
+    """What is known of a release that is verified bucket by bucket."""
+
+    n_rows: int
+    values: Mapping[str, tuple[pa.Table, Codes]]
+    """Per sensitive column: a table of its distinct cells, and the rows of each."""
+    n_persons: int | None = None
+    """Persons, where the spec names a unit."""
+
+
+def verify_buckets(
+    buckets: Iterable[tuple[pa.Table, Codes]],
+    whole: WholeTable,
+    spec: Spec,
+    *,
+    budget: int,
+    names: Sequence[str] = (),
+) -> Verification:
+    """Check a release of which the distinct rows are too many to be here at once.
+
+    A bucket has counted rows as `verify_counts` takes them: all those of its classes.
+    """
+    _check_removed(spec, names)
+    known = {
+        name: _value_table(name, table, rows, spec)
+        for name, (table, rows) in whole.values.items()
+    }
+    found = [
+        _verify(table, spec, budget, 1, rows, _Whole(whole.n_rows, known))
+        for table, rows in buckets
+    ]
+    return _joined(found, whole, spec)
+
+
+class _Whole(NamedTuple):
+    """The whole release, for whoever looks at a bucket of it."""
+
+    n_rows: int
+    values: Mapping[str, "_ValueTable"]
+
+
+class _ValueTable(NamedTuple):
+    """The values of a sensitive column in the whole release."""
+
+    labels: Sequence[object]
+    rows: Codes
+    """By value; the last is the missing one."""
+
+
+def _value_table(name: str, table: pa.Table, rows: Codes, spec: Spec) -> _ValueTable:
+    frame = nw.from_native(table, eager_only=True)
+    coded = _Reader(frame, spec.null_values).counted(name, ordered=True)
+    counts = np.bincount(coded.codes, rows, coded.n_codes).astype(np.int64)
+    return _ValueTable(coded.labels, counts)
+
+
+def _joined(
+    found: Sequence[Verification], whole: WholeTable, spec: Spec
+) -> Verification:
+    """Return what was found in all buckets together."""
+    held = [one for one in found if one.n_classes]
+    sizes = np.concatenate([np.zeros(0, np.int64), *(one.class_sizes for one in held)])
+    n_rows = sum(one.n_rows for one in found)
+    if n_rows != whole.n_rows:
+        raise PrivacyViolation("the buckets are not the whole release", hint=_KEEP)
+    models = []
+    for place, model in enumerate(spec.models):
+        if model.enough_rows is not None:
+            models.append(_check(model, Classes(sizes, sizes), spec))
+            continue
+        worst = min if model.limits().at_least > -math.inf else max
+        every = [one.models[place] for one in held] or [found[0].models[place]]
+        models.append(ModelResult(every[0].name, worst(x.reached for x in every)))
+    return Verification(
+        n_rows=n_rows,
+        n_classes=sum(one.n_classes for one in found),
+        n_suppressed_blank=sum(one.n_suppressed_blank for one in found),
+        smallest_class=min((one.smallest_class for one in held), default=0),
+        models=tuple(models),
+        n_persons=whole.n_persons,
+        fewest_persons=None
+        if whole.n_persons is None
+        else min((one.fewest_persons or 0 for one in held), default=n_rows),
+        class_sizes=sizes,
+    )
 
 
 def _verify(
@@ -160,15 +256,16 @@ def _verify(
     budget: int | None,
     threads: int | None,
     counts: Codes | None = None,
+    whole: "_Whole | None" = None,
 ) -> Verification:
     try:
-        return _recount(data, spec, budget, threads, counts)
+        return _recount(data, spec, budget, threads, counts, whole)
     except PrivacyViolation:
         if spec.suppressed == "blank":
             # A class of rows without any value looks as if it were suppressed.
             with suppress(PrivacyViolation):
                 blank = replace(spec, suppressed="drop")
-                return _recount(data, blank, budget, threads, counts)
+                return _recount(data, blank, budget, threads, counts, whole)
         raise
 
 
@@ -178,6 +275,7 @@ def _recount(
     budget: int | None,
     threads: int | None,
     counts: Codes | None,
+    whole: "_Whole | None",
 ) -> Verification:
     frame, shown = open_release(data, spec)
     _check_roles(frame, spec, is_counted=counts is not None)
@@ -189,13 +287,12 @@ def _recount(
     kept: Flags | slice = slice(None)
     if spec.suppressed == "blank":
         looked = {*names, *spec.sensitive, spec.unit}
-        more = [reader.missing(x) for x in frame.columns if x not in looked]
+        blank = [reader.missing(x) for x in frame.columns if x not in looked]
+        blank += [column.missing for column in (*columns, *values.values())]
         allowed = spec.budget(n_rows) if budget is None else budget
-        blank = [column.missing for column in (*columns, *values.values())]
-        kept = _released([*blank, *more], allowed, counts)
-    combined = combine(columns)
+        kept = _released(blank, allowed, counts)
+    keys = compress(combine(columns).select(kept))
     del columns  # as long as the table, all of them
-    keys = compress(combined.select(kept))
     each = None if counts is None else counts[kept]
     rows = class_sizes(keys, each)
     sizes, n_persons = rows, None
@@ -211,19 +308,19 @@ def _recount(
             spec,
         )
         classes = replace(classes, outside=outside)
-    seen: dict[str | None, Classes] = {
-        name: _count_values(coded.select(kept), keys, each, classes)
-        for name, coded in values.items()
-    }
-    seen[None] = classes
+    seen: dict[str | None, Classes] = {None: classes}
+    for name, coded in values.items():
+        counted = _count_values(coded.select(kept), keys, each, classes)
+        seen[name] = counted if whole is None else _among(counted, whole.values[name])
     return Verification(
         n_rows=n_rows,
         n_classes=int(rows.size),
         n_suppressed_blank=n_rows - int(rows.sum()),
         smallest_class=int(rows.min()) if rows.size else 0,
-        models=tuple(_check(model, seen[model.column], spec) for model in spec.models),
+        models=_check_models(seen, spec, is_whole=whole is None),
         n_persons=n_persons,
         fewest_persons=None if n_persons is None else int(sizes.min(initial=n_rows)),
+        class_sizes=sizes,
     )
 
 
@@ -262,11 +359,7 @@ def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> N
             hint="a release leaves it out: join it back on to recount, or verify "
             "without a unit, which counts rows",
         )
-    # Persons are counted by the unit, even if it is an identifier.
-    if left := sorted((set(spec.identifiers) - {spec.unit}) & set(frame.columns)):
-        raise PrivacyViolation(
-            f"identifiers are still in the table: {left}", hint=_KEEP
-        )
+    _check_removed(spec, frame.columns)
     if not is_counted:  # else the unit may be there as it was
         _check_pseudonyms(frame, spec)
 
@@ -350,6 +443,18 @@ def _released(
     return ~blank if found <= allowed else slice(None)
 
 
+def _check_models(
+    seen: Mapping[str | None, Classes], spec: Spec, *, is_whole: bool
+) -> tuple[ModelResult, ...]:
+    """Check all models, but for those that look at all classes if these are some."""
+    return tuple(
+        _check(model, seen[model.column], spec)
+        if is_whole or model.enough_rows is None
+        else ModelResult(model.title, math.nan)
+        for model in spec.models
+    )
+
+
 def _check(model: PrivacyModel, classes: Classes, spec: Spec) -> ModelResult:
     """Raise PrivacyViolation unless all classes pass; return what they reach."""
     define = definition_of(model)
@@ -428,6 +533,15 @@ def _count_values(
         table=table.astype(np.int64),
         labels=labels,
     )
+
+
+def _among(classes: Classes, values: _ValueTable) -> Classes:
+    """Return the classes of a bucket with their values numbered as in the release."""
+    number = {label: i for i, label in enumerate(values.labels)}
+    place = [number[label] for label in classes.labels]
+    at = np.array([*place, len(number)], dtype=np.int64)
+    value = at[classes.value]
+    return replace(classes, value=value, table=values.rows, labels=values.labels)
 
 
 def _count_persons(units: Coded, keys: Coded) -> Codes:

@@ -33,8 +33,8 @@ from core_mondrian.guess import guess_roles
 from core_mondrian.measure import concerns
 from core_mondrian.measure.concerns import count_repeats
 from core_mondrian.measure.counting import Coded
+from core_mondrian.sources.sql.anonymize import anonymize_sql
 from core_mondrian.spec_file import load_spec
-from core_mondrian.sql.anonymize import anonymize_sql
 from core_mondrian.studio.reading import read_draft
 
 NAMES = ["age", "sex", "region"]

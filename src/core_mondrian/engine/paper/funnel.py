@@ -20,11 +20,7 @@ from cython.cimports.core_mondrian.engine.layout import (
 from cython.cimports.core_mondrian.engine.model_rules import add_record, clear
 from cython.cimports.core_mondrian.engine.paper.column_ranking import rank_choices
 from cython.cimports.core_mondrian.engine.paper.scoring import score_proposals
-from cython.cimports.core_mondrian.engine.paper.workspace import (
-    first_of,
-    last_of,
-    open_column,
-)
+from cython.cimports.core_mondrian.engine.paper.workspace import open_column
 from cython.cimports.core_mondrian.engine.records import row
 
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
@@ -39,7 +35,7 @@ def find_cut(work: FunnelWorkspace, node: int, attempt: int) -> bool:
     start = work.nodes[node].start
     stop = work.nodes[node].stop
     if work.rules.has_rules:
-        count_sensitive(work, first_of(work, 0, start), last_of(work, 0, stop))
+        count_sensitive(work, start, stop)
     n_choices = rank_choices(work)
     last_rank = 0.0
     for choice in range(n_choices):
@@ -52,8 +48,7 @@ def find_cut(work: FunnelWorkspace, node: int, attempt: int) -> bool:
                 return True
             work.n_proposals = 0
         before = work.n_proposals
-        first = first_of(work, column, start)
-        open_column(work, column, first, last_of(work, column, stop))
+        open_column(work, column, start, stop)
         examine(work)
         if work.n_proposals > before:
             last_rank = rank

@@ -7,7 +7,7 @@ cdef enum:
 
 cpdef object grow(FunnelWorkspace work, object root, long long ship_above)
 cdef object check_hooks(FunnelWorkspace work)
-cpdef object cut_counted(FunnelWorkspace work, object root)
+cpdef object cut_once(FunnelWorkspace work, object root)
 cdef void grow_below(FunnelWorkspace work, long long ship_above) noexcept nogil
 cdef void solve(FunnelWorkspace work, Py_ssize_t root) noexcept nogil
 cdef void open_frame(
@@ -15,7 +15,7 @@ cdef void open_frame(
 ) noexcept nogil
 cdef bint cut_node(FunnelWorkspace work, Py_ssize_t top) noexcept nogil
 cdef bint may_cut(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
-cdef void cut_by_counts(FunnelWorkspace work) noexcept nogil
+cdef void cut_root(FunnelWorkspace work) noexcept nogil
 cdef void apply_cut(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
 cdef long long close_node(FunnelWorkspace work, Py_ssize_t node) noexcept nogil
 cdef bint is_released(FunnelWorkspace work, Py_ssize_t node) noexcept nogil

@@ -40,11 +40,7 @@ from cython.cimports.core_mondrian.engine.paper.funnel import (
     spendable_rows,
 )
 from cython.cimports.core_mondrian.engine.paper.proposals import judge_part
-from cython.cimports.core_mondrian.engine.paper.workspace import (
-    first_of,
-    last_of,
-    open_column,
-)
+from cython.cimports.core_mondrian.engine.paper.workspace import open_column
 from cython.cimports.core_mondrian.engine.records import (
     copy_record,
     data,
@@ -96,18 +92,19 @@ def check_hooks(work: FunnelWorkspace) -> None:
         raise_fault(work)
 
 
-def cut_counted(work: FunnelWorkspace, root: Fields) -> Fields:
-    """Cut a partition of which only counts are here; its own node comes first.
+def cut_once(work: FunnelWorkspace, root: Fields) -> Fields:
+    """Cut a partition, all records of the workspace, and none of its children.
 
-    ``work`` was given the counts (``take_counted``). Children have the codes they hold,
-    not where: whoever has the records has to divide them.
+    Its own node comes first. Children that are solved in place are classes as yet.
     """
-    nodes = fields(work.records.shape[0] + 2, NODE)
+    n = work.records.shape[0]
+    nodes = fields(n + 2, NODE)
     nodes[0] = root[0]
-    work.nodes = nodes
+    nodes["start"][0], nodes["stop"][0] = 0, n
     work.starts_at_root = int(root["parent"][0]) < 0
+    work.nodes = nodes
     with cython.nogil:
-        cut_by_counts(work)
+        cut_root(work)
     work.nodes = None
     check_hooks(work)
     return nodes[: work.n_nodes]
@@ -197,19 +194,16 @@ def may_cut(work: FunnelWorkspace, node: int) -> bool:
     return is_worth_cutting(work, node)
 
 
-def cut_by_counts(work: FunnelWorkspace) -> None:
-    """Cut node 0 by the counts of its columns, which start and stop by offsets."""
+def cut_root(work: FunnelWorkspace) -> None:
+    """Cut node 0, and say which of its children are queued."""
     work.n_nodes = 1
-    work.nodes[0].start = 0
-    work.nodes[0].stop = 0
-    if not may_cut(work, 0) or not find_cut(work, 0, 0):
-        close_node(work, 0)
-        return
-    column = work.chosen[0].column
-    work.nodes[0].start = first_of(work, column, 0)
-    work.nodes[0].stop = last_of(work, column, 0)
-    apply_cut(work, 0)
-    queue_children(work, 0, work.spendable - work.chosen[0].loss)
+    if may_cut(work, 0):
+        find_box(work, work.nodes[0].start, work.nodes[0].stop)
+        if find_cut(work, 0, 0):
+            apply_cut(work, 0)
+            queue_children(work, 0, work.spendable - work.chosen[0].loss)
+            return
+    close_node(work, 0)
 
 
 def apply_cut(work: FunnelWorkspace, node: int) -> None:
@@ -255,8 +249,7 @@ def is_released(work: FunnelWorkspace, node: int) -> bool:
     work.spendable = spendable_rows(work, node)
     if work.spendable < work.rows:
         return True
-    if work.nodes[node].stop > work.nodes[node].start:  # else it is only counted here
-        find_box(work, work.nodes[node].start, work.nodes[node].stop)
+    find_box(work, work.nodes[node].start, work.nodes[node].stop)
     return work.strategy.releases(work, node)
 
 

@@ -62,7 +62,7 @@ cdef class FunnelWorkspace:
     cdef long long inline_below
     # Scratch of one thread.
     cdef readonly object funnel
-    cdef Py_ssize_t n_columns
+    cdef readonly Py_ssize_t n_columns
     cdef Py_ssize_t rows_at
     cdef Box[::1] box
     cdef double[::1] ranks
@@ -73,7 +73,6 @@ cdef class FunnelWorkspace:
     cdef SetCounts side
     cdef SetCounts pool
     cdef SetCounts whole
-    cdef long long[::1] column_offsets
     cdef long long[:, ::1] counters
     cdef readonly long long n_faults
     # What a user's strategy sees.
@@ -110,12 +109,6 @@ cdef class FunnelWorkspace:
     cdef bint starts_at_root
 
 
-cdef Py_ssize_t first_of(
-    FunnelWorkspace work, Py_ssize_t column, Py_ssize_t start
-) noexcept nogil
-cdef Py_ssize_t last_of(
-    FunnelWorkspace work, Py_ssize_t column, Py_ssize_t stop
-) noexcept nogil
 cdef void open_column(
     FunnelWorkspace work, Py_ssize_t column, Py_ssize_t start, Py_ssize_t stop
 ) noexcept nogil

@@ -12,9 +12,7 @@ from core_mondrian.engine.layout import (
     MOST_OWN_CUTS,
     N_STAGES,
     PROPOSAL,
-    Codes,
     Columns,
-    Counts,
     Models,
     Policy,
     Tuples,
@@ -53,12 +51,6 @@ class FunnelWorkspace:
     A partition is a slice [start, stop) of ``records``; cutting it reorders the slice.
     Scratch that is as long as the records is shared, too: a partition uses its own
     slice of it, so that threads on disjoint partitions never meet.
-
-    A partition too large for one machine is counted by many, column by column: a record
-    is then a code of one column (with sensitive codes) and how many rows have it, and
-    the records of one column follow those of another. The same functions choose its
-    cut: each column's records start and stop later than the partition itself, by its
-    ``column_offsets``. In a partition whose records are here all of them are 0.
     """
 
     spendable: int
@@ -91,7 +83,6 @@ class FunnelWorkspace:
         self.side = SetCounts(models.n_counts, models.n_persons)
         self.pool = SetCounts(models.n_counts, models.n_persons)
         self.whole = SetCounts(models.n_counts, models.n_persons)
-        self.column_offsets = np.zeros(2 * n_columns, dtype=np.int64)
         # By stage (axis 0) and column (axis 1).
         self.funnel = np.zeros((N_STAGES, n_columns), dtype=np.int64)
         self.counters = self.funnel
@@ -120,19 +111,6 @@ class FunnelWorkspace:
         self.keys, self.runs, self.parts = tuples.keys, tuples.runs, tuples.parts
         self.rows_at = tuples.records.shape[1] - 2
 
-    def take_counted(self, tuples: Tuples, edges: Counts) -> None:
-        """Work on counts instead of records from now on.
-
-        ``edges`` are the start and stop of each column among them.
-        """
-        self.take_tuples(tuples)
-        self.column_offsets = edges
-        for column in range(edges.size // 2):
-            first, last = edges[2 * column], edges[2 * column + 1]
-            codes: Codes = tuples.records[first:last, column]
-            self.box[column].low = codes.min()
-            self.box[column].high = codes.max()
-
     def _take_policy(self, policy: Policy) -> None:
         self.epsilon = policy.epsilon
         self.compete_rows = policy.compete_rows
@@ -144,16 +122,6 @@ class FunnelWorkspace:
         self.max_edges = policy.max_edges
         self.min_bin_values = policy.min_bin_values
         self.inline_below = policy.inline_below
-
-
-def first_of(work: FunnelWorkspace, column: int, start: int) -> int:
-    """Return where the records of a column start."""
-    return start + work.column_offsets[2 * column]
-
-
-def last_of(work: FunnelWorkspace, column: int, stop: int) -> int:
-    """Return where the records of a column stop."""
-    return stop + work.column_offsets[2 * column + 1]
 
 
 def open_column(work: FunnelWorkspace, column: int, start: int, stop: int) -> None:

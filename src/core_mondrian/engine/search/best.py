@@ -3,10 +3,8 @@
 root ─► exact cuts ─► blocks ─► classes, tuples in pieces where that pays
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
+from core_mondrian.engine.exact_sums import exact_sum
 from core_mondrian.engine.layout import (
     Codes,
     Fields,
@@ -61,6 +60,7 @@ _NODES_PER_TASK = 8192
 _TUPLES_PER_TRIAL = 1024
 # A cut of fewer is done before other threads have begun.
 _TUPLES_PER_TOP_CUT = 1 << 16
+_TUPLES_PER_DRAW = 1 << 20
 
 
 Part = tuple[Nodes, Codes, NDArray[np.int64]]
@@ -128,6 +128,11 @@ class BestSearch:
         settings = SearchSettings(self.search)
         n_nodes = cut_to_blocks(self.buffers, work, settings, nodes, queue, ship_above)
         return nodes[:n_nodes]
+
+    def roughly(self) -> "BestSearch":
+        """Return a search that cuts, and improves nothing."""
+        plain = self.search._replace(relaxes=False, rolls_out=False, width=0)
+        return replace(self, search=plain)
 
     def run(self, roots: Nodes, report: Report) -> Searched:
         """Search below ``roots``; the records of ``buffers`` are reordered."""
@@ -297,7 +302,7 @@ def loss_of(search: BestSearch, records: Codes, nodes: Nodes) -> float:
 
 def _add_up(losses: list[NDArray[np.float64]]) -> float:
     """Return the sum, rounded once: in which order classes come depends on who cut."""
-    return math.fsum(chain.from_iterable(part.tolist() for part in losses))
+    return float(exact_sum(np.concatenate(losses)))
 
 
 def lost_by_class(
@@ -447,17 +452,43 @@ def one_node(records: Codes) -> Fields:
     return root
 
 
+def sample_size(policy: BestPolicy, *, is_monotone: bool) -> int:
+    """Return how many tuples beta is chosen by."""
+    return _effort(policy, is_monotone=is_monotone).sample
+
+
+def sample_numbers(n_tuples: int, n: int) -> NDArray[np.int64]:
+    """Return the numbers of ``n`` of the tuples, rising; the same for as many tuples.
+
+    Block by block, as numbers may be more than fit into memory.
+    """
+    chosen = np.zeros(0, dtype=np.int64)
+    for start in range(0, n_tuples, _TUPLES_PER_DRAW):
+        stop = min(start + _TUPLES_PER_DRAW, n_tuples)
+        chosen = np.concatenate([chosen, np.arange(start, stop)])
+        if chosen.size > n:
+            lots = _lots(chosen)
+            chosen = chosen[np.sort(np.argpartition(lots, n)[:n])]
+    return chosen
+
+
 def _sample(records: Codes, n_tuples: int) -> Codes:
     """Return some of the records, the same ones for the same table."""
     n = records.shape[0]
     if n <= n_tuples:
         return records
-    # Scattered by a multiplicative hash of the tuple's number, in which neighbours
-    # differ; then the first ones, in the order they had.
-    key = records[:, -1].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    chosen = np.sort(np.argpartition(_lots(records[:, -1]), n_tuples)[:n_tuples])
+    sample: Codes = np.ascontiguousarray(records[chosen])
+    return sample
+
+
+def _lots(numbers: NDArray[np.int64] | Codes) -> NDArray[np.uint64]:
+    """Return a lot for each tuple by its number: neighbours have different ones.
+
+    Different numbers draw different lots: each step can be undone.
+    """
+    key = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     key ^= key >> np.uint64(29)
     key *= np.uint64(0xBF58476D1CE4E5B9)
     key ^= key >> np.uint64(32)
-    chosen = np.sort(np.argpartition(key, n_tuples)[:n_tuples])
-    sample: Codes = np.ascontiguousarray(records[chosen])
-    return sample
+    return key

@@ -21,10 +21,6 @@ cpdef void solve_blocks(
     RecordBuffers buffers, SearchWorkspace workspace, SearchSettings search,
     Block block, ClassSet pool, SolvedBlocks solved,
 )
-cpdef void score_counted(
-    RecordBuffers buffers, SearchWorkspace workspace, SearchSettings search,
-    long long rows,
-)
 cpdef void score_columns(
     RecordBuffers buffers, SearchWorkspace workspace, SearchSettings search,
     Node[::1] nodes, Py_ssize_t node,

@@ -61,17 +61,6 @@ def note_choice(workspace: SearchWorkspace, best: int) -> None:
         count_choice(workspace, best)
 
 
-def score_counted(
-    buffers: RecordBuffers,
-    workspace: SearchWorkspace,
-    search: SearchSettings,
-    rows: int,
-) -> None:
-    """Find the cuts of columns whose pairs were counted: ``found``."""
-    weight = weight_of_impurity(workspace, rows, search.beta)
-    find_cuts(buffers, workspace, 0, 0, rows, weight)
-
-
 def score_columns(
     buffers: RecordBuffers,
     workspace: SearchWorkspace,

@@ -18,7 +18,7 @@ cdef void mark_left(
 cdef Py_ssize_t move_marked(
     RecordBuffers buffers, Py_ssize_t start, Py_ssize_t stop
 ) noexcept nogil
-cdef double weight_of_impurity(
+cpdef double weight_of_impurity(
     SearchWorkspace workspace, long long rows, double beta
 ) noexcept nogil
 cdef Py_ssize_t push(

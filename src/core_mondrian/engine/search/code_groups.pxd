@@ -37,11 +37,15 @@ cdef void load_joint_counts(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column,
     Py_ssize_t other,
 ) noexcept nogil
-cdef bint has_pairs(SearchWorkspace workspace) noexcept nogil
-cdef bint is_elsewhere(SearchWorkspace workspace, Py_ssize_t column) noexcept nogil
-cdef void load_counted_pairs(
+cdef void describe_groups(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column,
     Py_ssize_t other,
+) noexcept nogil
+cdef void box_groups(
+    RecordBuffers buffers, SearchWorkspace workspace
+) noexcept nogil
+cdef void sum_groups(
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
 cdef void bound_groups(
     RecordBuffers buffers, Py_ssize_t start, Py_ssize_t n_groups

@@ -1,18 +1,17 @@
 """Groups: the records of a partition by their code in one column.
 
-A partition too large for one machine is counted by many, column by column: a record is
-then a code of one column (with sensitive codes) and how many rows have it, and the
-records of one column follow those of another. ``workspace.column_offsets`` says where:
-
-    [ start, stop of column 0 | of column 1 | ... ]     both 0 where all are at hand
-
-and where the pairs of two columns were counted as well, goes on:
-
-    [ ... | edges of the column pairs (0, 0), (0, 1), ... | first code of each pair ]
+What a cut needs to know of another column is gathered group by group: the pairs of
+codes, the lowest and highest of them, and for numbers the sums of their levels. Of a
+partition that is only counted these come from whoever counted it.
 """
 
 import cython
-from cython.cimports.core_mondrian.engine.layout import NOTHING_HIGH, NOTHING_LOW
+from cython.cimports.core_mondrian.engine.layout import (
+    NOTHING_HIGH,
+    NOTHING_LOW,
+    RANGE,
+    VALUE_SET,
+)
 from cython.cimports.core_mondrian.engine.records import data, low_half, row
 from cython.cimports.core_mondrian.engine.search.objective import worth_of
 from cython.cimports.core_mondrian.engine.sorting import sort_keys
@@ -156,9 +155,6 @@ def load_pairs(
         codes   [ 3 5 5 | 0 | 3 4 ... ]
         worth   [ 2 1 1 | 9 | 1 1 ... ]     from ``begin`` to ``end`` of each group
     """
-    if has_pairs(workspace):
-        load_counted_pairs(buffers, workspace, column, other)
-        return
     if column == other:
         load_own_codes(buffers, workspace)
         return
@@ -222,55 +218,23 @@ def load_joint_counts(
         buffers.groups[group].end = place
 
 
-def has_pairs(workspace: SearchWorkspace) -> bool:
-    """Tell whether the pairs of two columns were counted elsewhere."""
-    return workspace.column_offsets.shape[0] > 2 * workspace.n_columns
-
-
-def is_elsewhere(workspace: SearchWorkspace, column: int) -> bool:
-    """Tell whether pairs were counted elsewhere, but not those of this column."""
-    if not has_pairs(workspace):
-        return False
-    n_columns = workspace.n_columns
-    # A column that was counted has pairs with itself.
-    edges = 2 * n_columns + column * n_columns + column
-    return workspace.column_offsets[edges] == workspace.column_offsets[edges + 1]
-
-
-def load_counted_pairs(
+def describe_groups(
     buffers: RecordBuffers, workspace: SearchWorkspace, column: int, other: int
 ) -> None:
-    """Find the codes of ``other`` in each group of ``column`` among counted pairs.
+    """Fill what each group of ``column`` holds of ``other``: pairs, box and sums."""
+    load_pairs(buffers, workspace, column, other)
+    kind = workspace.objective.info[other].kind
+    if kind == VALUE_SET:
+        return
+    if kind == RANGE and workspace.beta > 0.0:
+        sum_groups(buffers, workspace, other)
+    else:
+        box_groups(buffers, workspace)
 
-    ``buffers.codes`` and ``buffers.worth`` hold the pairs, by rising codes.
-    """
-    n_columns = workspace.n_columns
-    edges = 2 * n_columns + column * n_columns + other
-    codes = 2 * n_columns + n_columns * n_columns + 1
-    first = workspace.column_offsets[edges]
-    stop = workspace.column_offsets[edges + 1]
+
+def box_groups(buffers: RecordBuffers, workspace: SearchWorkspace) -> None:
+    """Fill the lowest and highest of each group's loaded codes."""
     for group in range(workspace.start, workspace.start + workspace.n_groups):
-        code = buffers.groups[group].code
-        low = first
-        high = stop
-        while low < high:
-            middle = (low + high) // 2
-            if workspace.column_offsets[codes + middle] < code:
-                low = middle + 1
-            else:
-                high = middle
-        buffers.groups[group].begin = low
-        while low < stop and workspace.column_offsets[codes + low] == code:
-            low += 1
-        buffers.groups[group].end = low
-
-
-def bound_groups(buffers: RecordBuffers, start: int, n_groups: int) -> None:
-    """Fill the box of each group's loaded codes, and of all before and after it."""
-    stop = start + n_groups
-    low_before = cython.declare(cython.int, NOTHING_LOW)
-    high_before = cython.declare(cython.int, NOTHING_HIGH)
-    for group in range(start, stop):
         low = cython.declare(cython.int, NOTHING_LOW)
         high = cython.declare(cython.int, NOTHING_HIGH)
         for i in range(buffers.groups[group].begin, buffers.groups[group].end):
@@ -278,10 +242,43 @@ def bound_groups(buffers: RecordBuffers, start: int, n_groups: int) -> None:
             high = max(high, buffers.codes[i])
         buffers.groups[group].low = low
         buffers.groups[group].high = high
+
+
+def sum_groups(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) -> None:
+    """Fill the lowest and highest of each group's codes, and the sums of their levels.
+
+    ``column`` is the number whose codes are loaded.
+    """
+    offset = workspace.objective.info[column].value_offset
+    for group in range(workspace.start, workspace.start + workspace.n_groups):
+        low = cython.declare(cython.int, NOTHING_LOW)
+        high = cython.declare(cython.int, NOTHING_HIGH)
+        levels = cython.declare(cython.longlong, 0)
+        squares = cython.declare(cython.longlong, 0)
+        for i in range(buffers.groups[group].begin, buffers.groups[group].end):
+            code = buffers.codes[i]
+            low = min(low, code)
+            high = max(high, code)
+            level = workspace.objective.levels[offset + code]
+            product = level * buffers.worth[i]
+            levels += product
+            squares += level * product
+        buffers.groups[group].low = low
+        buffers.groups[group].high = high
+        buffers.levels[group] = levels
+        buffers.squares[group] = squares
+
+
+def bound_groups(buffers: RecordBuffers, start: int, n_groups: int) -> None:
+    """Fill the box of all groups before each one, and of all from it on."""
+    stop = start + n_groups
+    low_before = cython.declare(cython.int, NOTHING_LOW)
+    high_before = cython.declare(cython.int, NOTHING_HIGH)
+    for group in range(start, stop):
         buffers.groups[group].low_before = low_before
         buffers.groups[group].high_before = high_before
-        low_before = min(low_before, low)
-        high_before = max(high_before, high)
+        low_before = min(low_before, buffers.groups[group].low)
+        high_before = max(high_before, buffers.groups[group].high)
     low_after = cython.declare(cython.int, NOTHING_LOW)
     high_after = cython.declare(cython.int, NOTHING_HIGH)
     for group in range(stop - 1, start - 1, -1):

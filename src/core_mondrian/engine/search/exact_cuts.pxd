@@ -7,6 +7,13 @@ cpdef int find_cuts(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t start,
     Py_ssize_t stop, long long rows, double beta,
 ) noexcept nogil
+cpdef double open_partition(
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t start,
+    Py_ssize_t stop, long long rows, double beta,
+) noexcept nogil
+cpdef void note_gain(
+    SearchWorkspace workspace, Py_ssize_t column, double whole
+) noexcept nogil
 cdef double sum_up(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t start, Py_ssize_t stop
 ) noexcept nogil
@@ -21,6 +28,15 @@ cdef void count_codes(
 cdef void find_cut_of(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
+cpdef void open_column(
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
+) noexcept nogil
+cpdef bint has_second_order(
+    SearchWorkspace workspace, Py_ssize_t column
+) noexcept nogil
+cpdef void list_candidates(
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column, bint by_rows
+) noexcept nogil
 cdef Py_ssize_t list_prefixes(
     RecordBuffers buffers, SearchWorkspace workspace
 ) noexcept nogil
@@ -33,6 +49,9 @@ cdef Py_ssize_t list_nodes(
 ) noexcept nogil
 cdef void score_candidates(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column, bint by_rows
+) noexcept nogil
+cpdef void add_losses(
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
 cdef void add_box_losses(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
@@ -50,7 +69,7 @@ cdef double standard_deviation(
 cdef void add_spread_losses(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
-cdef void keep_best(
+cpdef void keep_best(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column, bint by_rows
 ) noexcept nogil
 cdef bint is_cheaper(
@@ -60,7 +79,7 @@ cdef bint is_cheaper(
 cdef void count_side(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t first, Py_ssize_t last
 ) noexcept nogil
-cdef void forget_counts(
+cpdef void forget_counts(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t start, Py_ssize_t stop
 ) noexcept nogil
 cdef bint is_ahead(

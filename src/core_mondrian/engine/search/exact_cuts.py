@@ -30,10 +30,9 @@ from cython.cimports.core_mondrian.engine.records import row
 from cython.cimports.core_mondrian.engine.search.class_loss import worth_between
 from cython.cimports.core_mondrian.engine.search.code_groups import (
     bound_groups,
+    describe_groups,
     find_span,
     group_records,
-    is_elsewhere,
-    load_pairs,
     order_by_rows,
     weigh_groups,
 )
@@ -64,31 +63,48 @@ def find_cuts(
     ``workspace.found[column]`` has 0 rows where a column has no cut, and a gain of 0
     where its best cut gains nothing.
     """
-    workspace.rows = rows
-    workspace.beta = beta
-    workspace.worth = worth_between(buffers, workspace.objective, start, stop, rows)
-    whole = sum_up(buffers, workspace, start, stop)
-    for column in range(workspace.n_columns):
-        workspace.found[column].rows = 0
+    whole = open_partition(buffers, workspace, start, stop, rows, beta)
     best = -1
     for i in range(workspace.n_active):
         column = workspace.active[i]
-        if not workspace.wanted[column] or is_elsewhere(workspace, column):
+        if not workspace.wanted[column]:
             continue
-        workspace.start = start + workspace.column_offsets[2 * column]
-        workspace.stop = stop + workspace.column_offsets[2 * column + 1]
         find_cut_of(buffers, workspace, column)
-        if workspace.found[column].rows == 0:
-            continue
-        gain = whole - workspace.found[column].loss
-        workspace.found[column].gain = gain
-        if gain <= ROUNDING * whole:
-            workspace.found[column].gain = 0.0
+        note_gain(workspace, column, whole)
+        if workspace.found[column].gain == 0.0:
             continue
         if best < 0 or is_ahead(workspace, column, best):
             best = column
     forget_counts(buffers, workspace, start, stop)
     return best
+
+
+def open_partition(
+    buffers: RecordBuffers,
+    workspace: SearchWorkspace,
+    start: int,
+    stop: int,
+    rows: int,
+    beta: float,
+) -> float:
+    """Look at one partition, of which no column has a cut yet; return what it loses."""
+    workspace.start = start
+    workspace.stop = stop
+    workspace.rows = rows
+    workspace.beta = beta
+    workspace.worth = worth_between(buffers, workspace.objective, start, stop, rows)
+    for column in range(workspace.n_columns):
+        workspace.found[column].rows = 0
+        workspace.found[column].gain = 0.0
+    return sum_up(buffers, workspace, start, stop)
+
+
+def note_gain(workspace: SearchWorkspace, column: int, whole: float) -> None:
+    """Note what the best cut of a column gains, if there is one, of ``whole``."""
+    if workspace.found[column].rows == 0:
+        return
+    gain = whole - workspace.found[column].loss
+    workspace.found[column].gain = 0.0 if gain <= ROUNDING * whole else gain
 
 
 def sum_up(
@@ -103,9 +119,7 @@ def sum_up(
     n_active = 0
     loss = 0.0
     for column in range(workspace.n_columns):
-        first = start + workspace.column_offsets[2 * column]
-        last = stop + workspace.column_offsets[2 * column + 1]
-        if not find_span(buffers, workspace, column, first, last):
+        if not find_span(buffers, workspace, column, start, stop):
             continue
         workspace.active[n_active] = column
         n_active += 1
@@ -119,10 +133,10 @@ def sum_up(
         if kind == RANGE:
             if beta > 0.0:
                 loss += impurity * sum_up_number(
-                    buffers, workspace, column, first, last
+                    buffers, workspace, column, start, stop
                 )
         elif kind == VALUE_SET or beta > 0.0:
-            count_codes(buffers, workspace, column, first, last)
+            count_codes(buffers, workspace, column, start, stop)
             if kind == VALUE_SET:
                 n_distinct = workspace.totals[column].n_distinct
                 loss += workspace.objective.info[column].unit * worth * (n_distinct - 1)
@@ -132,8 +146,7 @@ def sum_up(
     workspace.n_active = n_active
     if workspace.rules.has_rules:
         clear(workspace.all_counts)
-        first = start + workspace.column_offsets[0]
-        for i in range(first, stop + workspace.column_offsets[1]):
+        for i in range(start, stop):
             add_record(workspace.all_counts, workspace.rules, row(buffers.records, i))
     return loss
 
@@ -188,20 +201,41 @@ def find_cut_of(
     buffers: RecordBuffers, workspace: SearchWorkspace, column: int
 ) -> None:
     """Fill the best cut of one column, if it has any."""
+    open_column(buffers, workspace, column)
+    list_candidates(buffers, workspace, column, False)
+    score_candidates(buffers, workspace, column, False)
+    if has_second_order(workspace, column):
+        list_candidates(buffers, workspace, column, True)
+        score_candidates(buffers, workspace, column, True)
+
+
+def open_column(
+    buffers: RecordBuffers, workspace: SearchWorkspace, column: int
+) -> None:
+    """Fill the groups of one column of the partition, by rising code."""
     start = workspace.start
     n_groups = group_records(buffers, workspace, column, start, workspace.stop)
     workspace.n_groups = n_groups
     weigh_groups(buffers, workspace, start, n_groups)
-    kind = workspace.objective.info[column].kind
-    if kind == RANGE:
+
+
+def has_second_order(workspace: SearchWorkspace, column: int) -> bool:
+    """Tell whether the most frequent codes of a column may be cut from the rest."""
+    if workspace.objective.info[column].kind != VALUE_SET:
+        return False
+    return workspace.n_groups > 3
+
+
+def list_candidates(
+    buffers: RecordBuffers, workspace: SearchWorkspace, column: int, by_rows: bool
+) -> None:
+    """List the cuts of one column; ``by_rows``: its groups by falling rows."""
+    if by_rows:
+        order_by_rows(buffers, workspace.start, workspace.n_groups)
+    if by_rows or workspace.objective.info[column].kind == RANGE:
         workspace.last_candidate = list_prefixes(buffers, workspace)
     else:
         workspace.last_candidate = list_nodes(buffers, workspace, column)
-    score_candidates(buffers, workspace, column, False)
-    if kind == VALUE_SET and n_groups > 3:
-        order_by_rows(buffers, start, n_groups)
-        workspace.last_candidate = list_prefixes(buffers, workspace)
-        score_candidates(buffers, workspace, column, True)
 
 
 def list_prefixes(buffers: RecordBuffers, workspace: SearchWorkspace) -> int:
@@ -295,17 +329,25 @@ def score_candidates(
         return
     for i in range(workspace.n_active):
         other = workspace.active[i]
-        kind = workspace.objective.info[other].kind
-        load_pairs(buffers, workspace, column, other)
-        if kind != VALUE_SET:
-            bound_groups(buffers, workspace.start, workspace.n_groups)
-            add_box_losses(buffers, workspace, other)
-        if kind == RANGE:
-            if workspace.beta > 0.0:
-                add_spread_losses(buffers, workspace, other)
-        elif kind == VALUE_SET or workspace.beta > 0.0:
-            add_count_losses(buffers, workspace, other)
+        describe_groups(buffers, workspace, column, other)
+        add_losses(buffers, workspace, other)
     keep_best(buffers, workspace, column, by_rows)
+
+
+def add_losses(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) -> None:
+    """Add to each candidate what its sides lose in ``column``.
+
+    The groups say what they hold of it; see ``describe_groups``.
+    """
+    kind = workspace.objective.info[column].kind
+    if kind != VALUE_SET:
+        bound_groups(buffers, workspace.start, workspace.n_groups)
+        add_box_losses(buffers, workspace, column)
+    if kind == RANGE:
+        if workspace.beta > 0.0:
+            add_spread_losses(buffers, workspace, column)
+    elif kind == VALUE_SET or workspace.beta > 0.0:
+        add_count_losses(buffers, workspace, column)
 
 
 def add_box_losses(
@@ -420,7 +462,6 @@ def add_spread_losses(
 ) -> None:
     """Add half the standard deviation of a number on either side."""
     worth = workspace.worth
-    offset = workspace.objective.info[column].value_offset
     impurity = workspace.beta * workspace.objective.info[column].impurity
     all_levels = workspace.totals[column].levels
     all_squares = workspace.totals[column].level_squares
@@ -435,11 +476,8 @@ def add_spread_losses(
             levels = 0
             squares = 0
         for group in range(done, buffers.candidates[i].last):
-            for j in range(buffers.groups[group].begin, buffers.groups[group].end):
-                level = workspace.objective.levels[offset + buffers.codes[j]]
-                product = level * buffers.worth[j]
-                levels += product
-                squares += level * product
+            levels += buffers.levels[group]
+            squares += buffers.squares[group]
         done = buffers.candidates[i].last
         left = buffers.candidates[i].worth
         buffers.candidates[i].loss += impurity * (
@@ -522,8 +560,7 @@ def forget_counts(
         kind = workspace.objective.info[column].kind
         if kind == VALUE_SET or (kind != RANGE and workspace.beta > 0.0):
             offset = workspace.objective.info[column].count_offset
-            first = start + workspace.column_offsets[2 * column]
-            for j in range(first, stop + workspace.column_offsets[2 * column + 1]):
+            for j in range(start, stop):
                 workspace.counts[offset + buffers.records[j, column]] = 0
 
 

@@ -55,7 +55,7 @@ class _ObjectiveBuilder:
         self._n_counts += column.n_values + 1
         tree = _tree(column)
         if self._spec.categories_of(column.name) == "set":
-            n_present = np.count_nonzero(np.bincount(self._table.codes[:, i]))
+            n_present = np.count_nonzero(self._table.code_rows(i))
             aim["kind"] = VALUE_SET
             aim["unit"] = aim["impurity"] = aim["weight"] / max(int(n_present) - 1, 1)
             aim["word"] = self._n_words
@@ -70,9 +70,7 @@ class _ObjectiveBuilder:
         aim["value_offset"] = sum(part.size for part in self.positions)
         places = _places(column.values)
         self.positions.append(np.append(aim["weight"] * places, aim["weight"]))
-        # A missing value is as far from all others as they are from each other.
-        levels = np.append(np.rint(places * _LEVELS), 2 * _LEVELS)
-        self.levels.append(levels.astype(np.int64))
+        self.levels.append(number_levels(column))
 
     def _add_tree(self, aim: Fields, tree: Hierarchy) -> None:
         aim["kind"] = NODE_SHARE
@@ -97,6 +95,15 @@ def build_objective(table: EncodedTable, spec: Spec) -> Objective:
         nodes=join_fields(builder.nodes),
         worth=np.empty(0, dtype=np.int32) if table.worth is None else table.worth,
     )
+
+
+def number_levels(column: EncodedColumn) -> NDArray[np.int64]:
+    """Return the place of each code of a number in its range, as a whole number.
+
+    A missing value is as far from all others as they are from each other.
+    """
+    levels = np.append(np.rint(_places(column.values) * _LEVELS), 2 * _LEVELS)
+    return levels.astype(np.int64)
 
 
 def _places(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,13 +6,14 @@ of the finished classes, or of classes that are only cut, which then are searche
 without them.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.engine import layout
-from core_mondrian.engine.layout import Codes, fields
+from core_mondrian.engine.layout import Floats, fields
 from core_mondrian.engine.scheduler import Nodes, Report
 from core_mondrian.engine.search.best import (
     BestSearch,
@@ -40,8 +41,7 @@ def search_with_budget(
     nodes = search.cut(roots, lambda done: report(done / 3))
     kept = search.solve(nodes, lambda done: report(1 / 3 + done / 3))
     late = suppress_rows(search, kept, price, left)
-    plain = search.search._replace(relaxes=False, rolls_out=False, width=0)
-    rough = replace(search, search=plain).solve(nodes, lambda _: None)
+    rough = search.roughly().solve(nodes, lambda _: None)
     chosen = suppress_rows(search, rough, price, left)
     lost = chosen.nodes[chosen.nodes["kind"] == layout.SUPPRESSED]
     if int(lost["rows"].sum()) == n_gone:
@@ -80,17 +80,15 @@ def _n_suppressed(nodes: Nodes) -> int:
     return int(nodes["rows"][nodes["kind"] == layout.SUPPRESSED].sum())
 
 
-def set_apart(search: BestSearch, nodes: Nodes, gone: Codes) -> Nodes:
+def set_apart(search: BestSearch, nodes: Nodes, gone: NDArray[Any]) -> Nodes:
     """Return the blocks without the tuples ``gone``, which become nodes beside them."""
     records = search.buffers.array
-    is_gone = np.zeros(int(records[:, -1].max()) + 1, dtype=np.bool_)
-    is_gone[gone] = True
+    is_gone = np.isin(records[:, -1], gone)
     kept, stops, rows = [], [], []
     leaves = np.flatnonzero(nodes["kind"] == layout.CLASS)
     for leaf in leaves.tolist():
         inside = slice(nodes["start"][leaf], nodes["stop"][leaf])
-        part = records[inside].copy()
-        lost = is_gone[part[:, -1]]
+        part, lost = records[inside].copy(), is_gone[inside]
         records[inside] = part[np.argsort(lost, kind="stable")]
         kept.append(nodes["stop"][leaf] - np.count_nonzero(lost))
         stops.append(nodes["stop"][leaf])
@@ -100,62 +98,167 @@ def set_apart(search: BestSearch, nodes: Nodes, gone: Codes) -> Nodes:
     )
 
 
+class Offers(NamedTuple):
+    """Records that classes would rather suppress, class by class and one after another.
+
+    What a class offers next depends on what it has given, and on no other class.
+    """
+
+    n_classes: int
+    owner: Integers
+    """The class of each offer, rising; classes are in the order of their records."""
+    saved: Floats
+    """What is saved per row."""
+    rows: Integers
+
+    @staticmethod
+    def joined(parts: "Sequence[Offers]") -> "Offers":
+        """Return the offers of several parts, one after the other."""
+        first = np.cumsum([0, *(part.n_classes for part in parts)])
+        pairs = zip(parts, first.tolist(), strict=False)
+        return Offers(
+            int(first[-1]),
+            np.concatenate([part.owner + at for part, at in pairs]),
+            np.concatenate([part.saved for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+        )
+
+
+class _Giving:
+    """Classes while they give records away, the best one first."""
+
+    def __init__(self, search: BestSearch, found: Searched, price: float) -> None:
+        nodes = found.nodes
+        self.nodes, self.records = nodes, found.records.copy()
+        leaves = np.flatnonzero(nodes["kind"] == layout.CLASS)
+        self.leaves = leaves[np.argsort(nodes["start"][leaves], kind="stable")]
+        self.starts = nodes["start"][self.leaves].astype(np.int64)
+        # The records of a class from ``kept`` on are suppressed.
+        self.kept = nodes["stop"][self.leaves].astype(np.int64)
+        self.stops = self.kept.copy()
+        self.rows = nodes["rows"][self.leaves].copy()
+        self._scan = OutlierScan(
+            RecordBuffers(self.records), search.workspaces[0], price
+        )
+        self._scan.set_classes(self.starts, self.kept, self.rows)
+        self.saved = np.empty(self.leaves.size)
+        self._record = np.empty(self.leaves.size, dtype=np.int64)
+
+    def look(self, classes: Integers) -> Integers:
+        """Let classes say what they would give; return those that would."""
+        is_open = np.zeros(self.leaves.size, dtype=np.bool_)
+        is_open[classes] = self.kept[classes] > self.starts[classes]
+        self._scan.find_outliers(is_open, self.saved, self._record)
+        return np.flatnonzero(is_open & (self.saved > 0.0))
+
+    def offered_rows(self, classes: Integers) -> Integers:
+        """Return how many rows each of the classes offers."""
+        record = self._record[classes]
+        own = self.records[np.maximum(record, 0), -2]
+        rows: Integers = np.where(record < 0, self.rows[classes], own)
+        return rows
+
+    def give(self, classes: Integers) -> None:
+        """Let each of the classes give what it offered."""
+        rows = self.offered_rows(classes)
+        for leaf, n_rows in zip(classes.tolist(), rows.tolist(), strict=True):
+            self.kept[leaf] -= self._move(leaf)
+            self.rows[leaf] -= n_rows
+
+    def _move(self, leaf: int) -> int:
+        """Move a record, or all of them, behind the others; return how many."""
+        start, stop = int(self.starts[leaf]), int(self.kept[leaf])
+        record = int(self._record[leaf])
+        if record < 0:
+            return stop - start
+        gone = self.records[record].copy()
+        self.records[record : stop - 1] = self.records[record + 1 : stop].copy()
+        self.records[stop - 1] = gone
+        return 1
+
+    def finish(self, search: BestSearch) -> Searched:
+        """Return the classes without what they gave."""
+        nodes = _with_suppressed(
+            self.nodes, self.leaves, self.kept, self.stops, self.rows
+        )
+        return Searched(nodes, self.records, loss_of(search, self.records, nodes))
+
+
+def list_offers(
+    search: BestSearch, found: Searched, price: float, budget: int
+) -> Offers:
+    """Ask every class what it would give, one record after the other.
+
+    No class is asked for more rows than the budget has.
+    """
+    giving = _Giving(search, found, price)
+    given = np.zeros(giving.leaves.size, dtype=np.int64)
+    owners, saved, rows = [given[:0]], [giving.saved[:0].copy()], [given[:0]]
+    classes = np.arange(giving.leaves.size)
+    while classes.size:
+        classes = giving.look(classes)
+        n_rows = giving.offered_rows(classes)
+        given[classes] += n_rows
+        is_possible = given[classes] <= budget
+        classes, n_rows = classes[is_possible], n_rows[is_possible]
+        owners.append(classes)
+        saved.append(giving.saved[classes].copy())
+        rows.append(n_rows)
+        giving.give(classes)
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    found_saved, found_rows = np.concatenate(saved), np.concatenate(rows)
+    return Offers(
+        giving.leaves.size, owner[order], found_saved[order], found_rows[order]
+    )
+
+
+def choose_offers(offers: Offers, budget: int) -> Integers:
+    """Return how many of its offers each class gives.
+
+    Round by round, every class offers the record whose removal saves most per row; the
+    best offers are taken while the budget lasts. A class whose offer does not fit is
+    not asked again.
+    """
+    first = np.searchsorted(offers.owner, np.arange(offers.n_classes + 1))
+    place, stop = first[:-1].copy(), first[1:]
+    is_open = place < stop
+    left = budget
+    while left > 0 and is_open.any():
+        classes = np.flatnonzero(is_open)
+        is_open[:] = False
+        # Ties keep the order of the classes.
+        order = np.argsort(-offers.saved[place[classes]], kind="stable")
+        for leaf in classes[order].tolist():
+            n_rows = int(offers.rows[place[leaf]])
+            if n_rows > left:
+                continue
+            left -= n_rows
+            place[leaf] += 1
+            is_open[leaf] = place[leaf] < stop[leaf]
+    steps: Integers = place - first[:-1]
+    return steps
+
+
+def take_offers(
+    search: BestSearch, found: Searched, price: float, steps: Integers
+) -> Searched:
+    """Return the classes without the first of their offers, so many of each."""
+    giving = _Giving(search, found, price)
+    left = steps.copy()
+    while (classes := np.flatnonzero(left)).size:
+        giving.look(classes)
+        giving.give(classes)
+        left[classes] -= 1
+    return giving.finish(search)
+
+
 def suppress_rows(
     search: BestSearch, found: Searched, price: float, budget: int
 ) -> Searched:
-    """Return the classes without the records that are cheaper to suppress.
-
-    Round by round, every class offers the record whose removal saves most per row;
-    the best offers are taken while the budget lasts.
-    """
-    nodes, records = found.nodes, found.records.copy()
-    leaves = np.flatnonzero(nodes["kind"] == layout.CLASS)
-    leaves = leaves[np.argsort(nodes["start"][leaves], kind="stable")]
-    starts = nodes["start"][leaves].astype(np.int64)
-    # The records of a class from ``kept`` on are suppressed.
-    kept = nodes["stop"][leaves].astype(np.int64)
-    stops = kept.copy()
-    rows = nodes["rows"][leaves].copy()
-    saved = np.empty(leaves.size)
-    taken = np.empty(leaves.size, dtype=np.int64)
-    is_open = np.ones(leaves.size, dtype=np.bool_)
-    scan = OutlierScan(RecordBuffers(records), search.workspaces[0], price)
-    scan.set_classes(starts, kept, rows)
-    left = budget
-    while left > 0 and is_open.any():
-        scan.find_outliers(is_open, saved, taken)
-        offers = np.flatnonzero(is_open & (saved > 0.0))
-        is_open[:] = False
-        # Ties keep the order of the classes.
-        for leaf in offers[np.argsort(-saved[offers], kind="stable")].tolist():
-            lost = _take(records, starts[leaf], kept[leaf], int(taken[leaf]), left)
-            if not lost:
-                continue
-            kept[leaf] -= lost[0]
-            rows[leaf] -= lost[1]
-            left -= lost[1]
-            is_open[leaf] = kept[leaf] > starts[leaf]
-    joined = _with_suppressed(nodes, leaves, kept, stops, rows)
-    return Searched(joined, records, loss_of(search, records, joined))
-
-
-def _take(
-    records: Codes, start: int, stop: int, record: int, left: int
-) -> tuple[int, int] | None:
-    """Move a record, or with -1 all of them, behind the others; return how many.
-
-    Returns None if they have more rows than ``left``.
-    """
-    if record < 0:
-        n_rows = int(records[start:stop, -2].sum(dtype=np.int64))
-        return None if n_rows > left else (int(stop - start), n_rows)
-    n_rows = int(records[record, -2])
-    if n_rows > left:
-        return None
-    gone = records[record].copy()
-    records[record : stop - 1] = records[record + 1 : stop].copy()
-    records[stop - 1] = gone
-    return 1, n_rows
+    """Return the classes without the records that are cheaper to suppress."""
+    offers = list_offers(search, found, price, budget)
+    return take_offers(search, found, price, choose_offers(offers, budget))
 
 
 def _with_suppressed(

@@ -17,6 +17,9 @@ cdef class ObjectiveViews:
 
 cdef class RecordBuffers:
     cdef readonly object array
+    cdef readonly object group_array
+    cdef readonly object level_array
+    cdef readonly object square_array
     cdef Py_ssize_t rows_at
     cdef int[:, ::1] records
     cdef int[:, ::1] spare
@@ -27,12 +30,15 @@ cdef class RecordBuffers:
     cdef Candidate[::1] candidates
     cdef int[::1] codes
     cdef int[::1] worth
+    cdef long long[::1] levels
+    cdef long long[::1] squares
 
 
 cdef class SearchWorkspace:
     cdef readonly object funnel
     cdef readonly object found_array
     cdef readonly object totals_array
+    cdef readonly object active_array
     cdef ObjectiveViews objective
     cdef Rules rules
     cdef Py_ssize_t n_columns
@@ -47,18 +53,17 @@ cdef class SearchWorkspace:
     cdef SetCounts all_counts
     cdef SetCounts side_counts
     cdef SetCounts rest_counts
-    cdef long long[::1] column_offsets
     cdef long long[:, ::1] counters
     # The partition whose cuts are looked for; written by `find_cuts` and `find_place`
     # only, neither of which runs inside the other or itself.
     cdef long long rows
     cdef long long worth
     cdef double beta
-    cdef Py_ssize_t n_active
+    cdef readonly Py_ssize_t n_active
     # And its column that is cut: where its records are, its groups, its candidates.
     cdef Py_ssize_t start
     cdef Py_ssize_t stop
-    cdef Py_ssize_t n_groups
+    cdef readonly Py_ssize_t n_groups
     cdef Py_ssize_t last_candidate
 
 

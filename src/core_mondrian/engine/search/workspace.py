@@ -64,6 +64,7 @@ class RecordBuffers:
     candidates   the cuts of one column, 3 places per record
     codes        another column's codes, group after group
     worth        what the rows with these codes are worth
+    levels       of each group, the sum of another column's levels, and of their squares
     """
 
     def __init__(self, records: Codes) -> None:
@@ -74,11 +75,16 @@ class RecordBuffers:
         self.spare = np.empty_like(records)
         self.keys = np.empty(n, dtype=np.int64)
         self.ranks = np.empty(n, dtype=np.int64)
-        self.groups = raw_fields(n, GROUP)
+        self.group_array = raw_fields(n, GROUP)
+        self.groups = self.group_array
         self.ordered = raw_fields(n, GROUP)
         self.candidates = raw_fields(3 * n, CANDIDATE)
         self.codes = np.empty(n, dtype=np.int32)
         self.worth = np.empty(n, dtype=np.int32)
+        self.level_array = np.empty(n, dtype=np.int64)
+        self.levels = self.level_array
+        self.square_array = np.empty(n, dtype=np.int64)
+        self.squares = self.square_array
 
     def take_pairs(self, codes: Codes, worth: Codes) -> None:
         """Use pairs of codes that were counted elsewhere."""
@@ -95,9 +101,10 @@ class SearchWorkspace:
     found            the best cut of each column; one more for cuts between ties
     joint            rows by pair of codes of two columns
     counts, side     rows of the partition, and of one side, by code of all categories
-    column_offsets   per column, how much later its records start and stop; see
-                     ``code_groups``
     """
+
+    n_active: int
+    n_groups: int
 
     def __init__(self, objective: Objective, models: Models) -> None:
         info = objective.info
@@ -109,7 +116,8 @@ class SearchWorkspace:
         self.n_columns = n_columns
         self.totals_array = fields(n_columns, TOTAL)
         self.totals = self.totals_array
-        self.active = np.zeros(n_columns, dtype=np.int32)
+        self.active_array = np.zeros(n_columns, dtype=np.int32)
+        self.active = self.active_array
         self.wanted = np.ones(n_columns, dtype=np.int32)
         self.found_array = fields(n_columns + 1, FOUND)
         self.found = self.found_array
@@ -120,20 +128,18 @@ class SearchWorkspace:
         self.all_counts = SetCounts(models.n_counts, models.n_persons)
         self.side_counts = SetCounts(models.n_counts, models.n_persons)
         self.rest_counts = SetCounts(models.n_counts, models.n_persons)
-        self.column_offsets = _zeros(2 * n_columns)
         self.funnel = np.zeros((N_STAGES, n_columns), dtype=np.int64)
         self.counters = self.funnel
+
+    def active_columns(self) -> list[int]:
+        """Return the columns in which the partition is not constant."""
+        columns: list[int] = self.active_array[: self.n_active].tolist()
+        return columns
 
     def set_wanted(self, columns: Sequence[int] | None) -> None:
         """Look for cuts of these columns only; None: of all."""
         for column in range(self.n_columns):
             self.wanted[column] = 1 if columns is None or column in columns else 0
-
-    def set_column_offsets(self, offsets: Counts | None) -> None:
-        """Say where each column's records are; None: all in the same place."""
-        if offsets is None:
-            offsets = _zeros(2 * self.n_columns)
-        self.column_offsets = offsets
 
 
 def _zeros(n: int) -> Counts:

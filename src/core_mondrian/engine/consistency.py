@@ -1,0 +1,96 @@
+"""Grow again until every model is met next to the table that is *released*.
+
+What is suppressed changes the table that classes are compared with, and is known only
+afterwards. And some models look at all classes at once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.engine.constraints import Constraints
+from core_mondrian.models.base import PrivacyModel
+from core_mondrian.spec import Spec
+
+# How often the table is grown again because suppression changed what it is compared
+# with; one time was enough wherever it was enough at all.
+_MOST_RUNS = 4
+
+
+class Attempt(Protocol):
+    """A grown tree, and what the models have to know of it."""
+
+    @property
+    def n_suppressed(self) -> int: ...
+
+    def released(self, constraints: Constraints) -> Constraints:
+        """Return the constraints with the released rows as the table."""
+
+    def passes(self, constraints: Constraints) -> bool:
+        """Tell whether every class passes."""
+
+    def holds(self, models: Sequence[PrivacyModel]) -> bool:
+        """Tell whether models that look at all classes at once are met."""
+
+
+AttemptT = TypeVar("AttemptT", bound=Attempt)
+Grow = Callable[[Constraints, int], AttemptT]
+"""Grows the tree under constraints and a budget."""
+
+
+def grow_until_met(
+    grow: Grow[AttemptT], table: EncodedTable, spec: Spec, constraints: Constraints
+) -> AttemptT:
+    """Grow until every model is met."""
+    wide = [model for model in spec.models if model.enough_rows is not None]
+
+    def attempt(asked: Constraints) -> AttemptT:
+        return _grow_until_consistent(grow, table, spec, asked)
+
+    grown = attempt(constraints)
+    if not wide or grown.holds(wide):
+        return grown
+    return _bisect_min_rows(attempt, table, wide, constraints)
+
+
+def _grow_until_consistent(
+    grow: Grow[AttemptT], table: EncodedTable, spec: Spec, constraints: Constraints
+) -> AttemptT:
+    """Grow until every class passes next to the released table.
+
+    The released rows become the table, and the tree is grown again; if that does not
+    come to an end, nothing is suppressed.
+    """
+    budget = spec.budget(table.n_rows)
+    compares = any(type(model).measure is not None for model in spec.models)
+    asked = constraints
+    for _ in range(_MOST_RUNS):
+        grown = grow(asked, budget)
+        if not compares or (grown.n_suppressed == 0 and asked is constraints):
+            return grown
+        asked = grown.released(constraints)
+        if grown.passes(asked):
+            return grown
+    return grow(constraints, 0)
+
+
+def _bisect_min_rows(
+    attempt: Callable[[Constraints], AttemptT],
+    table: EncodedTable,
+    wide: Sequence[PrivacyModel],
+    constraints: Constraints,
+) -> AttemptT:
+    """Return the tree with the smallest classes, by bisection, that pass."""
+    low = constraints.min_rows
+    high = max(model.enough_rows or 1 for model in wide)
+    most = table.n_rows if table.n_persons is None else table.n_persons
+    high = min(max(high, low), most)
+    grown = attempt(constraints._replace(min_rows=high))
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = attempt(constraints._replace(min_rows=middle))
+        if tried.holds(wide):
+            grown, high = tried, middle
+        else:
+            low = middle
+    return grown

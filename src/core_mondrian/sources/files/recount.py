@@ -1,0 +1,360 @@
+"""Count what was written again, by DuckDB: it shares nothing with whoever wrote it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.errors import InternalError, PrivacyViolation
+from core_mondrian.files.csv_text import unguarded
+from core_mondrian.files.kinds import is_text
+from core_mondrian.measure.concerns import Repeats
+from core_mondrian.measure.verify import (
+    SHOWS_PSEUDONYM,
+    Verification,
+    WholeTable,
+    beside,
+)
+from core_mondrian.pseudonyms import PATTERN
+from core_mondrian.sources.files.batches import Batch, Sizes, Wanted, read_batches
+from core_mondrian.sources.files.pace import Pace
+from core_mondrian.sources.files.rows import decoded
+from core_mondrian.sources.files.source import Source, open_source
+from core_mondrian.sources.row_plan import RowPlan
+from core_mondrian.sources.spill import connect, execute, literal
+from core_mondrian.spec import Spec
+from core_mondrian.tables.cell_keys import cell_keys
+
+Connection = Any
+"""One of DuckDB, which has no types to check."""
+_AT_ONCE: Final = 1 << 20
+"""Different rows that are verified at a time."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Counts with DuckDB, which spills to a folder."""
+
+    folder: Path
+    memory: int
+    sizes: Sizes
+
+    @contextmanager
+    def open(self, readable: Sequence[Path] = ()) -> Iterator[Any]:
+        """Return a connection that may read some files, as long as it is needed."""
+        connection = connect(
+            self.folder, self.memory, self.sizes.threads, readable=readable
+        )
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+@dataclass(frozen=True)
+class Recount:
+    """A release that was written, and what is to be checked in it."""
+
+    draft: Path
+    spec: Spec
+    types: Mapping[str, Any]
+    """What the sensitive columns are: a CSV file does not say."""
+    units: Path | None
+    """The number of each row's person, if the release does not have it."""
+    counter: Counter
+
+    def run(self, plan: RowPlan, report: Callable[[float], None]) -> Verification:
+        """Check every model on what the files say.
+
+        Raises:
+            PrivacyViolation: a class fails, or something is there that should not be.
+        """
+        source = open_source(self.draft, guarded=self.spec.guard_formulas)
+        columns = self._columns(source)
+        hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
+        with self.counter.open([part.path for part in source.parts]) as connection:
+            pace = Pace(report, source.size)
+
+            def step(done: float) -> None:
+                pace.step(round(done * plan.n_rows) - pace.n_rows, done)
+
+            with self._opened(connection, source, [*columns, *hidden]) as rows:
+                self._count(connection, rows, columns, hidden, step)
+            step(1.0)
+            n_different = _number(connection, "SELECT count(*) FROM counted")
+            if n_different <= _AT_ONCE:
+                values, n_rows = self._fetch(connection, columns, "")
+                return plan.verify(values, n_rows, source.schema.names)
+            whole = self._whole(connection, columns)
+            buckets = self._buckets(connection, columns, n_different)
+            return plan.verify_buckets(buckets, whole, source.schema.names)
+
+    def _columns(self, source: Source) -> list[str]:
+        """Return the columns that models look at, as the release has them."""
+        spec, names = self.spec, source.schema.names
+        shown = [
+            one
+            for name in spec.quasi_identifiers
+            for one in ((name,) if name in names else spec.bounds_of(name) or (name,))
+        ]
+        unit = [] if spec.unit is None else [spec.unit]
+        divided = beside(spec, names)
+        wanted = list(dict.fromkeys((*shown, *divided, *spec.sensitive, *unit)))
+        there = {*names, *(unit if self.units is not None else [])}
+        if absent := sorted(set(wanted).difference(there)):
+            raise InternalError(f"columns are not in what was written: {absent}")
+        return wanted
+
+    @contextmanager
+    def _opened(
+        self, connection: Connection, source: Source, names: list[str]
+    ) -> Iterator[str]:
+        """Return the rows as a relation with columns k0 …, in the order of ``names``.
+
+        Parquet files are read by DuckDB itself, unless it lacks a type.
+        """
+        cells = [f"k{i}" for i in range(len(names))]
+        kinds = [source.schema.field(x).type for x in names if x in source.schema.names]
+        has_all = all(_is_plain(kind) for kind in kinds) and self.units is None
+        if source.kind == "parquet" and has_all:
+            files = ", ".join(literal(str(part.path)) for part in source.parts)
+            every = [f"x{i}" for i in range(len(source.schema.names))]
+            own = (f"x{source.schema.names.index(name)}" for name in names)
+            pairs = (f"{x} AS {k}" for x, k in zip(own, cells, strict=True))
+            yield (
+                f"(SELECT {', '.join(pairs)} FROM read_parquet([{files}]) "
+                f"AS t ({', '.join(every)})) AS t"
+            )
+            return
+        reader = self._reader(source, names, cells)
+        connection.register("written", reader)
+        yield "written"
+        connection.unregister("written")
+
+    def _reader(
+        self, source: Source, names: list[str], cells: list[str]
+    ) -> pa.RecordBatchReader:
+        units = None if self.units is None else read_units(self.units)
+        is_kept = units is not None  # the unit, and not in the release
+        own = tuple(
+            x for x in dict.fromkeys(names) if not is_kept or x != self.spec.unit
+        )
+        wanted = Wanted(own, coded=own, tells_empty=True)
+
+        def tables() -> Iterator[pa.Table]:
+            yield source.no_rows().select(own)
+            for batch, start in numbered(
+                read_batches(source, wanted, self.counter.sizes)
+            ):
+                table = batch.load()
+                if units is not None and self.spec.unit is not None:
+                    persons = pa.array(np.asarray(units[start : start + batch.n_rows]))
+                    table = table.append_column(self.spec.unit, persons)
+                yield table
+
+        def ready(table: pa.Table) -> pa.Table:
+            if units is not None and self.spec.unit not in table.column_names:
+                empty = pa.array([], pa.int32())
+                table = table.append_column(str(self.spec.unit), empty)
+            plain = decoded(table)
+            columns = [
+                column if _is_plain(column.type) else column.cast(pa.string())
+                for column in (plain.column(name) for name in names)
+            ]
+            return pa.table(columns, names=cells)
+
+        every = map(ready, tables())
+        first = next(every)
+        batches = (batch for table in every for batch in table.to_batches())
+        return pa.RecordBatchReader.from_batches(first.schema, batches)
+
+    def _count(
+        self,
+        connection: Connection,
+        rows: str,
+        columns: list[str],
+        hidden: list[str],
+        report: Callable[[float], None],
+    ) -> None:
+        """Count the different rows, and look at the pseudonyms."""
+        keys = [f"k{i}" for i in range(len(columns))]
+        texts = [f"CAST(k{len(columns) + i} AS VARCHAR)" for i in range(len(hidden))]
+        shown, mark = list(keys), "NULL"
+        if hidden and self.spec.suppressed == "blank":
+            mark = f"CASE WHEN coalesce({', '.join(texts)}) IS NOT NULL THEN TRUE END"
+        wrong = " + ".join(
+            f"count_if(NOT regexp_full_match({text}, {literal(PATTERN)}))"
+            for text in texts
+        )
+        execute(
+            connection,
+            f"CREATE TABLE counted AS SELECT {', '.join(shown)}, {mark} AS mark, "
+            f"count(*) AS n, {wrong or '0'} AS wrong FROM {rows} "
+            f"GROUP BY {', '.join(keys)}, {mark if mark != 'NULL' else keys[0]}",
+            report,
+        )
+        if _number(connection, "SELECT coalesce(sum(wrong), 0) FROM counted"):
+            raise PrivacyViolation(
+                f"columns for pseudonyms hold other things: {hidden}"
+            )
+
+    def _fetch(
+        self, connection: Connection, columns: list[str], where: str
+    ) -> tuple[pa.Table, NDArray[np.int64]]:
+        keys = [f"k{i}" for i in range(len(columns))]
+        found = connection.sql(
+            f"SELECT {', '.join(keys)}, mark, n FROM counted {where}"
+        ).to_arrow_table()
+        values = self._typed(found.select(keys).rename_columns(columns))
+        if self.spec.suppressed == "blank" and self.spec.pseudonyms:
+            values = values.append_column(SHOWS_PSEUDONYM, found["mark"])
+        return values, found["n"].to_numpy().astype(np.int64)
+
+    def _typed(self, table: pa.Table) -> pa.Table:
+        """Return values as they were written, of the types that they are."""
+        if self.spec.guard_formulas:
+            table = unguarded(table)
+        columns = [
+            column.cast(self.types.get(name, column.type))
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        ]
+        return pa.table(columns, names=table.column_names)
+
+    def _whole(self, connection: Connection, columns: list[str]) -> WholeTable:
+        """Count the sensitive values of all rows but those that show nothing."""
+        seen = ""
+        if self.spec.suppressed == "blank":
+            seen = "WHERE " + " OR ".join(
+                f"k{i} IS NOT NULL"
+                for i, name in enumerate(columns)
+                if name != self.spec.unit
+            )
+        values = {}
+        for name in self.spec.sensitive:
+            key = f"k{columns.index(name)}"
+            found = connection.sql(
+                f"SELECT {key}, sum(n) AS n FROM counted {seen} GROUP BY {key}"
+            ).to_arrow_table()
+            table = self._typed(found.select([key]).rename_columns([name]))
+            values[name] = table, found["n"].to_numpy().astype(np.int64)
+        n_persons = None
+        if self.spec.unit is not None:
+            unit = f"k{columns.index(self.spec.unit)}"
+            nobody = f"max(CASE WHEN {unit} IS NULL THEN 1 ELSE 0 END)"
+            some = f"count(DISTINCT {unit}) + {nobody}"
+            n_persons = _number(connection, f"SELECT {some} FROM counted {seen}")
+        n_rows = _number(connection, "SELECT sum(n) FROM counted")
+        return WholeTable(n_rows, values, n_persons)
+
+    def _buckets(
+        self, connection: Connection, columns: list[str], n_different: int
+    ) -> Iterable[tuple[pa.Table, NDArray[np.int64]]]:
+        """Yield the different rows class by class, as many as fit at a time."""
+        others = {*self.spec.sensitive, self.spec.unit}
+        keys = [f"k{i}" for i, name in enumerate(columns) if name not in others]
+        n = 2 * -(-n_different // _AT_ONCE)
+        connection.execute("ALTER TABLE counted ADD COLUMN bucket INTEGER")
+        connection.execute(f"UPDATE counted SET bucket = hash({', '.join(keys)}) % {n}")
+        for bucket in range(n):
+            yield self._fetch(connection, columns, f"WHERE bucket = {bucket}")
+
+
+def count_repeats(
+    source: Source, name: str, unit: str | Path | None, counter: Counter
+) -> Repeats:
+    """Read one column once more and count how far its values repeat.
+
+    ``unit`` says whose row it is: another column, or a file with the number of each
+    row's person. Values are told apart by 64-bit keys, as if they were their hashes.
+    """
+    wanted = dict.fromkeys((name, unit) if isinstance(unit, str) else (name,))
+    units = read_units(unit) if isinstance(unit, Path) else None
+    is_csv = source.kind == "csv"
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        asked = Wanted(tuple(wanted))
+        for batch, start in numbered(read_batches(source, asked, counter.sizes)):
+            table = batch.load()
+            persons = None
+            if units is not None:
+                persons = pa.array(np.asarray(units[start : start + batch.n_rows]))
+            elif isinstance(unit, str):
+                persons = table.column(unit)
+            yield _key_pairs(table.column(name), persons, is_csv=is_csv)
+
+    schema = pa.schema([("v", pa.uint64()), ("u", pa.uint64())])
+    with counter.open() as connection:
+        reader = pa.RecordBatchReader.from_batches(schema, batches())
+        connection.register("cells", reader)
+        query = _REPEATS_OF_ROWS if unit is None else _REPEATS_OF_PERSONS
+        found = connection.sql(query).fetchall()[0]
+    return Repeats(*(int(number or 0) for number in found))
+
+
+_REPEATS_OF_ROWS: Final = (
+    "SELECT sum(n), count(*), count_if(n = 1) "
+    "FROM (SELECT count(*) AS n FROM cells GROUP BY v) AS t"
+)
+_REPEATS_OF_PERSONS: Final = (
+    "WITH d AS MATERIALIZED (SELECT DISTINCT v, u FROM cells), "
+    "w AS (SELECT v, count(*) AS n, min(u) AS u FROM d GROUP BY v) "
+    "SELECT (SELECT count(DISTINCT u) FROM d), (SELECT count(*) FROM w), "
+    "(SELECT count(DISTINCT u) FROM w WHERE n = 1)"
+)
+
+
+def _key_pairs(
+    column: Any,  # noqa: ANN401
+    persons: Any | None,  # noqa: ANN401
+    *,
+    is_csv: bool,
+) -> pa.RecordBatch:
+    """Return the keys of values that are not missing, and of their persons."""
+    names = ["v", "u"]
+    if pa.types.is_nested(column.type):
+        return pa.record_batch([pa.array([], pa.uint64())] * 2, names=names)
+    keys = cell_keys(column)
+    of_persons = np.zeros_like(keys) if persons is None else cell_keys(persons)
+    is_filled = keys != 0
+    if is_csv:  # an empty text is a missing one
+        is_filled &= keys != np.uint64(cell_keys(pa.array([""]))[0])
+    pairs = [pa.array(keys[is_filled]), pa.array(of_persons[is_filled])]
+    return pa.record_batch(pairs, names=names)
+
+
+def numbered(batches: Iterable[Batch]) -> Iterator[tuple[Batch, int]]:
+    """Yield batches, and how many rows are before them."""
+    n_rows = 0
+    for batch in batches:
+        yield batch, n_rows
+        n_rows += batch.n_rows
+
+
+def read_units(path: Path) -> NDArray[np.int32]:
+    """Return the number of each row's person."""
+    if not path.stat().st_size:
+        return np.zeros(0, dtype=np.int32)
+    return np.memmap(path, np.int32, "r")
+
+
+def _number(connection: Connection, sql: str) -> int:
+    return int(connection.sql(sql).fetchall()[0][0] or 0)
+
+
+def _is_plain(kind: Any) -> bool:  # noqa: ANN401
+    """Tell whether DuckDB has a type as it is."""
+    if pa.types.is_struct(kind):
+        return all(_is_plain(field.type) for field in kind)
+    if pa.types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    tests = (
+        *(pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32),
+        *(pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal128),
+        *(is_text, pa.types.is_timestamp, pa.types.is_binary),
+    )
+    return any(test(kind) for test in tests)

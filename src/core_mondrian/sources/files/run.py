@@ -1,0 +1,198 @@
+"""anonymize_files(): two passes over files, and the engine in between."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from core_mondrian.api import check_threads
+from core_mondrian.errors import SpecError, drops_context
+from core_mondrian.files.place import Content, check_place, write_files
+from core_mondrian.files.sizes import machine_memory
+from core_mondrian.progress import Progress, watched
+from core_mondrian.release import Release
+from core_mondrian.report_file import ReportFile
+from core_mondrian.signatures import Signer
+from core_mondrian.sources.files.counting import Counts, fit, load_counts
+from core_mondrian.sources.files.counting import save_counts as keep
+from core_mondrian.sources.files.csv_blocks import BadRows
+from core_mondrian.sources.files.making import Run
+from core_mondrian.sources.files.memory import Limit, parse_size
+from core_mondrian.sources.files.source import check_streamable, open_source
+from core_mondrian.sources.files.tally import Tally
+from core_mondrian.sources.files.targets import Targets, check_targets
+from core_mondrian.sources.files.values import tuple_counts
+from core_mondrian.sources.files.workspace import open_workspace
+from core_mondrian.sources.tuple_counts import TupleCounts
+from core_mondrian.spec import Spec
+from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import key_for, open_key
+
+
+@drops_context
+@watched
+def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
+    source: str | Path,
+    target: str | Path,
+    spec: Spec,
+    *,
+    key: bytes | None = None,
+    by: Sequence[str] = (),
+    memory: str | int | None = None,
+    threads: int | None = None,
+    progress: Progress | bool | None = None,
+    resume: bool = False,
+    bad_rows: int = 0,
+    overwrite: bool = False,
+    suppressed_file: str | Path | None = None,
+    report: str | Path | ReportFile | None = None,
+    signer: Signer | None = None,
+    save_counts: str | Path | None = None,
+    add_counts: str | Path | None = None,
+) -> Release[Path]:
+    """Write a release of files that need not fit into memory.
+
+    It is the release that `anonymize` makes of the same table, in two passes over the
+    rows. Nothing is written before it is verified, and all of it or nothing.
+
+    Args:
+        source: A CSV file, also compressed, or a Parquet file; a folder or a glob of
+            them, where folders named ``key=value`` are columns.
+        target: A file, or a folder for parts. Its manifest goes beside.
+        spec: What is asked.
+        key: The secret of the run, see `anonymize`.
+        by: Counted columns for `Release.by_group`.
+        memory: What the process may take, such as "2GB".
+        threads: How many; None: all cores.
+        progress: True shows bars, rows per second and the time left.
+        resume: Go on with the first pass of an interrupted run.
+        bad_rows: Rows of CSV that cannot be read and may be left out.
+        overwrite: Replace files that exist.
+        suppressed_file: Where rows go that are suppressed "apart": NOT anonymized.
+        report: Where to write a report, or a `ReportFile`.
+        signer: Who signs the manifest, see `signatures.read_signer`.
+        save_counts: Where to keep the counts; they hold values of the source.
+        add_counts: Kept counts: their parts of the source are not counted again.
+
+    Raises:
+        SpecError: the request contradicts itself, or cannot be streamed.
+        DataError: a file or a value cannot be read.
+        InfeasibleError: no release satisfies the models within the budget.
+        PrivacyViolation: what was written failed verification, and is gone.
+        MemoryLimitError: it cannot be done in ``memory``.
+        OutputError: a file cannot be written.
+    """
+    check_threads(threads)
+    secret = key_for(key, spec.pseudonyms)
+    found = open_source(source)
+    check_streamable(found, spec)
+    targets = Targets(
+        Path(target),
+        _path(suppressed_file),
+        _report(report),
+        _path(save_counts),
+        overwrite=overwrite,
+        signer=signer,
+    )
+    check_targets(targets, found, spec)
+    limit = Limit(machine_memory() if memory is None else parse_size(memory))
+    run = Run(
+        *(
+            found,
+            spec,
+            targets,
+            limit,
+            limit.sizes(found, threads),
+            _watched(limit, progress),
+        ),
+        *(BadRows(_whole(bad_rows)), secret, tuple(by)),
+    )
+    kept = _kept(run, add_counts)
+
+    def check(left: Counts) -> None:
+        fit(left, run.source, run.columns, "counts of the interrupted run")
+
+    with open_workspace(targets.release, check, resume=resume) as (space, left):
+        return run.make(space, kept if left is None else left)
+
+
+@drops_context
+@watched
+def count_files(  # noqa: PLR0913  # one parameter an option of the command
+    source: str | Path,
+    spec: Spec,
+    *,
+    save_counts: str | Path | None = None,
+    add_counts: str | Path | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    progress: Progress | bool | None = None,
+    bad_rows: int = 0,
+    overwrite: bool = False,
+) -> TupleCounts:
+    """Count the distinct tuples of files, and keep the counts for another day.
+
+    Parts of the source that ``add_counts`` knows are not read again.
+
+    Raises:
+        SpecError: the spec does not fit the files.
+        DataError: a file or a value cannot be read.
+        MemoryLimitError: it cannot be done in ``memory``.
+        OutputError: the counts cannot be written.
+    """
+    check_threads(threads)
+    found = open_source(source)
+    check_streamable(found, spec)
+    path = _path(save_counts)
+    if path is not None:
+        check_place(path, overwrite=overwrite, private=True)
+    limit = Limit(machine_memory() if memory is None else parse_size(memory))
+    run = Run(
+        *(found, spec, Targets(path or Path()), limit, limit.sizes(found, threads)),
+        *(_watched(limit, progress), BadRows(_whole(bad_rows)), open_key(None)),
+    )
+    counts = run.count(_kept(run, add_counts), None)
+    found.check_unchanged()
+    if path is not None:
+        files: dict[Path, Content] = {path: lambda file: keep(counts, file)}
+        write_files(files, overwrite=overwrite, private=[path])
+    values = run.type(counts)
+    good = np.flatnonzero(~values.is_bad(counts.kept.codes))
+    kept = Tally(counts.values, counts.kept.codes[good], counts.kept.rows[good])
+    return tuple_counts(values, run.columns, kept)
+
+
+def _watched(limit: Limit, progress: Progress | bool | None) -> Stages:  # noqa: FBT001
+    """Return stages that look at the memory whenever they tell of themselves."""
+
+    def tell(stage: str, done: float) -> None:
+        limit.check_now()
+        if callable(progress):
+            progress(stage, done)
+
+    return Stages(tell)
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _report(report: str | Path | ReportFile | None) -> ReportFile | None:
+    if report is None or isinstance(report, ReportFile):
+        return report
+    return ReportFile(Path(report))
+
+
+def _whole(bad_rows: int) -> int:
+    if isinstance(bad_rows, bool) or not isinstance(bad_rows, int) or bad_rows < 0:
+        raise SpecError("bad_rows is a number of rows >= 0")
+    return bad_rows
+
+
+def _kept(run: Run, path: str | Path | None) -> Counts | None:
+    """Return counts of another day, if they are of this source."""
+    if path is None:
+        return None
+    counts = load_counts(Path(path))
+    fit(counts, run.source, run.columns, "kept counts")
+    return counts

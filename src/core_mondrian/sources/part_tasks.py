@@ -1,0 +1,253 @@
+"""What classes of a part show, and what is known of them: done where the part is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.encoding.encoder import Encoded
+from core_mondrian.engine.funnel_counts import Funnel
+from core_mondrian.engine.grow import Grown, freeze
+from core_mondrian.engine.inputs import with_scratch
+from core_mondrian.engine.layout import Codes, Columns, Counts
+from core_mondrian.engine.parts import Arrays, SolvedPart, class_of_record
+from core_mondrian.engine.scheduler import number_nodes
+from core_mondrian.engine.split_tuples import number_split_tuples
+from core_mondrian.measure.concerns import KindCounts, are_picked
+from core_mondrian.measure.utility import MeasureSums, Reach, sum_part
+from core_mondrian.plan import Plan, plan_of
+from core_mondrian.spec import Spec
+from core_mondrian.tables.keys import Key
+
+Flags = NDArray[np.bool_]
+
+
+class Blanked(NamedTuple):
+    """Tuples of which cells were blanked to repair their missing pattern."""
+
+    numbers: NDArray[np.int64]
+    """Rising."""
+    codes: Codes
+    """Their quasi-identifiers as they came in."""
+
+    @staticmethod
+    def none(n_columns: int) -> "Blanked":
+        """Return that there are none."""
+        empty = np.zeros((0, n_columns), dtype=np.int32)
+        return Blanked(np.zeros(0, dtype=np.int64), empty)
+
+
+@dataclass(frozen=True)
+class PartContext:
+    """All that it takes to say what the classes of a part show."""
+
+    encoded: Encoded
+    """The columns and their values, without tuples."""
+    columns: Columns
+    spec: Spec
+    key: Key
+    blanked: Blanked
+
+    def open(self, arrays: Arrays, used: Sequence[Flags] | None = None) -> Plan:
+        """Return the plan of one part, as if it were a table of its own.
+
+        ``used`` says which codes of each column are released anywhere.
+        """
+        part = SolvedPart.of(arrays)
+        table = self.encoded.table
+        numbers, first, local = np.unique(
+            part.records[:, -1], return_index=True, return_inverse=True
+        )
+        codes = np.ascontiguousarray(part.records[first, :-2])
+        self.restore(codes, numbers)
+        counts = np.bincount(local.ravel(), part.records[:, -2]).astype(np.int64)
+        n_units = None if table.n_units is None else int(codes[:, -1].max()) + 1
+        tuples = replace(
+            table,
+            codes=codes,
+            counts=counts,
+            n_rows=int(counts.sum()),
+            n_units=n_units,
+            figures=None,
+        )
+        part.records[:, -1] = local.ravel()
+        encoded = replace(self.encoded, table=tuples)
+        return plan_of(
+            *(encoded, self._grown(part), replace(self.spec, class_id=None), self.key),
+            threads=1,
+            used=used,
+        )
+
+    def restore(self, codes: Codes, numbers: NDArray[np.integer[Any]]) -> None:
+        """Put cells that were blanked back into the codes of tuples."""
+        own = np.flatnonzero(np.isin(numbers, self.blanked.numbers))
+        place = np.searchsorted(self.blanked.numbers, numbers[own])
+        codes[own, : self.blanked.codes.shape[1]] = self.blanked.codes[place]
+
+    def _grown(self, part: SolvedPart) -> Grown:
+        names = tuple(column.name for column in self.encoded.table.columns)
+        kinds = tuple(column.kind for column in self.encoded.table.columns)
+        pieces = number_split_tuples(part.records)
+        tuples = with_scratch(part.records)
+        tree = freeze(number_nodes(part.nodes, part.n_roots), tuples, names)
+        none = Funnel(names, kinds, np.zeros((0, len(names)), dtype=np.int64))
+        return Grown(tree, none, 0, 0, tuples, self.columns, pieces)
+
+
+class PartReach(NamedTuple):
+    """Which codes of each quasi-identifier the released rows of a part have."""
+
+    used: tuple[Flags, ...]
+    """Where cells were blanked, the missing one."""
+    original: tuple[Flags, ...]
+    """As they came in."""
+
+    def plus(self, other: "PartReach") -> "PartReach":
+        """Return the codes of both."""
+        pairs = zip(self, other, strict=True)
+        used, original = (
+            tuple(x | y for x, y in zip(*both, strict=True)) for both in pairs
+        )
+        return PartReach(used, original)
+
+
+@dataclass(frozen=True)
+class FindReach:
+    """Says which codes are released: ranges on a grid, and measures, depend on it."""
+
+    context: PartContext
+
+    def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, PartReach]:
+        del number
+        part = SolvedPart.of(arrays)
+        group = class_of_record(part.nodes, len(part.records))
+        records = part.records[group >= 0]
+        used = self._flags(records)
+        self.context.restore(records, records[:, -1])
+        return {}, PartReach(used, self._flags(records))
+
+    def _flags(self, records: Codes) -> tuple[Flags, ...]:
+        found = []
+        for i, column in enumerate(self.context.encoded.table.columns):
+            flags = np.zeros(column.n_values + 1, dtype=np.bool_)
+            flags[records[:, i]] = True
+            found.append(flags)
+        return tuple(found)
+
+
+class Described(NamedTuple):
+    """What is known here of a part whose classes are described."""
+
+    n_leaves: int
+    shown: tuple[pa.Array, ...]
+    """What its classes show, column by column; no two are equal."""
+    sums: MeasureSums
+    kinds: KindCounts
+    n_split: int
+    """Rows of tuples that are in several classes."""
+
+
+@dataclass(frozen=True)
+class DescribePart:
+    """Says what every class of a part shows, and where the rows of its tuples go.
+
+    Arrays that are kept, where a piece is a tuple, or what of it is in one class:
+
+        index     by leaf and column: what it shows, among what the part shows; -1 blank
+        leaf_rows
+        number    of each piece: its tuple; rising
+        leaf      its leaf in the part; -1 suppressed
+        rows      and how many rows it has
+        content   a hash of its tuple, if that is split
+        codes     its quasi-identifiers
+        owner     its class: leaves that show the same are one
+        mixed     by class and column: whether several values are hidden there
+        class_rows
+    """
+
+    context: PartContext
+    used: tuple[Flags, ...]
+    reaches: tuple[Reach, ...]
+
+    def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, Described]:
+        del number
+        numbers = np.unique(arrays["records"][:, -1])
+        plan = self.context.open(arrays, self.used)
+        recoded, pieces = plan.recoded, plan.pieces
+        labels = list(recoded.labels.values())
+        sums = sum_part(pieces, recoded.classes, self.context.spec, self.reaches)
+        n_leaves = plan.grown.tree.n_classes
+        # The first place is that of suppressed rows.
+        rows = np.bincount(plan.leaf_of_piece + 1, pieces.counts, n_leaves + 1)[1:]
+        content = np.zeros(pieces.n_tuples, dtype=np.uint64)
+        content[plan.shares.piece] = plan.shares.content
+        kept: dict[str, NDArray[Any]] = {
+            "index": np.stack([one.index for one in labels], axis=1),
+            "leaf_rows": rows.astype(np.int64),
+            "number": numbers[plan.tuple_of_piece].astype(np.int32),
+            "leaf": plan.leaf_of_piece,
+            "rows": pieces.counts.astype(np.int32),
+            "content": content,
+            "codes": pieces.codes[:, : len(pieces.columns)].astype(np.int32),
+            "owner": recoded.classes.of_tuple,
+            "mixed": plan.generalized.is_mixed.T,
+            "class_rows": recoded.classes.rows,
+        }
+        return kept, Described(
+            n_leaves,
+            tuple(one.shown for one in labels),
+            sums,
+            plan.generalized.kinds(),
+            plan.shares.n_rows,
+        )
+
+
+class Picked(NamedTuple):
+    """Classes of a part whose rows are looked at for what they give away."""
+
+    number: NDArray[np.int64]
+    """Of each of their pieces: the tuple."""
+    leaf: NDArray[np.int64]
+    """And its leaf, among those of all parts."""
+    codes: Codes
+    counts: Counts
+    owner: NDArray[np.int64]
+    """Its class, from 0 on among those picked."""
+    mixed: Flags
+    rows: Counts
+    chance: NDArray[np.float64]
+    """Of each class, to be picked."""
+
+
+@dataclass(frozen=True)
+class PickClasses:
+    """Picks classes by lot, with the chances that their kinds have."""
+
+    kinds: KindCounts
+    """Of all parts."""
+    n_columns: int
+    """Columns that are looked at."""
+    first_leaf: Sequence[int]
+    """By part: the number of its first leaf."""
+
+    def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, Picked]:
+        mixed = arrays["mixed"]
+        chance = self.kinds.shares(mixed.T, self.n_columns)
+        # Leaves of all parts are numbered, and no part has more classes than leaves.
+        picked = are_picked(chance, self.first_leaf[number])
+        place = np.cumsum(picked) - 1
+        owner = arrays["owner"].astype(np.int64)
+        inside = np.flatnonzero(np.append(picked, False)[owner])
+        return {}, Picked(
+            arrays["number"][inside].astype(np.int64),
+            arrays["leaf"][inside].astype(np.int64) + self.first_leaf[number],
+            arrays["codes"][inside],
+            arrays["rows"][inside].astype(np.int64),
+            place[owner[inside]],
+            mixed[picked],
+            arrays["class_rows"][picked],
+            chance[picked],
+        )

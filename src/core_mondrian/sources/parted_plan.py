@@ -1,0 +1,487 @@
+"""A plan whose tuples and classes stay on disk: for more of them than fit into memory.
+
+    tuples in a store ─► grow_parts ─► describe every part ─► labels, digest, measures
+                                              │
+                a source looks the tuple of every row up ◄──┘
+
+It answers what `Plan` answers, as far as writing rows asks for it.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.classes import ReleasedClasses
+from core_mondrian.encoding.encoder import Encoded, digest_input
+from core_mondrian.encoding.persons import Profiles
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.engine.grow_parts import GrownParts, grow_parts
+from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.measure.concerns import (
+    Concern,
+    Generalized,
+    KindCounts,
+    LookedAt,
+    find_concerns,
+    seen_columns,
+)
+from core_mondrian.measure.utility import Measures, Reach, finish_measures
+from core_mondrian.measure.verify import (
+    Verification,
+    WholeTable,
+    verify_buckets,
+    verify_counts,
+)
+from core_mondrian.owner_record import SALT
+from core_mondrian.plan import DIVIDED, Place, Shares, built, places_of
+from core_mondrian.recode import Recoded, spread
+from core_mondrian.release import PartedFigures, PartedRelease, Release
+from core_mondrian.sources.class_ledger import ClassLedger, ShownLabels
+from core_mondrian.sources.part_tasks import (
+    Blanked,
+    Described,
+    DescribePart,
+    FindReach,
+    PartContext,
+    PickClasses,
+    Picked,
+)
+from core_mondrian.sources.tuple_relation import as_records
+from core_mondrian.sources.tuple_store import LocalStore
+from core_mondrian.spec import Spec
+from core_mondrian.stages import Stages
+from core_mondrian.tables.keys import Key
+
+Codes = NDArray[np.int32]
+DataT = TypeVar("DataT")
+DESCRIBED: Final = "described"
+
+
+def make_parted_plan(
+    store: LocalStore, encoded: Encoded, spec: Spec, key: Key, stages: Stages
+) -> "PartedPlan":
+    """Decide what becomes of every tuple of a store.
+
+    ``encoded`` has the columns, and no tuples.
+
+    Raises:
+        SpecError: the spec asks for what needs all tuples in memory.
+        InfeasibleError: no release satisfies the models within the budget.
+    """
+    grown = grow_parts(store, encoded.table, spec, stages.report("partition"))
+    stages.end("partition")
+    stages.report("describe")
+    blanked = Blanked.none(len(encoded.table.columns))
+    if grown.n_blanked:
+        blanked = store.blanked()
+    context = PartContext(encoded, grown.context.columns, spec, key, blanked)
+    first, *rest = store.run(FindReach(context), grown.stage)
+    reach = first
+    for other in rest:
+        reach = reach.plus(other)
+    reaches = tuple(
+        Reach(
+            np.flatnonzero(encoded.table.code_rows(i)).astype(np.int32),
+            np.flatnonzero(flags).astype(np.int32),
+        )
+        for i, flags in enumerate(reach.original)
+    )
+    described = store.run(
+        DescribePart(context, reach.used, reaches), grown.stage, DESCRIBED
+    )
+    store.drop(grown.stage)
+    ledger = ClassLedger(store.connection, len(encoded.table.columns))
+    plan = PartedPlan(encoded, grown, spec, key, described, ledger, store)
+    plan.lay_out()
+    stages.end("describe")
+    return plan
+
+
+@dataclass(frozen=True)
+class PartedClasses:
+    """The classes of a release in parts, wherever the parts are."""
+
+    encoded: Encoded
+    grown: GrownParts
+    spec: Spec
+    key: Key
+    described: Sequence[Described]
+    ledger: ClassLedger
+
+    @property
+    def allocation_key(self) -> bytes:
+        """Decides which rows of divided tuples go where."""
+        return self.key.derive("allocation")
+
+    @property
+    def n_rows(self) -> int:
+        return self.encoded.table.n_rows
+
+    @property
+    def n_suppressed(self) -> int:
+        return self.grown.n_suppressed
+
+    @property
+    def budget(self) -> int:
+        return self.grown.budget
+
+    @cached_property
+    def first_leaf(self) -> list[int]:
+        """The number of each part's first leaf, and last how many there are."""
+        return [0, *accumulate(one.n_leaves for one in self.described)]
+
+    @property
+    def n_leaves(self) -> int:
+        return self.first_leaf[-1]
+
+    @property
+    def n_split(self) -> int:
+        """Rows of tuples that are in several classes."""
+        return sum(one.n_split for one in self.described)
+
+    @property
+    def names(self) -> list[str]:
+        """The quasi-identifiers."""
+        return [column.name for column in self.encoded.table.columns]
+
+    @cached_property
+    def labels(self) -> list[ShownLabels]:
+        """What all parts show, column by column."""
+        every = range(len(self.names))
+        return [ShownLabels.of([x.shown[i] for x in self.described]) for i in every]
+
+    def add_part(
+        self, number: int, index: Codes, rows: NDArray[np.int64]
+    ) -> list[Codes]:
+        """Take what the leaves of a part show, and their rows; return the ranks."""
+        ranks = [
+            shown.ranks[number][index[:, i]] for i, shown in enumerate(self.labels)
+        ]
+        self.ledger.add(ranks, rows, self.first_leaf[number])
+        return ranks
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the release that will come of it; see `release_digest`."""
+        shown = {
+            name: one.labels.texts.to_pylist()
+            for name, one in zip(self.names, self.labels, strict=True)
+        }
+        return self.ledger.digest(shown, with_blank=self.spec.leaves_out)
+
+    @cached_property
+    def measures(self) -> Measures:
+        """What was lost; see `finish_measures`.
+
+        Classes of several parts that show the same are measured each by itself: what
+        they show may be wider than what they hold.
+        """
+        first, *rest = (one.sums for one in self.described)
+        sums = first
+        for other in rest:
+            sums = sums.plus(other)
+        found = self.ledger.totals
+        sums = sums._replace(
+            n_classes=found.n_classes,
+            smallest_class=found.smallest,
+            dm_released=found.squares,
+        )
+        return finish_measures(sums, self.encoded.table, self.spec)
+
+    def class_numbers(self, is_blank: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the number of each leaf's class, from 1 on by what it shows.
+
+        Where suppressed rows are blank, a class that is blank all over has none (-1).
+        """
+        numbers = self.ledger.numbers()
+        if not self.spec.leaves_out:
+            numbers[is_blank] = -1
+        return numbers
+
+    def kinds(self) -> KindCounts:
+        """Count the classes by what they hide."""
+        first, *rest = (one.kinds for one in self.described)
+        kinds = first
+        for other in rest:
+            kinds = kinds.plus(other)
+        return kinds
+
+    def release(
+        self,
+        data: DataT,
+        verification: Verification,
+        *,
+        by: Sequence[str] = (),
+        **evidence: Any,  # noqa: ANN401
+    ) -> Release[DataT]:
+        """Return the release as `anonymize` does; ``data`` says where it is."""
+        if by:
+            raise SpecError(
+                f"losses by {list_names(by)} need all distinct tuples in memory at "
+                "once, and here they are too many",
+                hint="allow more memory, or do without",
+            )
+        salt, digests = self.salted_digests()
+        return PartedRelease(
+            data=data,
+            spec=self.spec,
+            tree=cast("Any", None),  # classes are in parts
+            funnel=self.grown.funnel,
+            verification=verification,
+            n_rows=self.n_rows,
+            n_suppressed=self.n_suppressed,
+            n_blanked=self.encoded.n_blanked + self.grown.n_blanked,
+            budget=self.budget,
+            beta=self.grown.beta,
+            balance=None,
+            _encoded=self.encoded,
+            _pieces=cast("Any", None),
+            _recoded=cast("Any", None),
+            _key=self.key,
+            parted=PartedFigures(
+                *(self.digest, self.measures, salt, digests),
+                is_split=self.n_split > 0,
+            ),
+            **evidence,
+        )
+
+    def salted_digests(self) -> tuple[bytes, dict[str, str]]:
+        """Return a salt, and digests of what came in, as far as that is affordable."""
+        return secrets.token_bytes(SALT), {}
+
+    def verify(
+        self, values: pa.Table, rows: NDArray[np.int64], names: Sequence[str]
+    ) -> Verification:
+        """Check what a source made of the plan, as it counted it again."""
+        self.check_rows(int(rows.sum()))
+        spec = built(self.spec, self.encoded)
+        return verify_counts(values, rows, spec, budget=self.budget, names=names)
+
+    def verify_buckets(
+        self,
+        buckets: Iterable[tuple[pa.Table, NDArray[np.int64]]],
+        whole: WholeTable,
+        names: Sequence[str],
+    ) -> Verification:
+        """Check the same where different rows are too many to be here at once."""
+        self.check_rows(whole.n_rows)
+        spec = built(self.spec, self.encoded)
+        return verify_buckets(buckets, whole, spec, budget=self.budget, names=names)
+
+    def check_rows(self, n_released: int) -> None:
+        """Raise unless rows released and suppressed are those that came in."""
+        gone = self.n_suppressed if self.spec.leaves_out else 0
+        if n_released + gone != self.n_rows:
+            raise InternalError(
+                "rows released and suppressed do not add up to rows read"
+            )
+
+
+@dataclass(frozen=True)
+class PartedPlan(PartedClasses):
+    """What is released of every tuple of a local store, and which rows go where."""
+
+    store: LocalStore
+
+    def lay_out(self) -> None:
+        """Write where each tuple goes, and what each leaf shows, to files."""
+        n_tuples = self.encoded.table.n_tuples
+        leaf = self._file("leaf", np.int32, n_tuples, is_new=True)
+        shown = [
+            self._file(f"shown{i}", np.int32, self.n_leaves, is_new=True)
+            for i in range(len(self.names))
+        ]
+        self.ledger.open()
+        for number, (start, stop) in enumerate(pairwise(self.first_leaf)):
+            index, tuples, own, rows = (
+                self.store.load(DESCRIBED, number, name)
+                for name in ("index", "number", "leaf", "leaf_rows")
+            )
+            self._place_tuples(leaf, tuples, own, start)
+            ranks = self.add_part(number, index, rows)
+            for column, rank in zip(shown, ranks, strict=True):
+                column[start:stop] = rank
+
+    def _place_tuples(self, leaf: Codes, tuples: Codes, own: Codes, start: int) -> None:
+        """Note the leaf of each tuple of a part; those in several are `DIVIDED`."""
+        leaf[tuples] = np.where(own < 0, own, own + start)
+        is_same = tuples[1:] == tuples[:-1]
+        leaf[tuples[1:][is_same]] = DIVIDED
+
+    def _file(
+        self, name: str, kind: type, n: int, *, is_new: bool = False
+    ) -> NDArray[Any]:
+        """Return an array that is kept in a file of the store's folder."""
+        path: Path = self.store.folder / name
+        if not n:
+            return np.zeros(0, dtype=kind)
+        return np.memmap(path, kind, "w+" if is_new else "r", shape=(n,))
+
+    @cached_property
+    def leaf(self) -> Codes:
+        """The leaf of each tuple; `SUPPRESSED`, or `DIVIDED`: several."""
+        return self._file("leaf", np.int32, self.encoded.table.n_tuples)
+
+    def owners(self, numbers: Codes) -> Codes:
+        """Return the same tuples: they are counted as the plan numbers them."""
+        return numbers
+
+    def exchanged_persons(self) -> NDArray[np.int64]:
+        """Return the person that each is replaced by; see `encoding.persons`."""
+        table, shape = self.encoded.table, self.store.shape
+        if table.n_units is None:
+            raise InternalError("persons that nobody counts")
+        others = [name for name in (*shape.codes, *shape.others) if name != "u"]
+        profiles = Profiles(table.n_units)
+        for batch in self.store.scan(
+            f"SELECT {', '.join([*others, 'u', 'n'])} FROM tuples ORDER BY id"
+        ):
+            person = batch["u"].to_numpy().astype(np.int64)
+            rows = batch["n"].to_numpy().astype(np.int64)
+            # Rows of nobody are not a person's: no profile is like theirs.
+            counts = np.where(person == table.n_units - 1, -rows, rows)
+            profiles.add(as_records(batch, others), person, counts)
+        return profiles.draw(self.key.derive("persons"))
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Where the rows of divided tuples go."""
+        found: list[list[NDArray[Any]]] = []
+        for number, start in enumerate(self.first_leaf[:-1]):
+            tuples, leaf, rows, content = (
+                self.store.load(DESCRIBED, number, name)
+                for name in ("number", "leaf", "rows", "content")
+            )
+            own = np.flatnonzero(self.leaf[tuples] == DIVIDED)
+            own = own[rows[own] > 0]
+            leaf = np.where(leaf < 0, leaf, leaf + start).astype(np.int32)
+            found.append([x[own] for x in (tuples, leaf, rows, content)])
+        tuples, leaf, rows, content = (
+            np.concatenate(x) for x in zip(*found, strict=True)
+        )
+        # Pieces of one tuple are in one part, and keep their order.
+        order = np.argsort(tuples, kind="stable")
+        piece = np.arange(order.size, dtype=np.int32)
+        sums = rows[order].astype(np.int64)
+        return Shares(tuples[order], leaf[order], sums, piece, content[order])
+
+    @cached_property
+    def _recoded(self) -> Recoded:
+        labels = {
+            name: replace(
+                one.labels, index=self._file(f"shown{i}", np.int32, self.n_leaves)
+            )
+            for i, (name, one) in enumerate(zip(self.names, self.labels, strict=True))
+        }
+        nothing = np.zeros(0, dtype=np.int64)
+        classes = ReleasedClasses(nothing.astype(np.int32), nothing, (), ())
+        return Recoded(classes, labels, nothing)
+
+    @cached_property
+    def shown(self) -> pa.Table:
+        """What each leaf shows; where suppressed rows are blank, one more for them."""
+        leaves = np.arange(self.n_leaves, dtype=np.int32)
+        if not self.spec.leaves_out:
+            leaves = np.append(leaves, np.int32(-1))
+        recoded = self._recoded
+        columns = spread(recoded, leaves, replace(self.spec, class_id=None))
+        flat = {name: array for one in columns.values() for name, array in one.items()}
+        if self.spec.class_id is not None:
+            blank = [one.index < 0 for one in recoded.labels.values()]
+            numbers = self.class_numbers(np.all(blank, axis=0))
+            if not self.spec.leaves_out:
+                numbers = np.append(numbers, -1)
+            none = numbers < 0
+            ids = pa.array(numbers, mask=none if none.any() else None)
+            flat[self.spec.class_id] = ids
+        return pa.table(flat)
+
+    def places(self, names: Sequence[str]) -> list[Place]:
+        """Return the columns of the release of a table with such columns, in order."""
+        return places_of(self.spec, names, self.shown.column_names)
+
+    def salted_digests(self) -> tuple[bytes, dict[str, str]]:
+        salt = secrets.token_bytes(SALT)
+        names = [*self.store.shape.codes, *self.store.shape.others]
+
+        def codes() -> Iterator[bytes]:
+            for batch in self.store.scan(
+                f"SELECT {', '.join(names)} FROM tuples ORDER BY id"
+            ):
+                columns = [batch[name].to_numpy() for name in names]
+                yield np.stack(columns, axis=1).astype("<i4").tobytes()
+
+        def counts() -> Iterator[bytes]:
+            for batch in self.store.scan("SELECT n FROM tuples ORDER BY id"):
+                yield batch["n"].to_numpy().astype("<i8").tobytes()
+
+        return salt, {"input": digest_input(self.encoded, salt, codes(), counts())}
+
+    def look(self, names: Sequence[str]) -> "LookedAtClasses":
+        """Pick the classes whose rows are looked at for what they give away."""
+        n_columns = len(seen_columns(self.spec, names))
+        task = PickClasses(self.kinds(), n_columns, self.first_leaf)
+        found = self.store.run(task, DESCRIBED)
+        return LookedAtClasses.of(found, self.encoded.table, self.spec, self.n_leaves)
+
+
+@dataclass(frozen=True)
+class LookedAtClasses:
+    """Classes that were picked by lot, and their tuples."""
+
+    release: Generalized
+    spec: Spec
+    number: NDArray[np.int64]
+    leaf: NDArray[np.int64]
+    n_leaves: int
+
+    @classmethod
+    def of(
+        cls, parts: Sequence[Picked], table: EncodedTable, spec: Spec, n_leaves: int
+    ) -> "LookedAtClasses":
+        first = np.cumsum([0, *(part.rows.size for part in parts)])
+        pairs = zip(parts, first.tolist(), strict=False)
+        owner = np.concatenate([part.owner + at for part, at in pairs])
+        joined = Picked(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+        tuples = replace(
+            table,
+            sensitive=(),
+            codes=joined.codes,
+            counts=joined.counts,
+            n_units=None,
+            figures=None,
+        )
+        classes = ReleasedClasses(owner.astype(np.int32), joined.rows, (), ())
+        release = Generalized(
+            *(tuples, classes, np.ascontiguousarray(joined.mixed.T)),
+            chance=joined.chance,
+            n_classes=n_leaves,
+        )
+        return cls(release, spec, joined.number, joined.leaf, n_leaves)
+
+    @property
+    def leaves(self) -> NDArray[np.bool_]:
+        """Tell of each leaf whether its rows are looked at; last, suppressed rows."""
+        flags = np.zeros(self.n_leaves + 1, dtype=np.bool_)
+        flags[self.leaf] = True
+        return flags
+
+    def pieces(self, tuples: Codes, leaves: Codes) -> Codes:
+        """Return the places of rows' tuples among those of the picked classes."""
+        known = self.number * (self.n_leaves + 1) + self.leaf
+        order = np.argsort(known, kind="stable")
+        asked = tuples.astype(np.int64) * (self.n_leaves + 1) + leaves
+        found = order[np.searchsorted(known, asked, sorter=order)]
+        return found.astype(np.int32)
+
+    def find_concerns(self, looked: LookedAt) -> tuple[Concern, ...]:
+        """Say what columns that pass through may give away, by what was seen."""
+        return find_concerns(looked, self.spec, self.release)

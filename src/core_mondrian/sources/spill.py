@@ -1,0 +1,73 @@
+"""A DuckDB of our own: it spills into a folder, and reads only what is named."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Final
+
+_CONFIG: Final = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+}
+_LEAST: Final = 64 << 20
+_PAUSE: Final = 0.1
+"""Seconds between two looks at how far a statement is."""
+
+
+def connect(
+    folder: Path,
+    memory: int,
+    threads: int,
+    *,
+    name: str = ":memory:",
+    readable: Sequence[Path] = (),
+) -> Any:  # noqa: ANN401
+    """Open a database that may take so much memory, and spills into a folder.
+
+    It is a file there, if it has a name.
+
+    Nothing is loaded or downloaded, no other database is opened, and no file is read
+    but those that are ``readable``.
+    """
+    import duckdb
+
+    config: dict[str, Any] = {
+        **_CONFIG,
+        "memory_limit": f"{max(memory, _LEAST) >> 20}MiB",
+        "threads": threads,
+        "temp_directory": str(folder / "spill"),
+    }
+    file = name if name == ":memory:" else str(folder / name)
+    connection = duckdb.connect(file, config=config)
+    paths = ", ".join(literal(str(path)) for path in readable)
+    connection.execute(f"SET allowed_paths = [{paths}]")
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    connection.execute("SET progress_bar_time = 0")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def execute(
+    connection: Any,  # noqa: ANN401
+    sql: str,
+    report: Callable[[float], None],
+) -> None:
+    """Run a long statement, say how far it is, and let it be interrupted."""
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(connection.execute, sql)
+        try:
+            while wait([done], _PAUSE).not_done:
+                report(max(connection.query_progress(), 0.0) / 100)
+        except BaseException:
+            connection.interrupt()
+            raise
+    done.result()
+
+
+def literal(text: str) -> str:
+    """Return a text in quotes."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,107 @@
+"""What is made: a table or a view, and nothing that was not asked for."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from core_mondrian.errors import SpecError, list_names
+from core_mondrian.sources.sql.base import Database
+from core_mondrian.sources.sql.names import Name, is_query, parse_name
+from core_mondrian.spec import Spec
+
+MAPS: Final = ("tuples", "contents", "lots", "classes")
+"""Tables that a view reads next to its source."""
+
+
+def check_request(database: Database, spec: Spec, *, view: bool) -> None:
+    """Refuse what cannot be done inside a database, before any work."""
+    if spec.shuffle is not None:
+        raise SpecError(
+            "a table in a database has no order that could be shuffled",
+            hint="leave shuffle out, and order the rows when you read them",
+            key=("shuffle",),
+        )
+    shapes = {spec.format_of(name) for name in spec.quasi_identifiers}
+    if "struct" in shapes and not database.has_structs:
+        raise SpecError(
+            f"{database.title} has no structs", hint="take numbers = 'bounds'"
+        )
+    if view and not database.has_views:
+        raise SpecError(
+            f"a view in {database.title} is no boundary: whoever may read it can watch "
+            "how it is computed, and find exact values",
+            hint="make a table, and grant rights on that",
+        )
+    if view and spec.pseudonyms:
+        raise SpecError(
+            "a view with pseudonyms would keep a table of who is who",
+            hint="make a table",
+        )
+    if view and spec.suppressed == "apart":
+        raise SpecError("a view has no rows apart", hint="make a table")
+
+
+def open_target(
+    database: Database, target: str, spec: Spec, *, overwrite: bool
+) -> Name:
+    """Return a name that is free, or will be.
+
+    Raises:
+        SpecError: it is no name, too long, or taken.
+    """
+    if is_query(target):
+        raise SpecError("the target is a query", hint="name a new table")
+    name = parse_name(target, "the target")
+    others = [suppressed_of(name)] if spec.suppressed == "apart" else []
+    others += maps_of(name)
+    check_lengths(database, [one.last for one in (name, *others)])
+    for one in (name, *others):
+        if not overwrite and database.find(one) is not None:
+            raise SpecError(
+                f"{one.sql} exists", hint="choose another name, or overwrite it"
+            )
+    return name
+
+
+def suppressed_of(target: Name) -> Name:
+    """Return the table of the rows that are left out."""
+    return target.beside("_suppressed")
+
+
+def map_of(target: Name, table: str) -> Name:
+    """Return a table that a view reads."""
+    return target.beside(f"_core_mondrian_{table}")
+
+
+def maps_of(target: Name) -> list[Name]:
+    """Return all tables that a view reads."""
+    return [map_of(target, table) for table in MAPS]
+
+
+def check_lengths(database: Database, names: Iterable[str]) -> None:
+    """Refuse names that the database would cut off without a word."""
+    if long := [x for x in names if len(x.encode()) > database.longest_name]:
+        raise SpecError(
+            f"names longer than the {database.longest_name} bytes that "
+            f"{database.title} takes: {list_names(long)}",
+            hint="choose a shorter one",
+        )
+
+
+def check_names(database: Database, names: Sequence[str]) -> None:
+    """Refuse a release with two columns of one name."""
+    check_lengths(database, names)
+    plain = [name.lower() if database.ignores_case else name for name in names]
+    twice = [x for x, y in zip(names, plain, strict=True) if plain.count(y) > 1]
+    if twice:
+        raise SpecError(
+            f"the release would have several columns of one name: {list_names(twice)}",
+            hint="rename them, or choose another format or class_id",
+        )
+
+
+def make_room(database: Database, target: Name, spec: Spec) -> None:
+    """Remove what stands where the target goes, and what an old view read."""
+    others = [suppressed_of(target)] if spec.suppressed == "apart" else []
+    for name in (target, *maps_of(target), *others):
+        if (kind := database.find(name)) is not None:
+            database.run(f"DROP {kind.upper()} {name.sql}")
