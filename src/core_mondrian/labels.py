@@ -98,11 +98,12 @@ def digest_classes(
     of them each class (axis 1) shows per column (-1: blank).
     """
     order = np.lexsort(ranks[::-1])
-    return digest_columns(shown, ((row[order],) for row in (*ranks, rows)))
+    texts = {name: [texts] for name, texts in shown.items()}
+    return digest_columns(texts, ((row[order],) for row in (*ranks, rows)))
 
 
 def digest_columns(
-    shown: Mapping[str, Sequence[str]],
+    shown: Mapping[str, Iterable[Sequence[str]]],
     columns: Iterable[Iterable[NDArray[np.integer[Any]]]],
 ) -> str:
     """Return the same of classes in the order of their ranks, some at a time.
@@ -110,8 +111,11 @@ def digest_columns(
     ``columns`` has the ranks of each column, and last the rows.
     """
     digest = hashlib.sha256()
-    for name, texts in shown.items():
-        digest.update("\0".join([name, *texts]).encode() + b"\1")
+    for name, batches in shown.items():
+        digest.update(name.encode())
+        for texts in batches:
+            digest.update("".join(f"\0{text}" for text in texts).encode())
+        digest.update(b"\1")
     for column in columns:
         for some in column:
             digest.update(some.astype("<i8").tobytes())

@@ -61,17 +61,19 @@ def spread(
     every = list(recoded.labels.values())
     arrays = map_columns(show, every, leaf.size, threads)
     for name, array in zip(recoded.labels, arrays, strict=True):
-        is_apart = pa.types.is_struct(array.type) and spec.bounds_of(name)
-        columns[name] = (
-            dict(zip(spec.bounds_of(name), array.flatten(), strict=True))
-            if is_apart
-            else {name: array}
-        )
+        columns[name] = as_released(name, array, spec)
     if spec.class_id is not None:
         numbers = _class_numbers(recoded, spec)[leaf]
         ids = pa.array(numbers, mask=numbers < 0 if (numbers < 0).any() else None)
         columns[spec.class_id] = {spec.class_id: ids}
     return columns
+
+
+def as_released(name: str, array: pa.Array, spec: Spec) -> dict[str, pa.Array]:
+    """Return the columns in which a release has what is shown of one."""
+    if pa.types.is_struct(array.type) and spec.bounds_of(name):
+        return dict(zip(spec.bounds_of(name), array.flatten(), strict=True))
+    return {name: array}
 
 
 def recode_classes(

@@ -4,7 +4,7 @@ Classes of several parts that show the same are one. A class is kept by the rank
 what it shows among all that its column shows; -1 is a blank.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,34 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.labels import Labels, digest_columns
+from core_mondrian.labels import digest_columns
+from core_mondrian.sources.spill import insert, read_batches
 
 Codes = NDArray[np.int32]
-_BATCH = 1 << 18
-
-
-class ShownLabels(NamedTuple):
-    """What all parts show in one column, from the smallest on."""
-
-    labels: Labels
-    ranks: list[Codes]
-    """By part: the place among all of what the part shows, and last that of a blank."""
-
-    @staticmethod
-    def of(parts: Sequence[pa.Array]) -> "ShownLabels":
-        """Return what several parts show, each of which shows nothing twice."""
-        whole = pa.concat_arrays(parts)
-        ends = whole.flatten() if pa.types.is_struct(whole.type) else [whole]
-        codes = [end.dictionary_encode().indices.to_numpy() for end in ends]
-        key = codes[0].astype(np.int64)
-        for more in codes[1:]:
-            key = key * (len(whole) + 1) + more
-        _, first, place = np.unique(key, return_index=True, return_inverse=True)
-        shown = whole.take(pa.array(first))
-        labels = Labels(place.ravel().astype(np.int32), shown).sorted()
-        edges = np.cumsum([len(part) for part in parts])[:-1]
-        ranks = [np.append(x, np.int32(-1)) for x in np.split(labels.index, edges)]
-        return ShownLabels(labels, ranks)
 
 
 class ClassTotals(NamedTuple):
@@ -73,11 +49,11 @@ class ClassLedger:
         columns: dict[str, Any] = {f"r{i}": rank for i, rank in enumerate(ranks)}
         columns["leaf"] = np.arange(first, first + rows.size, dtype=np.int32)
         columns["n"] = rows
-        self.connection.register("arrow", pa.table(columns))
-        self.connection.execute("INSERT INTO classes SELECT * FROM arrow")
-        self.connection.unregister("arrow")
+        insert(self.connection, "classes", pa.table(columns))
 
-    def digest(self, shown: dict[str, Sequence[str]], *, with_blank: bool) -> str:
+    def digest(
+        self, shown: Mapping[str, Iterable[Sequence[str]]], *, with_blank: bool
+    ) -> str:
         """Return the digest of the classes; see `recode.release_digest`."""
         seen = "" if with_blank else f"WHERE greatest({self._keys}, -1) >= 0 "
         self.connection.execute(
@@ -87,12 +63,14 @@ class ClassLedger:
         )
 
         def column(name: str) -> Iterator[NDArray[Any]]:
-            found = self.connection.sql(f"SELECT {name} FROM shown_classes")
-            for batch in found.to_arrow_reader(_BATCH):
-                yield batch.column(0).to_numpy()
+            sql = f"SELECT {name} FROM shown_classes"
+            for batch in read_batches(self.connection, sql):
+                yield batch[name].to_numpy()
 
         names = (*(f"r{i}" for i in range(self.n_columns)), "n")
-        return digest_columns(shown, (column(name) for name in names))
+        found = digest_columns(shown, (column(name) for name in names))
+        self.connection.execute("DROP TABLE shown_classes")
+        return found
 
     @cached_property
     def totals(self) -> ClassTotals:
@@ -103,14 +81,24 @@ class ClassLedger:
         ).fetchall()[0]
         return ClassTotals(n, None if least is None else int(least), int(squares or 0))
 
-    def numbers(self) -> NDArray[np.int64]:
-        """Return the number of each leaf's class, from 1 on by what it shows."""
+    def numbers(self, *, with_blank: bool) -> Iterator[NDArray[np.int64]]:
+        """Yield the number of each leaf's class, from 1 on by what it shows.
+
+        A class that is blank all over has none (-1), unless ``with_blank``.
+        """
         keys = self._keys
         same = " AND ".join(f"a.r{i} = b.r{i}" for i in range(self.n_columns))
-        distinct = f"SELECT DISTINCT {keys} FROM classes"
-        found = self.connection.sql(
-            f"SELECT b.number FROM classes AS a JOIN (SELECT {keys}, row_number() OVER "
-            f"(ORDER BY {keys}) AS number FROM ({distinct}) AS d) AS b ON {same} "
-            "ORDER BY a.leaf"
-        ).to_arrow_table()
-        return np.array(found["number"].to_numpy(), dtype=np.int64)
+        ranks = ", ".join(f"a.r{i}" for i in range(self.n_columns))
+        has_none = "false" if with_blank else f"greatest({ranks}) < 0"
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE distinct_classes AS SELECT DISTINCT {keys} "
+            f"FROM classes ORDER BY {keys}"
+        )
+        # Rows of a table that was sorted are numbered in that order.
+        for batch in read_batches(
+            self.connection,
+            f"SELECT CASE WHEN {has_none} THEN -1 ELSE b.rowid + 1 END AS number "
+            f"FROM classes AS a JOIN distinct_classes AS b ON {same} ORDER BY a.leaf",
+        ):
+            yield batch["number"].to_numpy().astype(np.int64)
+        self.connection.execute("DROP TABLE distinct_classes")

@@ -142,8 +142,6 @@ class Described(NamedTuple):
     """What is known here of a part whose classes are described."""
 
     n_leaves: int
-    shown: tuple[pa.Array, ...]
-    """What its classes show, column by column; no two are equal."""
     sums: MeasureSums
     kinds: KindCounts
     n_split: int
@@ -156,6 +154,7 @@ class DescribePart:
 
     Arrays that are kept, where a piece is a tuple, or what of it is in one class:
 
+        shown0 …  what its classes show, column by column, packed; no two are equal
         index     by leaf and column: what it shows, among what the part shows; -1 blank
         leaf_rows
         number    of each piece: its tuple; rising
@@ -196,13 +195,28 @@ class DescribePart:
             "mixed": plan.generalized.is_mixed.T,
             "class_rows": recoded.classes.rows,
         }
-        return kept, Described(
+        shown = {f"shown{i}": pack(one.shown) for i, one in enumerate(labels)}
+        return kept | shown, Described(
             n_leaves,
-            tuple(one.shown for one in labels),
             sums,
             plan.generalized.kinds(),
             plan.shares.n_rows,
         )
+
+
+def pack(array: pa.Array) -> NDArray[np.uint8]:
+    """Return an Arrow array as bytes."""
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch([array], names=["shown"])
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def unpack(packed: NDArray[np.uint8]) -> pa.Array:
+    """Return what was packed."""
+    with pa.ipc.open_stream(pa.py_buffer(packed)) as reader:
+        return reader.read_next_batch().column(0)
 
 
 class Picked(NamedTuple):

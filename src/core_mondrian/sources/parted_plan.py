@@ -42,9 +42,10 @@ from core_mondrian.measure.verify import (
 )
 from core_mondrian.owner_record import SALT
 from core_mondrian.plan import DIVIDED, Place, Shares, built, places_of
-from core_mondrian.recode import Recoded, spread
+from core_mondrian.recode import as_released
 from core_mondrian.release import PartedFigures, PartedRelease, Release
-from core_mondrian.sources.class_ledger import ClassLedger, ShownLabels
+from core_mondrian.sources.class_ledger import ClassLedger
+from core_mondrian.sources.mapped_files import give_back, make_file, map_file
 from core_mondrian.sources.part_tasks import (
     Blanked,
     Described,
@@ -53,7 +54,9 @@ from core_mondrian.sources.part_tasks import (
     PartContext,
     PickClasses,
     Picked,
+    unpack,
 )
+from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels
 from core_mondrian.sources.tuple_relation import as_records
 from core_mondrian.sources.tuple_store import LocalStore
 from core_mondrian.spec import Spec
@@ -98,11 +101,28 @@ def make_parted_plan(
         DescribePart(context, reach.used, reaches), grown.stage, DESCRIBED
     )
     store.drop(grown.stage)
-    ledger = ClassLedger(store.connection, len(encoded.table.columns))
-    plan = PartedPlan(encoded, grown, spec, key, described, ledger, store)
+    give_back()
+    parts = DescribedParts(store, len(described))
+    every = range(len(encoded.table.columns))
+    labels = [LabelJoin(store.connection, store.folder, parts, i).run() for i in every]
+    ledger = ClassLedger(store.connection, len(labels))
+    plan = PartedPlan(encoded, grown, spec, key, described, ledger, labels, store)
     plan.lay_out()
+    plan.settle()
+    give_back()
     stages.end("describe")
     return plan
+
+
+@dataclass(frozen=True)
+class DescribedParts:
+    """What the parts of a local store show, see `ShownParts`."""
+
+    store: LocalStore
+    n_parts: int
+
+    def shown(self, number: int, column: int) -> pa.Array:
+        return unpack(self.store.load(DESCRIBED, number, f"shown{column}"))
 
 
 @dataclass(frozen=True)
@@ -115,6 +135,8 @@ class PartedClasses:
     key: Key
     described: Sequence[Described]
     ledger: ClassLedger
+    labels: Sequence[ShownLabels]
+    """What all parts show, column by column."""
 
     @property
     def allocation_key(self) -> bytes:
@@ -152,18 +174,12 @@ class PartedClasses:
         """The quasi-identifiers."""
         return [column.name for column in self.encoded.table.columns]
 
-    @cached_property
-    def labels(self) -> list[ShownLabels]:
-        """What all parts show, column by column."""
-        every = range(len(self.names))
-        return [ShownLabels.of([x.shown[i] for x in self.described]) for i in every]
-
     def add_part(
         self, number: int, index: Codes, rows: NDArray[np.int64]
     ) -> list[Codes]:
         """Take what the leaves of a part show, and their rows; return the ranks."""
         ranks = [
-            shown.ranks[number][index[:, i]] for i, shown in enumerate(self.labels)
+            shown.of_part(number, index[:, i]) for i, shown in enumerate(self.labels)
         ]
         self.ledger.add(ranks, rows, self.first_leaf[number])
         return ranks
@@ -171,10 +187,8 @@ class PartedClasses:
     @cached_property
     def digest(self) -> str:
         """The digest of the release that will come of it; see `release_digest`."""
-        shown = {
-            name: one.labels.texts.to_pylist()
-            for name, one in zip(self.names, self.labels, strict=True)
-        }
+        pairs = zip(self.names, self.labels, strict=True)
+        shown = {name: one.texts() for name, one in pairs}
         return self.ledger.digest(shown, with_blank=self.spec.leaves_out)
 
     @cached_property
@@ -195,16 +209,6 @@ class PartedClasses:
             dm_released=found.squares,
         )
         return finish_measures(sums, self.encoded.table, self.spec)
-
-    def class_numbers(self, is_blank: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the number of each leaf's class, from 1 on by what it shows.
-
-        Where suppressed rows are blank, a class that is blank all over has none (-1).
-        """
-        numbers = self.ledger.numbers()
-        if not self.spec.leaves_out:
-            numbers[is_blank] = -1
-        return numbers
 
     def kinds(self) -> KindCounts:
         """Count the classes by what they hide."""
@@ -229,7 +233,7 @@ class PartedClasses:
                 "once, and here they are too many",
                 hint="allow more memory, or do without",
             )
-        salt, digests = self.salted_digests()
+        salt, digests = self.salted_digests
         return PartedRelease(
             data=data,
             spec=self.spec,
@@ -253,8 +257,9 @@ class PartedClasses:
             **evidence,
         )
 
+    @cached_property
     def salted_digests(self) -> tuple[bytes, dict[str, str]]:
-        """Return a salt, and digests of what came in, as far as that is affordable."""
+        """A salt, and digests of what came in, as far as that is affordable."""
         return secrets.token_bytes(SALT), {}
 
     def verify(
@@ -293,12 +298,9 @@ class PartedPlan(PartedClasses):
 
     def lay_out(self) -> None:
         """Write where each tuple goes, and what each leaf shows, to files."""
-        n_tuples = self.encoded.table.n_tuples
-        leaf = self._file("leaf", np.int32, n_tuples, is_new=True)
-        shown = [
-            self._file(f"shown{i}", np.int32, self.n_leaves, is_new=True)
-            for i in range(len(self.names))
-        ]
+        folder, n_tuples = self.store.folder, self.encoded.table.n_tuples
+        leaf = make_file(folder / "leaf", np.int32, n_tuples)
+        shown = [make_file(path, np.int32, self.n_leaves) for path in self._shown_files]
         self.ledger.open()
         for number, (start, stop) in enumerate(pairwise(self.first_leaf)):
             index, tuples, own, rows = (
@@ -316,19 +318,15 @@ class PartedPlan(PartedClasses):
         is_same = tuples[1:] == tuples[:-1]
         leaf[tuples[1:][is_same]] = DIVIDED
 
-    def _file(
-        self, name: str, kind: type, n: int, *, is_new: bool = False
-    ) -> NDArray[Any]:
-        """Return an array that is kept in a file of the store's folder."""
-        path: Path = self.store.folder / name
-        if not n:
-            return np.zeros(0, dtype=kind)
-        return np.memmap(path, kind, "w+" if is_new else "r", shape=(n,))
+    @property
+    def _shown_files(self) -> list[Path]:
+        """By column, the ranks of what leaves show."""
+        return [self.store.folder / f"shown{i}" for i in range(len(self.names))]
 
     @cached_property
     def leaf(self) -> Codes:
         """The leaf of each tuple; `SUPPRESSED`, or `DIVIDED`: several."""
-        return self._file("leaf", np.int32, self.encoded.table.n_tuples)
+        return map_file(self.store.folder / "leaf", np.int32)
 
     def owners(self, numbers: Codes) -> Codes:
         """Return the same tuples: they are counted as the plan numbers them."""
@@ -374,40 +372,48 @@ class PartedPlan(PartedClasses):
         return Shares(tuples[order], leaf[order], sums, piece, content[order])
 
     @cached_property
-    def _recoded(self) -> Recoded:
-        labels = {
-            name: replace(
-                one.labels, index=self._file(f"shown{i}", np.int32, self.n_leaves)
-            )
-            for i, (name, one) in enumerate(zip(self.names, self.labels, strict=True))
-        }
-        nothing = np.zeros(0, dtype=np.int64)
-        classes = ReleasedClasses(nothing.astype(np.int32), nothing, (), ())
-        return Recoded(classes, labels, nothing)
+    def _ranks(self) -> list[Codes]:
+        return [map_file(path, np.int32) for path in self._shown_files]
 
     @cached_property
-    def shown(self) -> pa.Table:
-        """What each leaf shows; where suppressed rows are blank, one more for them."""
-        leaves = np.arange(self.n_leaves, dtype=np.int32)
-        if not self.spec.leaves_out:
-            leaves = np.append(leaves, np.int32(-1))
-        recoded = self._recoded
-        columns = spread(recoded, leaves, replace(self.spec, class_id=None))
-        flat = {name: array for one in columns.values() for name, array in one.items()}
+    def _class_numbers(self) -> NDArray[np.int64]:
+        """The number of each leaf's class; -1: none."""
+        path = self.store.folder / "numbers"
+        with path.open("wb") as file:
+            for numbers in self.ledger.numbers(with_blank=self.spec.leaves_out):
+                numbers.tofile(file)
+        return map_file(path, np.int64)
+
+    def settle(self) -> None:
+        """Find out all that the database is asked for, so that it may be closed."""
+        _ = self.digest, self.measures, self.salted_digests
         if self.spec.class_id is not None:
-            blank = [one.index < 0 for one in recoded.labels.values()]
-            numbers = self.class_numbers(np.all(blank, axis=0))
-            if not self.spec.leaves_out:
-                numbers = np.append(numbers, -1)
-            none = numbers < 0
-            ids = pa.array(numbers, mask=none if none.any() else None)
-            flat[self.spec.class_id] = ids
+            _ = self._class_numbers
+
+    def show(self, leaves: Codes) -> pa.Table:
+        """Return what rows of leaves show; those below 0 are blank."""
+        inside, is_blank = np.maximum(leaves, 0), leaves < 0
+        flat: dict[str, pa.Array] = {}
+        for name, labels, ranks in zip(
+            self.names, self.labels, self._ranks, strict=True
+        ):
+            own = ranks[inside] if ranks.size else np.full(leaves.size, -1, np.int32)
+            array = labels.show(np.where(is_blank, np.int32(-1), own))
+            flat |= as_released(name, array, self.spec)
+        if self.spec.class_id is not None:
+            every = self._class_numbers
+            numbers = every[inside] if every.size else np.full(leaves.size, -1)
+            has_none = is_blank | (numbers < 0)
+            mask = has_none if has_none.any() else None
+            flat[self.spec.class_id] = pa.array(numbers, mask=mask)
         return pa.table(flat)
 
     def places(self, names: Sequence[str]) -> list[Place]:
         """Return the columns of the release of a table with such columns, in order."""
-        return places_of(self.spec, names, self.shown.column_names)
+        none = np.zeros(0, dtype=np.int32)
+        return places_of(self.spec, names, self.show(none).column_names)
 
+    @cached_property
     def salted_digests(self) -> tuple[bytes, dict[str, str]]:
         salt = secrets.token_bytes(SALT)
         names = [*self.store.shape.codes, *self.store.shape.others]

@@ -117,9 +117,10 @@ class RemotePlan:
     def allocation_key(self) -> bytes:
         return self.plan.allocation_key
 
-    @property
-    def shown(self) -> pa.Table:
-        return self.plan.shown
+    def show(self, leaves: Codes) -> pa.Table:
+        """Return what rows of leaves show; those below 0 are blank."""
+        shown_at = np.where(leaves < 0, self.n_leaves, leaves)
+        return self.plan.shown.take(pa.array(shown_at))
 
     def places(self, names: Sequence[str]) -> list[Place]:
         """Return the columns of the release of a table with such columns, in order."""

@@ -65,9 +65,8 @@ class RowPlan(Protocol):
     def allocation_key(self) -> bytes:
         """Decides which of them go where."""
 
-    @property
-    def shown(self) -> pa.Table:
-        """What each leaf shows; where suppressed rows are blank, one more for them."""
+    def show(self, leaves: Codes) -> pa.Table:
+        """Return what rows of leaves show; those below 0 are blank."""
 
     def places(self, names: Sequence[str]) -> list[Place]:
         """Return the columns of the release of a table with such columns, in order."""

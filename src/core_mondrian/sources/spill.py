@@ -1,9 +1,11 @@
 """A DuckDB of our own: it spills into a folder, and reads only what is named."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Final
+
+import pyarrow as pa
 
 _CONFIG: Final = {
     "autoinstall_known_extensions": False,
@@ -12,6 +14,7 @@ _CONFIG: Final = {
     "python_enable_replacements": False,
 }
 _LEAST: Final = 64 << 20
+_BATCH: Final = 1 << 18
 _PAUSE: Final = 0.1
 """Seconds between two looks at how far a statement is."""
 
@@ -66,6 +69,19 @@ def execute(
             connection.interrupt()
             raise
     done.result()
+
+
+def insert(connection: Any, name: str, table: pa.Table) -> None:  # noqa: ANN401
+    """Add rows to a table."""
+    connection.register("arrow", table)
+    connection.execute(f"INSERT INTO {name} SELECT * FROM arrow")
+    connection.unregister("arrow")
+
+
+def read_batches(connection: Any, sql: str) -> Iterator[pa.Table]:  # noqa: ANN401
+    """Yield what a query finds, some rows at a time."""
+    for batch in connection.sql(sql).to_arrow_reader(_BATCH):
+        yield pa.table(batch)
 
 
 def literal(text: str) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.collapse import n_words, unpack_words
 from core_mondrian.engine.layout import Codes, Counts
 from core_mondrian.engine.parts import Arrays, PartRoots, Task
-from core_mondrian.sources.spill import connect
+from core_mondrian.sources.spill import connect, insert, read_batches
 from core_mondrian.sources.tuple_relation import (
     PLANTED,
     TUPLES,
@@ -32,7 +32,6 @@ ResultT = TypeVar("ResultT")
 Words = NDArray[np.uint64]
 Report = Callable[[float], None]
 
-_BATCH: Final = 1 << 18
 _PARTIAL: Final = "partial"
 
 
@@ -79,18 +78,12 @@ class LocalStore(TupleRelation):
     def add(self, words: Words, rows: Counts) -> None:
         """Take packed tuples, which may be there already."""
         columns = {f"w{i}": words[:, i] for i in range(words.shape[1])}
-        self.insert(_PARTIAL, pa.table({**columns, "n": rows}))
+        insert(self.connection, _PARTIAL, pa.table({**columns, "n": rows}))
 
     def create(self, name: str, columns: Sequence[str]) -> None:
         """Make an empty relation, instead of one of that name."""
         made = f"CREATE OR REPLACE TABLE {name} ({', '.join(columns)})"
         self.connection.execute(made)
-
-    def insert(self, name: str, table: pa.Table) -> None:
-        """Add rows to a relation."""
-        self.connection.register("arrow", table)
-        self.connection.execute(f"INSERT INTO {name} SELECT * FROM arrow")
-        self.connection.unregister("arrow")
 
     def finish(self) -> int:
         """Add up equal tuples, number them in their order; return how many there are.
@@ -103,7 +96,7 @@ class LocalStore(TupleRelation):
         n_tuples = 0
         cursor = self.connection.cursor()  # two statements at a time
         with self.words_file.open("wb") as file:
-            for batch in _read(
+            for batch in read_batches(
                 cursor,
                 f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM {_PARTIAL} "
                 f"GROUP BY {keys} ORDER BY {keys}",
@@ -112,7 +105,8 @@ class LocalStore(TupleRelation):
                 words.astype(">u8").tofile(file)
                 codes = unpack_words(words, self.bits)
                 rows = batch["n"].to_numpy()
-                self.insert(TUPLES, self.shape.batch(codes, rows, n_tuples))
+                tuples = self.shape.batch(codes, rows, n_tuples)
+                insert(self.connection, TUPLES, tuples)
                 n_tuples += len(words)
         cursor.close()
         self.connection.execute(f"DROP TABLE {_PARTIAL}")
@@ -122,7 +116,7 @@ class LocalStore(TupleRelation):
         return self.connection.sql(sql).to_arrow_table()
 
     def scan(self, sql: str) -> Iterator[pa.Table]:
-        yield from _read(self.connection, sql)
+        yield from read_batches(self.connection, sql)
 
     def replace(self, name: str, sql: str) -> None:
         self.connection.execute(f"CREATE TABLE new_{name} AS {sql}")
@@ -218,9 +212,3 @@ class LocalStore(TupleRelation):
     def size(self) -> int:
         """Bytes on disk."""
         return sum(x.stat().st_size for x in self.folder.rglob("*") if x.is_file())
-
-
-def _read(connection: Any, sql: str) -> Iterator[pa.Table]:  # noqa: ANN401
-    """Yield what a query finds, batch by batch."""
-    for batch in connection.sql(sql).to_arrow_reader(_BATCH):
-        yield pa.table(batch)

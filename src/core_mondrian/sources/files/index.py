@@ -13,6 +13,7 @@ from core_mondrian.encoding.collapse import TuplePacker
 from core_mondrian.encoding.row_groups import RowGroups
 from core_mondrian.errors import DataError
 from core_mondrian.sources.files.tally import Codes, number_values
+from core_mondrian.sources.mapped_files import map_file
 from core_mondrian.tables.cell_keys import cell_keys
 
 Words = NDArray[np.uint64]
@@ -71,7 +72,7 @@ class TupleFile(TupleWords):
     def __init__(self, path: Path, width: int) -> None:
         """Open a file of words, the highest byte first, ``width`` to a tuple."""
         self._kind = np.dtype(f"S{8 * width}")
-        self._known = np.memmap(path, self._kind, "r")
+        self._known = map_file(path, self._kind)
 
     def find(self, wanted: Words) -> Codes:
         # Bytes compare as the numbers do. In the order of the tuples, so that the file

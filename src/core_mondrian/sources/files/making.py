@@ -31,7 +31,7 @@ from core_mondrian.sources.files.index import (
     TupleWords,
     open_words,
 )
-from core_mondrian.sources.files.memory import Limit, give_back, used_memory
+from core_mondrian.sources.files.memory import Limit, used_memory
 from core_mondrian.sources.files.placing import RowPlaces
 from core_mondrian.sources.files.recount import Counter as DuckCounter
 from core_mondrian.sources.files.recount import Recount, count_repeats
@@ -43,6 +43,7 @@ from core_mondrian.sources.files.values import TypedValues, tuple_counts, type_v
 from core_mondrian.sources.files.words import find_words, refuse_words, warn_of_words
 from core_mondrian.sources.files.workspace import Workspace
 from core_mondrian.sources.files.writing import Drafts, Writing, Written
+from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.parted_plan import make_parted_plan
 from core_mondrian.sources.remote_plan import make_plan
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
@@ -197,6 +198,7 @@ class Run:
         maps = list(coded.maps)
         if self.spec.unit is not None:
             maps[-1] = plan.exchanged_persons()[maps[-1]].astype(np.int32)
+        store.close()
         give_back()
         room = self.limit.free // 3
         tuples = open_words(store.words_file, n_words(bits), room)

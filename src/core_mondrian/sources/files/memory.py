@@ -1,13 +1,11 @@
 """How much memory there is, and what fits into it."""
 
-import ctypes
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core_mondrian.errors import MemoryLimitError, SpecError
@@ -16,6 +14,7 @@ from core_mondrian.files.read import reading
 from core_mondrian.files.sizes import parquet_row
 from core_mondrian.sources.files.batches import Sizes
 from core_mondrian.sources.files.source import Source
+from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.tuple_store import StoreLimits
 from core_mondrian.threads import n_cores
 
@@ -73,15 +72,6 @@ def used_memory() -> int:
     except OSError:
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def give_back() -> None:
-    """Give memory that is not used any more back to the system."""
-    pa.default_memory_pool().release_unused()
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError, TypeError):  # not every C library has it
-        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +140,7 @@ class Limit:
             MemoryLimitError: the process has more.
         """
         used = used_memory()
-        if used > self.size:
+        if used > self.size - self.size // 8:
             give_back()
             used = used_memory()
         if used > self.size:

@@ -129,7 +129,7 @@ class Recoder:
 
     def _table(self, table: pa.Table, leaf: Codes, rows: NDArray[np.int64]) -> pa.Table:
         chosen = leaf[rows]
-        shown_at = pa.array(np.where(chosen < 0, self.plan.n_leaves, chosen))
+        shown = self.plan.show(chosen)
         places = pa.array(rows)
         cleared = places
         if (chosen < 0).any():
@@ -137,7 +137,7 @@ class Recoder:
         arrays, fields = [], []
         for name, how, _ in self.plan.places(self.source.schema.names):
             if how == "shown":
-                array = self.plan.shown.column(name).take(shown_at)
+                array = shown.column(name)
                 fields.append(pa.field(name, array.type))
             elif how == "pseudonym":
                 array = take_arrow(self._hidden(table, name), cleared)

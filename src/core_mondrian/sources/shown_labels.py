@@ -1,0 +1,204 @@
+"""What all parts of a release show in one column, kept in files.
+
+Texts are as many as the classes, if these are ranges of a fine column: no more of them
+is in memory than a batch asks for. The ends of ranges that are kept apart are values
+of the column, and its values are in memory anyway.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core_mondrian.encoding.columns import comparable
+from core_mondrian.labels import BOUNDS, Labels, number_distinct
+from core_mondrian.sources.mapped_files import map_file
+from core_mondrian.sources.spill import insert, read_batches
+
+Codes = NDArray[np.int32]
+_SLICE: Final = 1 << 16
+
+
+class ShownParts(Protocol):
+    """The parts of a release."""
+
+    @property
+    def n_parts(self) -> int: ...
+
+    def shown(self, number: int, column: int) -> pa.Array:
+        """Return what a part shows in a column, nothing of it twice."""
+
+
+@dataclass(frozen=True)
+class _Values:
+    """An end of labels that has few values."""
+
+    values: pa.Array
+    """From the smallest on."""
+    codes: Codes
+    """By label."""
+
+    def take(self, places: NDArray[np.integer[Any]]) -> pa.Array:
+        return self.values.take(pa.array(self.codes[places]))
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """An end of labels that is a text of its own in each."""
+
+    offsets: NDArray[np.int64]
+    bytes: NDArray[np.uint8]
+
+    def take(self, places: NDArray[np.integer[Any]]) -> pa.Array:
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.bytes)]
+        n = self.offsets.size - 1
+        texts = pa.Array.from_buffers(pa.large_string(), n, buffers)
+        return texts.take(pa.array(places)).cast(pa.string())
+
+
+@dataclass(frozen=True)
+class ShownLabels:
+    """The labels of a column, from the smallest on."""
+
+    ends: Sequence[_Values | _Texts]
+    n: int
+    ranks: Codes
+    """Where what the parts show is among them, part by part."""
+    first: Sequence[int]
+    """By part: where its ranks begin; and last the end."""
+
+    def of_part(self, number: int, index: Codes) -> Codes:
+        """Return the ranks of what leaves of a part show; -1: blank."""
+        own = self.ranks[self.first[number] : self.first[number + 1]]
+        return np.append(own, np.int32(-1))[index]
+
+    def take(self, ranks: NDArray[np.integer[Any]]) -> pa.Array:
+        """Return the labels of these ranks."""
+        ends = [end.take(ranks) for end in self.ends]
+        if len(ends) == 1:
+            return ends[0]
+        return pa.StructArray.from_arrays(ends, names=list(BOUNDS))
+
+    def show(self, ranks: Codes) -> pa.Array:
+        """Return one column of a release; -1: blank. Texts are a dictionary."""
+        distinct, index = number_distinct(ranks.astype(np.int64))
+        is_blank = distinct < 0
+        shown = self.take(distinct[~is_blank])
+        index = index - np.count_nonzero(is_blank)
+        mask = index < 0 if is_blank.any() else None
+        indices = pa.array(np.maximum(index, 0).astype(np.int32), mask=mask)
+        if pa.types.is_string(shown.type):
+            return pa.DictionaryArray.from_arrays(indices, shown, safe=False)
+        return shown.take(indices)
+
+    def texts(self) -> Iterator[list[str]]:
+        """Yield the labels as texts, some at a time."""
+        for start in range(0, self.n, _SLICE):
+            ranks = np.arange(start, min(start + _SLICE, self.n), dtype=np.int32)
+            yield Labels(ranks, self.take(ranks)).texts.to_pylist()
+
+
+@dataclass(frozen=True)
+class LabelJoin:
+    """Joins what parts show in a column; DuckDB sorts it."""
+
+    connection: Any
+    folder: Path
+    parts: ShownParts
+    column: int
+
+    def run(self) -> ShownLabels:
+        """Return the labels of all parts."""
+        domains = self._domains()
+        names = [f"e{i}" for i in range(len(domains))]
+        first = self._upload(domains)
+        keys = ", ".join(names)
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE labels AS SELECT DISTINCT {keys} "
+            f"FROM part_labels ORDER BY {keys}"
+        )
+        ends = [self._keep(*end) for end in zip(names, domains, strict=True)]
+        same = " AND ".join(f"p.{name} = l.{name}" for name in names)
+        # Rows of a table that was sorted are numbered in that order.
+        ranks = self._write(
+            "ranks",
+            "SELECT CAST(l.rowid AS INTEGER) AS x FROM part_labels AS p "
+            f"JOIN labels AS l ON {same} ORDER BY p.place",
+        )
+        n = self.connection.sql("SELECT count(*) FROM labels").fetchall()[0][0]
+        for name in ("part_labels", "labels"):
+            self.connection.execute(f"DROP TABLE {name}")
+        return ShownLabels(ends, n, ranks, first)
+
+    def _shown(self) -> Iterator[list[pa.Array]]:
+        """Yield both ends, or the one, of what each part shows."""
+        for number in range(self.parts.n_parts):
+            shown = self.parts.shown(number, self.column)
+            yield shown.flatten() if pa.types.is_struct(shown.type) else [shown]
+
+    def _domains(self) -> list[pa.Array | None]:
+        """Return the values of each end, rising; none: texts, which may be many."""
+        found: list[list[pa.Array]] = []
+        for ends in self._shown():
+            if pa.types.is_string(ends[0].type):
+                return [None]
+            found.append([end.unique() for end in ends])
+        return [_sorted(pa.concat_arrays(x)) for x in zip(*found, strict=True)]
+
+    def _upload(self, domains: Sequence[pa.Array | None]) -> list[int]:
+        """Put what parts show into a table; return where each begins."""
+        kinds = ["BLOB" if domain is None else "INTEGER" for domain in domains]
+        fields = ", ".join(f"e{i} {kind}" for i, kind in enumerate(kinds))
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE part_labels (place INTEGER, {fields})"
+        )
+        first = [0]
+        for ends in self._shown():
+            first.append(first[-1] + len(ends[0]))
+            columns: dict[str, Any] = {"place": np.arange(*first[-2:], dtype=np.int32)}
+            for i, (end, domain) in enumerate(zip(ends, domains, strict=True)):
+                columns[f"e{i}"] = (
+                    end.cast(pa.binary())
+                    if domain is None
+                    else pc.index_in(comparable(end), comparable(domain))
+                )
+            insert(self.connection, "part_labels", pa.table(columns))
+        return first
+
+    def _keep(self, name: str, domain: pa.Array | None) -> _Values | _Texts:
+        """Write an end of all labels to files."""
+        if domain is not None:
+            codes = self._write(name, f"SELECT {name} AS x FROM labels")
+            return _Values(domain, codes)
+        path = self._path(name)
+        offsets = self._path("offsets")
+        with path.open("wb") as file, offsets.open("wb") as edges:
+            end = np.zeros(1, dtype=np.int64)
+            end.tofile(edges)
+            for batch in read_batches(self.connection, f"SELECT {name} FROM labels"):
+                texts = batch.column(0)
+                end = end[-1] + np.cumsum(pc.binary_length(texts).to_numpy())
+                end.astype(np.int64).tofile(edges)
+                file.write(b"".join(texts.to_pylist()))
+        return _Texts(map_file(offsets, np.int64), map_file(path, np.uint8))
+
+    def _write(self, name: str, sql: str) -> Codes:
+        """Write the numbers that a query finds to a file."""
+        path = self._path(name)
+        with path.open("wb") as file:
+            for batch in read_batches(self.connection, sql):
+                batch["x"].to_numpy().astype(np.int32).tofile(file)
+        return map_file(path, np.int32)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"labels{self.column}.{name}"
+
+
+def _sorted(values: pa.Array) -> pa.Array:
+    distinct = values.unique()
+    return distinct.take(pc.sort_indices(comparable(distinct)))
