@@ -2,8 +2,8 @@
 
     python -m benchmarks.files [--rows 1 10 100] [--columns 8] [--memory 4GB]
         [--policy best] [--folder FOLDER] [--keep]
-    python -m benchmarks.files --distinct 50     tuples that are all different, of 4
-                                                 columns
+    python -m benchmarks.files --distinct 50 [--columns 4]
+                                            tuples that are all different
 
 Rows are in millions, of a census in parts of a million rows, k = 5. Each run is a fresh
 process. Up to --in-memory millions the same table is also released in memory, and the
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 DISTINCT = ("a", "b", "c", "d")
-_COLUMNS = {4: DISTINCT, 6: CENSUS_6, 8: CENSUS_8}
+MORE = tuple(f"e{i}" for i in range(16))
+_COLUMNS = {6: CENSUS_6, 8: CENSUS_8}
+_DISTINCT = {4: DISTINCT, 20: DISTINCT + MORE}
 _IN_MEMORY = """
 import sys, json
 import pyarrow.dataset as ds
@@ -46,7 +48,7 @@ print(anonymize(table, Spec(tuple(names), (KAnonymity(5),), policy=chosen)).dige
 def main() -> None:
     parser = argparse.ArgumentParser(description="Benchmark files of any size.")
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 10], help="millions")
-    parser.add_argument("--columns", type=int, choices=(6, 8), default=8)
+    parser.add_argument("--columns", type=int, choices=(4, 6, 8, 20))
     parser.add_argument("--distinct", type=int, help="millions of distinct tuples")
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--policy", choices=("best", "paper"), default="best")
@@ -56,10 +58,14 @@ def main() -> None:
     asked = parser.parse_args()
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="core-mondrian-files-"))
     is_distinct = asked.distinct is not None
-    names = _COLUMNS[4 if is_distinct else asked.columns]
+    known = _DISTINCT if is_distinct else _COLUMNS
+    n_columns = asked.columns or (4 if is_distinct else 8)
+    if n_columns not in known:
+        parser.error(f"these rows have {' or '.join(map(str, known))} columns")
+    names = known[n_columns]
     every = [asked.distinct] if is_distinct else asked.rows
     try:
-        kind = folder / ("distinct" if is_distinct else "census")
+        kind = folder / ("census" if not is_distinct else f"distinct-{n_columns}")
         make_parts(kind, max(every))
         for millions in every:
             line = run(kind, millions, names, asked)
@@ -80,7 +86,8 @@ def make_parts(folder: Path, n_parts: int) -> None:
 
     from core_mondrian.datasets import census
 
-    make = distinct if folder.name == "distinct" else census
+    make = distinct if folder.name == "distinct-4" else census
+    make = wide if folder.name == "distinct-20" else make
     (folder / "all").mkdir(parents=True, exist_ok=True)
     for number in range(1, n_parts + 1):
         path = part(folder, number)
@@ -110,6 +117,18 @@ def distinct(n_rows: int, seed: int) -> "pa.Table":
             "d": (mixed // 10_007).astype(np.int32),
         }
     )
+
+
+def wide(n_rows: int, seed: int) -> "pa.Table":
+    """Return the same with 16 more columns, of 2 to 32 values."""
+    import numpy as np
+    import pyarrow as pa
+
+    draws, table = np.random.default_rng((seed, 16)), distinct(n_rows, seed)
+    for i, name in enumerate(MORE):
+        values = draws.integers(0, 2 * (i + 1), n_rows, dtype=np.int8)
+        table = table.append_column(name, pa.array(values))
+    return table
 
 
 def part(folder: Path, number: int) -> Path:
