@@ -14,6 +14,7 @@ counts, positions and types, never what an input cell contains.
 """
 
 import functools
+import os
 import re
 import sys
 import traceback
@@ -53,6 +54,11 @@ def place_of(error: BaseException) -> str:
     if not ours:
         return "an unknown place"
     return f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}"
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says went wrong, without a file's content."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
 def is_cancelled(error: BaseException) -> bool:

@@ -23,8 +23,8 @@ from core_mondrian.files import drafts, place
 from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.place import write_files
 from core_mondrian.files.write import write_table
+from core_mondrian.progress import Throughput
 from core_mondrian.sources.files import making
-from core_mondrian.sources.files.pace import Pace
 from core_mondrian.stages import Stages
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--policy", "paper")
@@ -244,7 +244,7 @@ def signal_at(
     seen: list[str] = []
 
     @contextmanager
-    def progress() -> Iterator[Callable[[str, float], None]]:
+    def progress(**_how: object) -> Iterator[Callable[[str, float], None]]:
         def tell(name: str, _done: float) -> None:
             if name not in seen:
                 seen.append(name)
@@ -530,9 +530,9 @@ def test_clocks_that_jump_back_show_no_negative_times(
         monkeypatch.setattr(f"time.{name}", lambda: float(next(now)))
     told: list[Any] = []
     stages = Stages(lambda _, done: told.append(done))
-    pace = Pace(stages.report("count"))
+    throughput = Throughput(stages.report("count"))
     for i in range(1, 9):
-        pace.step(100, i / 8)
+        throughput.step(100, i / 8)
     stages.end("count")
 
     assert min(took.seconds for took in stages.spent.values()) >= 0

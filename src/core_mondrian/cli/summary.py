@@ -40,12 +40,11 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     suppressed, budget = release.n_suppressed, release.budget
     released = release.n_rows - suppressed
+    bad = f"{release.n_bad} bad left out, " if release.n_bad else ""
     console.print(
-        f"rows        {release.n_rows} in, {released} released, "
+        f"rows        {release.n_rows + release.n_bad} in, {bad}{released} released, "
         f"{suppressed} suppressed (budget {budget})"
     )
-    if release.n_bad:
-        console.print(f"bad rows    {release.n_bad} left out")
     if release.n_blanked:
         console.print(f"blanked     {release.n_blanked} cells")
     console.print(f"policy      {policy_text(release)}")

@@ -33,6 +33,7 @@ from core_mondrian.measure.concerns import (
     find_concerns,
     seen_columns,
 )
+from core_mondrian.measure.mistyped import find_mistyped
 from core_mondrian.measure.utility import Measures, Reach, finish_measures
 from core_mondrian.measure.verify import (
     Verification,
@@ -234,6 +235,8 @@ class PartedClasses:
                 hint="allow more memory, or do without",
             )
         salt, digests = self.salted_digests
+        mistyped = find_mistyped(self.encoded.table, self.spec)
+        evidence["warnings"] = (*mistyped, *evidence["warnings"])
         return PartedRelease(
             data=data,
             spec=self.spec,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.collapse import TuplePacker, n_words
 from core_mondrian.encoding.encoder import encode_values, tuple_columns
 from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.files import kinds
 from core_mondrian.files.cells import spelled
 from core_mondrian.files.place import Content, write_files
 from core_mondrian.measure.concerns import Concern, LookedAt, Repeats
@@ -40,7 +41,7 @@ from core_mondrian.sources.files.source import Source, open_source
 from core_mondrian.sources.files.tally import Tally
 from core_mondrian.sources.files.targets import Targets, suffix_of
 from core_mondrian.sources.files.values import TypedValues, tuple_counts, type_values
-from core_mondrian.sources.files.words import find_words, refuse_words, warn_of_words
+from core_mondrian.sources.files.words import find_words, refuse_words
 from core_mondrian.sources.files.workspace import Workspace
 from core_mondrian.sources.files.writing import Drafts, Writing, Written
 from core_mondrian.sources.mapped_files import give_back
@@ -121,9 +122,8 @@ class Run:
         """Give the counts types; rows with words in place of numbers are bad."""
         if self.source.kind != "csv":
             return type_values(self.source, self.spec, counts, [])
-        words, others = find_words(self.spec, counts)
+        words = find_words(self.spec, counts)
         values = type_values(self.source, self.spec, counts, words)
-        warn_of_words(others, values.rows)
         if words:
             n_all = sum(int(rows.sum()) for _, rows in counts.chunks())
             n_rows = n_all - int(next(iter(values.rows.values())).sum())
@@ -257,7 +257,7 @@ class Run:
         return Drafts(
             space.draft("release" + ("" if targets.is_folder else suffix)),
             suffix,
-            None if apart is None else space.draft(f"apart{apart.suffix.lower()}"),
+            None if apart is None else space.draft(f"apart{kinds.suffix_of(apart)}"),
             space.draft("units") if spec.is_unit_removed else None,
         )
 

@@ -20,9 +20,9 @@ from core_mondrian.measure.verify import (
     WholeTable,
     beside,
 )
+from core_mondrian.progress import Throughput
 from core_mondrian.pseudonyms import PATTERN
 from core_mondrian.sources.files.batches import Batch, Sizes, Wanted, read_batches
-from core_mondrian.sources.files.pace import Pace
 from core_mondrian.sources.files.rows import decoded
 from core_mondrian.sources.files.source import Source, open_source
 from core_mondrian.sources.row_plan import RowPlan
@@ -78,10 +78,10 @@ class Recount:
         columns = self._columns(source)
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         with self.counter.open([part.path for part in source.parts]) as connection:
-            pace = Pace(report, source.size)
+            throughput = Throughput(report, source.size)
 
             def step(done: float) -> None:
-                pace.step(round(done * plan.n_rows) - pace.n_rows, done)
+                throughput.step(round(done * plan.n_rows) - throughput.n_rows, done)
 
             with self._opened(connection, source, [*columns, *hidden]) as rows:
                 self._count(connection, rows, columns, hidden, step)
