@@ -33,7 +33,9 @@ from core_mondrian.tables.cell_keys import cell_keys
 Connection = Any
 """One of DuckDB, which has no types to check."""
 _AT_ONCE: Final = 1 << 20
-"""Different rows that are verified at a time."""
+"""Different rows that are verified at a time, if there is room for them."""
+_ROW: Final = 256
+"""Bytes that each of them takes."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,17 @@ class Recount:
                 self._count(connection, rows, columns, hidden, step)
             step(1.0)
             n_different = _number(connection, "SELECT count(*) FROM counted")
-            if n_different <= _AT_ONCE:
+            if n_different <= self._at_once:
                 values, n_rows = self._fetch(connection, columns, "")
                 return plan.verify(values, n_rows, source.schema.names)
             whole = self._whole(connection, columns)
             buckets = self._buckets(connection, columns, n_different)
             return plan.verify_buckets(buckets, whole, source.schema.names)
+
+    @property
+    def _at_once(self) -> int:
+        """Different rows that are checked at a time."""
+        return min(_AT_ONCE, self.counter.memory // _ROW + 1)
 
     def _columns(self, source: Source) -> list[str]:
         """Return the columns that models look at, as the release has them."""
@@ -257,7 +264,7 @@ class Recount:
         """Yield the different rows class by class, as many as fit at a time."""
         others = {*self.spec.sensitive, self.spec.unit}
         keys = [f"k{i}" for i, name in enumerate(columns) if name not in others]
-        n = 2 * -(-n_different // _AT_ONCE)
+        n = 2 * -(-n_different // self._at_once)
         connection.execute("ALTER TABLE counted ADD COLUMN bucket INTEGER")
         connection.execute(f"UPDATE counted SET bucket = hash({', '.join(keys)}) % {n}")
         for bucket in range(n):
