@@ -25,6 +25,7 @@ from core_mondrian.files.place import write_files
 from core_mondrian.files.write import write_table
 from core_mondrian.progress import Throughput
 from core_mondrian.sources.files import making
+from core_mondrian.sources.files.memory import Limit
 from core_mondrian.stages import Stages
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--policy", "paper")
@@ -262,11 +263,18 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 @pytest.mark.filterwarnings("ignore:an interrupted run was left behind")
-@pytest.mark.parametrize("more", [(), ("--stream",)], ids=["memory", "stream"])
+@pytest.mark.parametrize("where", ["memory", "batches", "disk"])
 @pytest.mark.parametrize("kind", CODES)
 def test_interrupt_at_every_stage_publishes_nothing(
-    kind: signal.Signals, more: tuple[str, ...], cli: Command, few: Path
+    kind: signal.Signals,
+    where: str,
+    cli: Command,
+    few: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    more = () if where == "memory" else ("--stream",)
+    if where == "disk":
+        monkeypatch.setattr(Limit, "tuples_in_memory", lambda *_: 4)
     with pytest.MonkeyPatch.context() as patch:
         stages = signal_at(patch, "", kind)
         assert cli("anonymize", few, "out.csv", *ASKED, *more).code == 0

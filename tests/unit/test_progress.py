@@ -20,7 +20,9 @@ def test_lines_for_a_program_say_how_much_and_how_long(
             throughput.step(1_000, i / 8)
         progress("verify", 0.0)
 
-    lines = [json.loads(line)["progress"] for line in capsys.readouterr().err.splitlines()]
+    lines = [
+        json.loads(line)["progress"] for line in capsys.readouterr().err.splitlines()
+    ]
     assert [line["done"] for line in lines] == [0.25, 0.5, 0.75, 1.0]
     assert lines[1] == {
         "stage": "count",
