@@ -61,9 +61,12 @@ def reason(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
-def is_cancelled(error: BaseException) -> bool:
-    """Tell whether an error is an interrupt that Arrow took."""
-    return type(error).__name__ == "ArrowCancelled"
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an error is an interrupt, maybe one that Arrow or DuckDB took."""
+    if not isinstance(error, Exception):
+        return True
+    is_duckdb = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+    return is_duckdb or type(error).__name__ in ("ArrowCancelled", "InterruptException")
 
 
 class MondrianError(Exception):

@@ -354,6 +354,8 @@ def release_json(
     from core_mondrian.report.plain import finite
 
     told = {**release.manifest(), **release.figures()}
+    if release.disk_bytes:
+        told["disk_bytes"] = release.disk_bytes
     if found is not None:
         told["measures"] = found.to_json()
     if groups:

@@ -30,7 +30,7 @@ from core_mondrian.errors import (
     MemoryLimitError,
     MondrianError,
     OutputError,
-    is_cancelled,
+    is_interrupt,
     place_of,
     reason,
 )
@@ -62,6 +62,9 @@ _PUBLISHING: Final = ("anonymize", "p-sensitize")
 
 class _Terminated(BaseException):
     """SIGTERM arrived."""
+
+    arrived = False
+    """Libraries that are called when it does raise an error of their own."""
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -124,6 +127,7 @@ def _stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    _Terminated.arrived = False
     previous = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
@@ -132,6 +136,7 @@ def _stoppable() -> Iterator[None]:
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    _Terminated.arrived = True
     raise _Terminated
 
 
@@ -139,10 +144,9 @@ def _tell(error: BaseException) -> int:
     """Say on stderr what went wrong, without a cell, and return the exit code."""
     if isinstance(error, MondrianError):
         return _say(error.exit_code, f"error: {error.message}", error.hint)
-    if isinstance(error, _Terminated):
-        return _say(143, "interrupted; nothing was written")
-    if isinstance(error, KeyboardInterrupt) or is_cancelled(error):
-        return _say(130, "interrupted; nothing was written")
+    if is_interrupt(error):
+        code = 143 if _Terminated.arrived else 130
+        return _say(code, "interrupted; nothing was written")
     if os.environ.get("CORE_MONDRIAN_DEBUG") == "1":
         traceback.print_exception(error)
     if isinstance(error, MemoryError):

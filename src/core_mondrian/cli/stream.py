@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from core_mondrian.cli.summary import say
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, is_interrupt
 from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
@@ -134,10 +134,8 @@ class Streamed(NamedTuple):
                     progress=progress,
                     **options,
                 )
-        except Exception:
-            raise
-        except BaseException:
-            if workspace_of(target).exists():
+        except BaseException as error:
+            if is_interrupt(error) and workspace_of(target).exists():
                 say("what was counted is kept: --resume goes on")
             raise
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 FOR_OWNER = "yours alone, do not pass it on"
+_MUCH_DISK = 100 << 20
+"""Bytes on disk that are worth a line."""
 
 
 def tell_release(
@@ -47,6 +49,9 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     )
     if release.n_blanked:
         console.print(f"blanked     {release.n_blanked} cells")
+    if release.disk_bytes >= _MUCH_DISK:
+        used = f"{release.disk_bytes / (1 << 30):.1f} GB"
+        console.print(f"disk        {used} at most, in a folder that is gone")
     console.print(f"policy      {policy_text(release)}")
     tell_verification(release.verification)
     if measures is not None:

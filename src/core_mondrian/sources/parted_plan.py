@@ -80,9 +80,9 @@ def make_parted_plan(
         SpecError: the spec asks for what needs all tuples in memory.
         InfeasibleError: no release satisfies the models within the budget.
     """
-    grown = grow_parts(store, encoded.table, spec, stages.report("partition"))
+    grown = grow_parts(store, encoded.table, spec)
     stages.end("partition")
-    stages.report("describe")
+    store.stage = "describe"
     blanked = Blanked.none(len(encoded.table.columns))
     if grown.n_blanked:
         blanked = store.blanked()

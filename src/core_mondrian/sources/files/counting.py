@@ -55,6 +55,12 @@ class Counts:
     n_bad: int = 0
     first_bad: str = ""
 
+    @property
+    def n_counted(self) -> int:
+        """Tuples that `chunks` yields."""
+        size = 0 if self.spilled is None else self.spilled.stat().st_size
+        return size // (4 * len(self.columns) + 4) + self.kept.n_tuples
+
     def chunks(self) -> Iterator[Counted]:
         """Yield all tuples, some at a time; one may be there several times."""
         if self.spilled is not None:

@@ -144,8 +144,7 @@ class Run:
         folder = space.folder / "store"
         folder.mkdir(mode=0o700)
         limits = self.limit.store(len(self.columns), self.policy, self.sizes.threads)
-        report = self.stages.report("partition")
-        store = LocalStore(folder, limits, report)
+        store = LocalStore(folder, limits, self.stages)
         try:
             yield self._plan_on_disk(counts, values, store)
         finally:
@@ -179,10 +178,10 @@ class Run:
         self._refuse_what_needs_all()
         coded = encode_values(values.meanings, values.rows, self.spec)
         names = tuple_columns(self.spec)
-        self.stages.report("collapse")
+        report = self.stages.report("collapse")
         table = coded.encoded.table
         store.open(TupleShape(table))
-        bits = store.bits
+        bits, n_done = store.bits, 0
         for codes, rows in counts.chunks():
             good = ~values.is_bad(codes)
             packer = TuplePacker(bits, int(np.count_nonzero(good)))
@@ -190,9 +189,11 @@ class Run:
                 packer.append(own[codes[good, self.columns.index(name)]])
             store.add(packer.words, rows[good])
             self.limit.check_now()
+            n_done += len(codes)
+            report(n_done / counts.n_counted)
+        self.stages.end("collapse")
         store.finish()
         encoded = replace(coded.encoded, table=replace(table, figures=store.figures()))
-        self.stages.end("collapse")
         give_back()
         plan = make_parted_plan(store, encoded, self.spec, self.key, self.stages)
         maps = list(coded.maps)

@@ -1,18 +1,21 @@
 """anonymize_files(): two passes over files, and the engine in between."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from core_mondrian.api import check_threads
 from core_mondrian.errors import SpecError, drops_context
+from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.place import Content, check_place, write_files
 from core_mondrian.files.sizes import machine_memory
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
 from core_mondrian.report_file import ReportFile
 from core_mondrian.signatures import Signer
+from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.files.counting import Counts, fit, load_counts
 from core_mondrian.sources.files.counting import save_counts as keep
 from core_mondrian.sources.files.csv_blocks import BadRows
@@ -96,6 +99,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     )
     check_targets(targets, found, spec)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
+    disk = DiskUse(workspace_of(targets.release))
     run = Run(
         *(
             found,
@@ -103,7 +107,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
             targets,
             limit,
             limit.sizes(found, threads),
-            _watched(limit, progress),
+            _watched(limit, progress, disk),
         ),
         *(BadRows(_whole(bad_rows)), secret, tuple(by)),
     )
@@ -113,7 +117,8 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         fit(left, run.source, run.columns, "counts of the interrupted run")
 
     with open_workspace(targets.release, check, resume=resume) as (space, left):
-        return run.make(space, kept if left is None else left)
+        release = run.make(space, kept if left is None else left)
+        return replace(release, disk_bytes=disk.peak)
 
 
 @drops_context
@@ -162,11 +167,17 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     return tuple_counts(values, run.columns, kept)
 
 
-def _watched(limit: Limit, progress: Progress | bool | None) -> Stages:  # noqa: FBT001
-    """Return stages that look at the memory whenever they tell of themselves."""
+def _watched(
+    limit: Limit,
+    progress: Progress | bool | None,  # noqa: FBT001
+    disk: DiskUse | None = None,
+) -> Stages:
+    """Return stages that look at memory and disk whenever they report progress."""
 
     def tell(stage: str, done: float) -> None:
         limit.check_now()
+        if disk is not None:
+            disk.look(now=done == 1)
         if callable(progress):
             progress(stage, done)
 
