@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
     from core_mondrian.release import Release
     from core_mondrian.sensitize import p_sensitize
+    from core_mondrian.series.recoding import Recoding, fit
     from core_mondrian.sources.files.run import anonymize_files, count_files
     from core_mondrian.sources.spark.api import anonymize_spark
     from core_mondrian.sources.sql.anonymize import anonymize_sql
@@ -61,6 +62,8 @@ _HOMES = {
     "FunnelPolicy": "policies",
     "Release": "release",
     "p_sensitize": "sensitize",
+    "Recoding": "series.recoding",
+    "fit": "series.recoding",
     "Spec": "spec",
     "load_spec": "spec_file",
 }
@@ -79,6 +82,7 @@ __all__ = [
     "PaperPolicy",
     "PrivacyModel",
     "PrivacyViolation",
+    "Recoding",
     "Release",
     "Spec",
     "SpecError",
@@ -89,6 +93,7 @@ __all__ = [
     "anonymize_sql",
     "attack",
     "count_files",
+    "fit",
     "load_spec",
     "p_sensitize",
     "verify",

@@ -46,7 +46,7 @@ from core_mondrian.measure.verify import Verification, verify
 from core_mondrian.plan import Plan, ask_again, built, draw_up
 from core_mondrian.progress import Progress, watched
 from core_mondrian.pseudonyms import pseudonymize
-from core_mondrian.recode import spread
+from core_mondrian.recode import Recoded, spread
 from core_mondrian.release import Release
 from core_mondrian.shuffle import shuffle_rows
 from core_mondrian.spec import Spec, check_look_alikes
@@ -93,7 +93,7 @@ def anonymize(
     stages = Stages(progress)
     frame, encoded = take_in(data, spec, stages, threads)
     _check_names(frame, encoded, spec, by)
-    hidden = _pseudonymize(frame, spec, secret)
+    hidden = make_pseudonyms(frame, spec, secret)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
     plan = draw_up(
         encoded, spec, secret, threads=threads, report=stages.report("partition")
@@ -196,7 +196,7 @@ def _release_verified(
     threads: int | None,
 ) -> tuple[Any, Verification]:
     """Return the caller's frame as it is released, and what its recount found."""
-    released = _release_rows(frame, plan, leaf, hidden, threads)
+    released = release_rows(frame, plan.spec, plan.recoded, leaf, hidden, threads)
     stages.end("recode")
     stages.report("verify")
     spec, budget = plan.spec, plan.budget
@@ -267,7 +267,7 @@ def _find_concerns(
     return find_concerns(looked, spec, plan.generalized, threads)
 
 
-def _pseudonymize(
+def make_pseudonyms(
     frame: nw.DataFrame[Any], spec: Spec, key: Key
 ) -> dict[str, pa.Array]:
     """Return the pseudonyms of every row."""
@@ -300,15 +300,20 @@ def _shown_cells(frame: nw.DataFrame[Any], spec: Spec) -> list[str]:
     return [name for name in frame.columns if name not in replaced]
 
 
-def _release_rows(
+def release_rows(
     frame: nw.DataFrame[Any],
-    plan: Plan,
+    spec: Spec,
+    recoded: Recoded,
     leaf: NDArray[np.int32],
     hidden: dict[str, pa.Array],
     threads: int | None,
 ) -> Any:  # noqa: ANN401
-    """Return the caller's frame as it is released, suppressed rows dropped or blank."""
-    spec, keep, suppressed = plan.spec, None, leaf < 0
+    """Return the caller's frame as it is released, suppressed rows dropped or blank.
+
+    ``leaf`` is the class of each row among those ``recoded``, -1: it is suppressed;
+    ``hidden`` has the pseudonyms. The unit is still there, to count persons by.
+    """
+    keep, suppressed = None, leaf < 0
     if suppressed.any():
         if spec.leaves_out:
             keep = ~suppressed
@@ -323,7 +328,7 @@ def _release_rows(
                 name: pc.if_else(gone, None, array) for name, array in hidden.items()
             }
     columns = {
-        **spread(plan.recoded, leaf, spec, threads),
+        **spread(recoded, leaf, spec, threads),
         **{name: {name: array} for name, array in hidden.items()},
     }
     # Persons are counted before the unit is taken out.

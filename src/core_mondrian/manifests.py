@@ -211,7 +211,7 @@ def whole_spec(
     since = {"guard_formulas": False, "small_patterns": "repair"}
     asked = {**since, **record.get("spec", {})}
     try:
-        spec = _rebuild(asked, manifest)
+        spec = _rebuild(asked, manifest.spec.models, manifest.spec.hierarchies)
         lacking = sorted(
             {key for key, value in spec.to_json().items() if asked.get(key) != value}
             | (asked.keys() - spec.to_json().keys())
@@ -228,7 +228,36 @@ def whole_spec(
     return spec
 
 
-def _rebuild(asked: Mapping[str, Any], manifest: Manifest) -> Spec:
+def rebuild_spec(asked: Mapping[str, Any], trees: Mapping[str, Hierarchy]) -> Spec:
+    """Return the spec that `Spec.to_json` told of, given those of its hierarchies.
+
+    Raises:
+        SpecError: it was not told in full; the message says what.
+    """
+    built, untold = _hierarchies(get(asked, "hierarchies", dict))
+    models, unknown = _models(asked)
+    lacking = [*unknown, *(name for name in untold if name not in trees)]
+    if not lacking:
+        try:
+            given = {name: trees[name] for name in untold}
+            spec = _rebuild(asked, models, {**built, **given})
+        except (TypeError, ValueError, KeyError, AttributeError):  # a SpecError is one
+            lacking = ["what was asked"]
+        else:
+            lacking = [] if spec.to_json() == asked else ["what was asked"]
+    if lacking:
+        raise SpecError(
+            f"the file does not tell in full: {', '.join(lacking)}",
+            hint="give the spec as well",
+        )
+    return spec
+
+
+def _rebuild(
+    asked: Mapping[str, Any],
+    models: tuple[PrivacyModel, ...],
+    trees: Mapping[str, Hierarchy | Builder],
+) -> Spec:
     """Return the spec from the keys a spec file has for it."""
     policy = dict(asked["policy"])
     name = policy.pop("name")
@@ -250,8 +279,8 @@ def _rebuild(asked: Mapping[str, Any], manifest: Manifest) -> Spec:
     spec = spec_from_mapping({**given, "k": 2, "policy": name, name: policy})
     return dataclasses.replace(
         spec,
-        models=manifest.spec.models,
-        hierarchies=manifest.spec.hierarchies,
+        models=models,
+        hierarchies=trees,
         uncovered_by_column=asked["uncovered_by_column"],
     )
 

@@ -31,7 +31,7 @@ def label_middles(
     if how == "mean":
         return _label_means(grown, i, values, box)
     if how == "midpoint":
-        return _label_midpoints(values, box)
+        return label_midpoints(values, box)
     if how == "median":
         codes = _medians(grown, i, box)
     else:
@@ -78,7 +78,7 @@ def _label_means(grown: Grown, i: int, values: pa.Array, box: Box) -> Labels:
     return _label_offsets(values, low, shown, total / counted)
 
 
-def _label_midpoints(values: pa.Array, box: Box) -> Labels:
+def label_midpoints(values: pa.Array, box: Box) -> Labels:
     """Show the middle between the smallest and the largest value."""
     low, high = box
     shown = np.flatnonzero(high < len(values))

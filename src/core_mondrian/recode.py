@@ -91,8 +91,8 @@ def recode_classes(
     n_threads = useful_threads(threads, len(grown.tuples.records))
     with started(partial(number_leaves, grown), n_threads) as leaf_of_tuple:
         labels = _label_columns(encoded, grown, spec, key, threads, used)
-        class_of_leaf = _number_classes(labels)
-        classes = _describe(encoded, leaf_of_tuple(), class_of_leaf, labels)
+        class_of_leaf = number_classes(labels)
+        classes = describe_classes(encoded, leaf_of_tuple(), class_of_leaf, labels)
     by_name = dict(zip(grown.tree.columns, labels, strict=True))
     return Recoded(classes, by_name, class_of_leaf)
 
@@ -131,7 +131,7 @@ def _label_columns(
             nodes = _lowest_nodes(column, grown, i, box)
             if spec.categories_of(column.name) == "set":
                 return _label_sets(*_released_codes(grown, i), values, nodes, box)
-            return _label_nodes(_tree(column), nodes)
+            return label_nodes(_tree(column), nodes)
         how = spec.format_of(column.name)
         if how in RANGES:
 
@@ -204,7 +204,8 @@ def _tree(column: EncodedColumn) -> Hierarchy:
     return column.hierarchy
 
 
-def _label_nodes(tree: Hierarchy, nodes: NDArray[np.int32]) -> Labels:
+def label_nodes(tree: Hierarchy, nodes: NDArray[np.int32]) -> Labels:
+    """Return the labels of a hierarchy's nodes; -1: blank."""
     # Nodes of one label are one label: their classes look the same.
     plain = pa.array(tree.labels, pa.string()).dictionary_encode()
     first = plain.indices.to_numpy().astype(np.int32)
@@ -251,7 +252,7 @@ def _used_codes(grown: Grown, i: int, missing: int) -> NDArray[np.bool_]:
     return used
 
 
-def _number_classes(labels: list[Labels]) -> NDArray[np.int64]:
+def number_classes(labels: list[Labels]) -> NDArray[np.int64]:
     """Number the leaves so that those which look alike are one class."""
     number = np.zeros(labels[0].index.size, dtype=np.int64)
     n = 1
@@ -265,12 +266,13 @@ def _number_classes(labels: list[Labels]) -> NDArray[np.int64]:
     return number_distinct(number)[1]
 
 
-def _describe(
+def describe_classes(
     encoded: Encoded,
     leaf_of_tuple: NDArray[np.int32],
     class_of_leaf: NDArray[np.int64],
     labels: list[Labels],
 ) -> ReleasedClasses:
+    """Return the classes, given the leaf of each tuple and the class of each leaf."""
     first = np.zeros(int(class_of_leaf.max(initial=-1)) + 1, dtype=np.int64)
     first[class_of_leaf[::-1]] = np.arange(class_of_leaf.size)[::-1]
     of_tuple = np.append(class_of_leaf, -1)[leaf_of_tuple].astype(np.int32)

@@ -197,8 +197,36 @@ def verify_buckets(
     return _joined(found, whole, spec)
 
 
+def verify_beside(
+    data: IntoDataFrame,
+    spec: Spec,
+    known: Mapping[str, tuple[pa.Table, Codes]],
+    *,
+    budget: int | None = None,
+    threads: int | None = None,
+) -> Verification:
+    """Check a release whose classes are compared with another table; see `verify`.
+
+    ``known`` has, by sensitive column that is compared, a table of the other table's
+    distinct cells, and the rows of each. A release that shows a value which the other
+    table lacks fails. Models that limit the table as a whole are asked about this one.
+    """
+    values = {
+        name: _value_table(name, table, rows, spec)
+        for name, (table, rows) in known.items()
+    }
+    n_rows = len(nw.from_native(data, eager_only=True))
+    found = _verify(data, spec, budget, threads, None, _Whole(n_rows, values))
+    sizes = Classes(found.class_sizes, found.class_sizes)
+    models = (
+        result if model.enough_rows is None else _check(model, sizes, spec)
+        for model, result in zip(spec.models, found.models, strict=True)
+    )
+    return replace(found, models=tuple(models))
+
+
 class _Whole(NamedTuple):
-    """The whole release, for whoever looks at a bucket of it."""
+    """The whole release, or another table, that some classes are compared with."""
 
     n_rows: int
     values: Mapping[str, "_ValueTable"]
@@ -311,7 +339,7 @@ def _recount(
     seen: dict[str | None, Classes] = {None: classes}
     for name, coded in values.items():
         counted = _count_values(coded.select(kept), keys, each, classes)
-        seen[name] = counted if whole is None else _among(counted, whole.values[name])
+        seen[name] = counted if whole is None else _among(counted, whole, name)
     return Verification(
         n_rows=n_rows,
         n_classes=int(rows.size),
@@ -535,12 +563,23 @@ def _count_values(
     )
 
 
-def _among(classes: Classes, values: _ValueTable) -> Classes:
-    """Return the classes of a bucket with their values numbered as in the release."""
+def _among(classes: Classes, whole: _Whole, name: str) -> Classes:
+    """Return classes with their values numbered as in the table they are compared with.
+
+    Columns that are not compared stay as they are.
+    """
+    values = whole.values.get(name)
+    if values is None:
+        return classes
     number = {label: i for i, label in enumerate(values.labels)}
-    place = [number[label] for label in classes.labels]
+    place = [number.get(label, -1) for label in classes.labels]
     at = np.array([*place, len(number)], dtype=np.int64)
     value = at[classes.value]
+    if (value < 0).any() or (values.rows[value] == 0).any():
+        raise PrivacyViolation(
+            "a sensitive value is not in the table that classes are compared with",
+            hint=_KEEP,
+        )
     return replace(classes, value=value, table=values.rows, labels=values.labels)
 
 
