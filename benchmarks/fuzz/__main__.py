@@ -4,6 +4,8 @@
         [--processes 2] [--only NUMBER]
     python -m benchmarks.fuzz commands --runs 10000 [--seed 1] [--first 0]
         [--only NUMBER]
+    python -m benchmarks.fuzz series --schedules 100000 [--seed 1] [--first 0]
+        [--processes 2] [--only NUMBER]
     python -m benchmarks.fuzz readers --seconds 60 [--corpus DIR]
         guided by coverage; needs atheris
 
@@ -27,12 +29,15 @@ def main() -> int:
     tables.add_argument("--processes", type=int, default=1)
     commands = kinds.add_parser("commands", help="mutated files through the CLI")
     commands.add_argument("--runs", type=int, default=500, dest="n")
+    series = kinds.add_parser("series", help="random schedules of releases")
+    series.add_argument("--schedules", type=int, default=1_000, dest="n")
+    series.add_argument("--processes", type=int, default=1)
     readers = kinds.add_parser("readers", help="bytes into the readers (atheris)")
     readers.add_argument("--seconds", type=int, default=60)
     readers.add_argument(
         "--corpus", type=Path, help="keep what was reached here, and go on from it"
     )
-    for each in (tables, commands):
+    for each in (tables, commands, series):
         each.add_argument("--seed", type=int, default=1)
         each.add_argument("--first", type=int, default=0, help="number of the first")
         each.add_argument("--only", type=int, help="the one with this number")
@@ -48,10 +53,12 @@ def main() -> int:
 
 
 def _run(asked: argparse.Namespace, numbers: range) -> int:
-    from benchmarks.fuzz import commands, tables
+    from benchmarks.fuzz import commands, schedules, tables
 
-    found: tables.Tally | commands.Tally
-    if asked.kind == "tables":
+    found: tables.Tally | commands.Tally | schedules.Tally
+    if asked.kind == "series":
+        found = schedules.run_schedules(asked.seed, numbers, asked.processes)
+    elif asked.kind == "tables":
         found = tables.run_tables(asked.seed, numbers, asked.processes)
     else:
         found = commands.run_commands(asked.seed, numbers)

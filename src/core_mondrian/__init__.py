@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from core_mondrian.release import Release
     from core_mondrian.sensitize import p_sensitize
     from core_mondrian.series.recoding import Recoding, fit
+    from core_mondrian.series.series import Series
     from core_mondrian.sources.files.run import anonymize_files, count_files
     from core_mondrian.sources.spark.api import anonymize_spark
     from core_mondrian.sources.sql.anonymize import anonymize_sql
@@ -64,6 +65,7 @@ _HOMES = {
     "p_sensitize": "sensitize",
     "Recoding": "series.recoding",
     "fit": "series.recoding",
+    "Series": "series.series",
     "Spec": "spec",
     "load_spec": "spec_file",
 }
@@ -84,6 +86,7 @@ __all__ = [
     "PrivacyViolation",
     "Recoding",
     "Release",
+    "Series",
     "Spec",
     "SpecError",
     "Suppression",

@@ -19,6 +19,7 @@ NAMES = [
     "PrivacyViolation",
     "Recoding",
     "Release",
+    "Series",
     "Spec",
     "SpecError",
     "Suppression",

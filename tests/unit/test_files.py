@@ -548,7 +548,7 @@ def test_old_files_are_kept_where_links_are_unknown(
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(os, "link", refuse)
-    monkeypatch.setattr(place, "_flush", lambda _path: None)
+    monkeypatch.setattr(place, "flush", lambda _path: None)
 
     write_files({first: b"new"}, overwrite=True)
 

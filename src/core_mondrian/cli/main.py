@@ -39,6 +39,7 @@ P = ParamSpec("P")
 _COMMANDS: Final = {
     "anonymize": "anonymize:anonymize_file",
     "verify": "verify:verify_file",
+    "series": "series:COMMANDS",
     "attack": "attack:attack_file",
     "minimality": "minimality:show_minimality",
     "sign": "sign:sign_file",
@@ -55,8 +56,8 @@ _COMMANDS: Final = {
     "demo": "demo:show_demo",
     "experiments": "experiments:run_experiments",
 }
-"""The commands in the order of the help: module and function of each."""
-_PUBLISHING: Final = ("anonymize", "p-sensitize")
+"""The commands in the order of the help: module and function of each, or functions."""
+_PUBLISHING: Final = ("anonymize", "p-sensitize", "series")
 """Commands that write a release, which lost output does not undo."""
 
 
@@ -200,8 +201,16 @@ def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
     module, _, function = _COMMANDS[name].partition(":")
     found = getattr(import_module(f"core_mondrian.cli.{module}"), function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=Command)(_guarded(found))
-    return get_command(alone)
+    if not isinstance(found, dict):
+        alone.command(name, cls=Command)(_guarded(found))
+        return get_command(alone)
+    for part, command in found.items():
+        alone.command(part, cls=Command)(_guarded(command))
+    alone.info.help = import_module(f"core_mondrian.cli.{module}").__doc__
+    alone.info.no_args_is_help = True
+    group = get_command(alone)
+    group.name = name
+    return group
 
 
 app = typer.Typer(

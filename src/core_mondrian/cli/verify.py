@@ -85,6 +85,13 @@ def verify_file(
     ] = False,
     record_file: RecordFile = None,
     key_file: KeyFile = None,
+    series: Annotated[
+        bool,
+        typer.Option(
+            "--series",
+            help="TABLE is a folder: recount the releases of a series together.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check that every class of TABLE passes the models; exit code 5 if one does not.
@@ -96,6 +103,11 @@ def verify_file(
     from core_mondrian.measure.read_back import read_release
     from core_mondrian.measure.verify import verify
 
+    if series:
+        from core_mondrian.cli.series import verify_series
+
+        verify_series(table, spec_file=spec_file, as_json=as_json)
+        return
     prepare_for(table)
     if checked_evidence(locals()):
         return

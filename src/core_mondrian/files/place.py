@@ -222,7 +222,7 @@ def _publish(drafts: Mapping[Path, Path], backups: Mapping[Path, Path]) -> None:
                 draft.replace(path)
         for folder in {path.parent for path in backups}:
             with suppress(OSError):  # not every file system can
-                _flush(folder)
+                flush(folder)
     except BaseException:
         with _undisturbed():
             _take_back(begun, backups)
@@ -279,7 +279,7 @@ def _write_one(own: Path, content: Writer | bytes | Path, *, private: bool) -> P
     if private:
         own.chmod(0o600)  # some write a file of their own and rename it
     for file in sorted(own.iterdir()) if own.is_dir() else [own]:
-        _flush(file)
+        flush(file)
     return own
 
 
@@ -295,7 +295,8 @@ def _back_up(path: Path, backup: Path) -> None:
         shutil.copy2(path, backup)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Let a file or a folder survive a crash of the system."""
     # Windows flushes only what it may write.
     handle = os.open(path, os.O_RDONLY if HAS_OWNERS else os.O_RDWR)
     try:

@@ -204,19 +204,22 @@ def verify_beside(
     *,
     budget: int | None = None,
     threads: int | None = None,
+    counts: Codes | None = None,
 ) -> Verification:
     """Check a release whose classes are compared with another table; see `verify`.
 
     ``known`` has, by sensitive column that is compared, a table of the other table's
     distinct cells, and the rows of each. A release that shows a value which the other
     table lacks fails. Models that limit the table as a whole are asked about this one.
+    ``counts``: of counted rows, how often each occurs; see `verify_counts`.
     """
     values = {
         name: _value_table(name, table, rows, spec)
         for name, (table, rows) in known.items()
     }
     n_rows = len(nw.from_native(data, eager_only=True))
-    found = _verify(data, spec, budget, threads, None, _Whole(n_rows, values))
+    n_rows = n_rows if counts is None else int(counts.sum())
+    found = _verify(data, spec, budget, threads, counts, _Whole(n_rows, values))
     sizes = Classes(found.class_sizes, found.class_sizes)
     models = (
         result if model.enough_rows is None else _check(model, sizes, spec)

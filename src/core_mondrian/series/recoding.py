@@ -215,13 +215,17 @@ class Recoding:
         Raises:
             PrivacyViolation: a class fails.
         """
-        compared = {str(x.column) for x in self.spec.models if is_compared(x)}
-        if not compared:
+        known = self.compared()
+        if not known:
             return verify(released, self.spec, budget=budget, threads=threads)
-        known = {
-            item.name: _as_cells(item) for item in self.values if item.name in compared
-        }
         return verify_beside(released, self.spec, known, budget=budget, threads=threads)
+
+    def compared(self) -> dict[str, tuple[pa.Table, NDArray[np.int64]]]:
+        """Return the values of the fit, of columns that models compare classes by."""
+        names = {str(x.column) for x in self.spec.models if is_compared(x)}
+        return {
+            item.name: _as_cells(item) for item in self.values if item.name in names
+        }
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the recoding to one file of mode 0600. Keep it: it names values.

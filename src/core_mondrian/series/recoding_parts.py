@@ -32,7 +32,7 @@ def recoding_parts(recoding: Recoding) -> dict[str, Any]:
     for i, column in enumerate(recoding.columns):
         parts[f"values {i}"] = pa.table({"value": column.values})
         if column.hierarchy is not None:
-            parts[f"hierarchy {i}"] = _hierarchy_table(column.hierarchy)
+            parts[f"hierarchy {i}"] = hierarchy_table(column.hierarchy)
     for i, known in enumerate(recoding.values):
         parts[f"sensitive {i}"] = pa.table({"value": known.labels})
         parts[f"sensitive rows {i}"] = pa.table({"rows": known.rows})
@@ -58,7 +58,7 @@ def _read(parts: Mapping[str, Any], spec: Spec | None) -> Recoding:
     told = parts["recoding"]
     names: list[str] = told["columns"]
     trees = {
-        name: _read_hierarchy(parts[f"hierarchy {i}"])
+        name: read_hierarchy(parts[f"hierarchy {i}"])
         for i, name in enumerate(names)
         if f"hierarchy {i}" in parts
     }
@@ -107,12 +107,14 @@ def _only(table: pa.Table, name: str) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.chunks else column.combine_chunks()
 
 
-def _hierarchy_table(tree: Hierarchy) -> pa.Table:
+def hierarchy_table(tree: Hierarchy) -> pa.Table:
+    """Return a hierarchy as a table, one row per node."""
     arrays = {name: getattr(tree, name) for name in _NODES}
     return pa.table({"label": pa.array(tree.labels, pa.string()), **arrays})
 
 
-def _read_hierarchy(table: pa.Table) -> Hierarchy:
+def read_hierarchy(table: pa.Table) -> Hierarchy:
+    """Return the hierarchy of `hierarchy_table`."""
     arrays = (np.asarray(_only(table, name), dtype=np.int32) for name in _NODES)
     return Hierarchy(tuple(_only(table, "label").to_pylist()), *arrays)
 

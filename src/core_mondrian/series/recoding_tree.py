@@ -266,3 +266,42 @@ def walk(way: TreeWalk, codes: Codes) -> Integers:
     stops = np.zeros(codes.shape[0], dtype=np.int64)
     find_stops(way, codes, stops)
     return stops
+
+
+def in_codes_of(tree: RecodingTree, columns: Sequence[NextColumn]) -> RecodingTree:
+    """Return the tree in the codes of new rows instead of fitted ones."""
+    arrays = {
+        name: getattr(tree, name).copy()
+        for name in ("low", "high", "cut", "first", "last")
+    }
+    of = np.append(-1, tree.column[tree.parent[1:]])
+    for i, item in enumerate(columns):
+        number = np.append(item.fitted[:-1], np.int32(-1))
+        for name in ("low", "high"):
+            arrays[name][:, i] = number[arrays[name][:, i]]
+        is_number = item.column.kind == "number"
+        here = tree.column == i if is_number else (of == i) & (tree.last >= 0)
+        for name in ("cut",) if is_number else ("first", "last"):
+            arrays[name][here] = number[arrays[name][here]]
+    return replace(tree, **arrays)
+
+
+def grafted(tree: RecodingTree, leaf: int, branch: RecodingTree) -> RecodingTree:
+    """Return the tree with a branch in the place of a leaf, in the same codes.
+
+    The leaf keeps the box that it had; the nodes below it come last.
+    """
+    shift = tree.n_nodes - 1
+    parent = np.where(branch.parent[1:] == 0, leaf, branch.parent[1:] + shift)
+    column, cut = tree.column.copy(), tree.cut.copy()
+    column[leaf], cut[leaf] = branch.column[0], branch.cut[0]
+    return RecodingTree(
+        parent=np.append(tree.parent, parent),
+        column=np.append(column, branch.column[1:]),
+        cut=np.append(cut, branch.cut[1:]),
+        first=np.append(tree.first, branch.first[1:]),
+        last=np.append(tree.last, branch.last[1:]),
+        low=np.concatenate([tree.low, branch.low[1:]]),
+        high=np.concatenate([tree.high, branch.high[1:]]),
+        has_missing=np.concatenate([tree.has_missing, branch.has_missing[1:]]),
+    )

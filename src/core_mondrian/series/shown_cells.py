@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.table import EncodedColumn
 from core_mondrian.errors import InternalError
-from core_mondrian.labels import Labels
+from core_mondrian.labels import Labels, number_distinct
 from core_mondrian.middles import label_midpoints
 from core_mondrian.ranges import label_ranges
 from core_mondrian.recode import Recoded, describe_classes, label_nodes, number_classes
@@ -34,16 +34,12 @@ class Box(NamedTuple):
 
 def show_cohorts(encoded: Encoded, formed: Formed, nodes: Box, spec: Spec) -> Recoded:
     """Say what each cohort shows; ``nodes`` has the box of each node, by column."""
-    n_columns = len(encoded.table.columns)
     shown = np.flatnonzero(formed.of_tuple >= 0)
     owner = formed.of_tuple[shown]
-    codes = encoded.table.codes[shown, :n_columns]
-    own = _own_boxes(owner, codes, formed.n_cohorts)
+    codes = encoded.table.codes[shown, : len(encoded.table.columns)]
+    own = own_boxes(owner, codes, formed.n_cohorts)
     box = own.joined(Box(nodes.low[formed.node], nodes.high[formed.node]))
-    labels = [
-        _label(encoded, i, Box(box.low[:, i], box.high[:, i]), owner, codes[:, i], spec)
-        for i in range(n_columns)
-    ]
+    labels = label_cohorts(encoded, box, owner, codes, spec)
     class_of_cohort = number_classes(labels)
     leaf = formed.of_tuple.astype(np.int32)
     classes = describe_classes(encoded, leaf, class_of_cohort, labels)
@@ -51,13 +47,55 @@ def show_cohorts(encoded: Encoded, formed: Formed, nodes: Box, spec: Spec) -> Re
     return Recoded(classes, dict(zip(names, labels, strict=True)), class_of_cohort)
 
 
-def _own_boxes(owner: NDArray[np.int64], codes: Codes, n_cohorts: int) -> Box:
-    order = np.argsort(owner, kind="stable")
-    starts = np.searchsorted(owner[order], np.arange(n_cohorts))
+def label_cohorts(
+    encoded: Encoded, box: Box, owner: NDArray[np.int64], codes: Codes, spec: Spec
+) -> list[Labels]:
+    """Return what cohorts show by column, given their boxes and their members."""
+    return [
+        _label(encoded, i, Box(box.low[:, i], box.high[:, i]), owner, codes[:, i], spec)
+        for i in range(len(encoded.table.columns))
+    ]
+
+
+def own_boxes(owner: NDArray[np.int64], codes: Codes, n_cohorts: int) -> Box:
+    """Return the box of the members of each cohort."""
     if not n_cohorts:
         return Box(codes[:0], codes[:0])
+    order = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[order], np.arange(n_cohorts))
     rising = codes[order]
     return Box(np.minimum.reduceat(rising, starts), np.maximum.reduceat(rising, starts))
+
+
+def cells_of(labels: Labels) -> pa.Array:
+    """Return what each cohort shows, cell by cell."""
+    is_blank = labels.index < 0
+    return labels.shown.take(pa.array(np.maximum(labels.index, 0), mask=is_blank))
+
+
+def label_ranks(labels: Labels) -> NDArray[np.int64]:
+    """Return the rank of what each cohort shows; -1: blank."""
+    order = labels.order
+    rank = np.full(order.size + 1, -1, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    return rank[labels.index]
+
+
+def labels_of(cells: pa.Array) -> Labels:
+    """Return cells as labels, each text, number or range once."""
+    parts = cells.flatten() if pa.types.is_struct(cells.type) else [cells]
+    key = np.zeros(len(cells), dtype=np.int64)
+    for part in parts:
+        plain = part.dictionary_encode()
+        codes = plain.indices.fill_null(len(plain.dictionary)).to_numpy()
+        key = key * (len(plain.dictionary) + 1) + codes
+    is_blank = np.asarray(cells.is_null())
+    distinct, number = number_distinct(np.where(is_blank, -1, key))
+    first = np.zeros(distinct.size, dtype=np.int64)
+    first[number[::-1]] = np.arange(number.size)[::-1]
+    has_blank = int(bool(distinct.size) and distinct[0] < 0)
+    shown = cells.take(pa.array(first[has_blank:]))
+    return Labels((number - has_blank).astype(np.int32), shown)
 
 
 def _label(

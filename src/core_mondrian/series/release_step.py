@@ -1,0 +1,428 @@
+"""One more release of a series: who is shown in which cohort, given the table as it is.
+
+Rows that were shown and are as they were stay in their cohorts. New rows form cohorts
+of their own. Rows that are gone or have changed leave their cohorts, with others
+(`events`). Nothing here is written anywhere: `series` does that.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.encoding.keyed_hashing import keyed_hash
+from core_mondrian.errors import DataError, InternalError, SpecError, list_names
+from core_mondrian.frames import arrow_column, check_columns, open_frame, take_rows
+from core_mondrian.labels import number_distinct
+from core_mondrian.series.cohorts import Formed, form_cohorts
+from core_mondrian.series.events import GONE, KEPT, OTHER, SAME, Histories, settle
+from core_mondrian.series.judge import Judge, Members
+from core_mondrian.series.recoding import Batch, fit
+from core_mondrian.series.recoding_tree import guide, walk
+from core_mondrian.series.row_hashes import RowHashes, hash_rows
+from core_mondrian.series.shown_cells import (
+    Box,
+    cells_of,
+    label_cohorts,
+    label_ranks,
+    own_boxes,
+)
+from core_mondrian.series.shown_codes import (
+    covered_codes,
+    in_batch_codes,
+    settled_codes,
+)
+from core_mondrian.series.state import (
+    Cohorts,
+    Records,
+    Shown,
+    State,
+    no_cohorts,
+    no_records,
+)
+from core_mondrian.spec import Spec, check_look_alikes
+
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """What became of rows: in = shown + waiting + withheld + withdrawn."""
+
+    n_in: int
+    n_shown: int
+    n_waiting: int
+    """New rows that are too few; they come in again with the next release."""
+    n_withheld: int
+    """New rows that are too few, and will not be shown."""
+    n_withdrawn: int
+    """Rows that are there, but left with others, or have changed."""
+    n_new: int
+    """Of those shown, those that were not before."""
+    n_gone: int
+    """Rows that were shown, and are no longer in the table."""
+
+    @property
+    def add_up(self) -> bool:
+        """Tell whether every row is counted once."""
+        out = self.n_waiting + self.n_withheld + self.n_withdrawn
+        return self.n_in == self.n_shown + out
+
+    def to_json(self) -> dict[str, int]:
+        """Return plain values."""
+        names = ("in", "shown", "waiting", "withheld", "withdrawn", "new", "gone")
+        return {name: getattr(self, f"n_{name}") for name in names}
+
+
+class Step(NamedTuple):
+    """What one more release shows, and what is to be remembered of it."""
+
+    shown: Shown
+    cohort: Integers
+    """The cohort of each row of the table; -1: it is not shown."""
+    counts: RowCounts
+
+
+class _Table(NamedTuple):
+    """The table as it is, next to what has been shown."""
+
+    hashes: RowHashes
+    record: Integers
+    """The place of each row among the records; -1: it is not shown so far."""
+    is_retired: Flags
+
+
+class _Arrivals(NamedTuple):
+    """Rows that are new, or have changed, as codes."""
+
+    rows: Integers
+    """Their places in the table, rising."""
+    batch: Batch
+    codes: Codes
+    """Of quasi-identifiers (row, column)."""
+    members: Members
+
+
+def take_step(state: State, frame: nw.DataFrame[Any], threads: int | None) -> Step:
+    """Decide what the next release of a series shows.
+
+    Raises:
+        SpecError: columns are missing, or are called like the cohort's.
+        DataError: a value does not fit what was fitted, or rows have no key.
+        InfeasibleError: the first table cannot be released at all.
+    """
+    _check_names(state, frame)
+    shown = state.shown
+    if shown is None:
+        shown = _first(state, frame, threads)
+    _check_kinds(shown, frame)
+    table = _look_up(state, shown, frame)
+    fate = _find_unchanged(shown.records, table)
+    arrivals = _arrivals(state, shown, frame, table, fate, threads)
+    shown, batch = in_batch_codes(shown, arrivals.batch)
+    arrivals = arrivals._replace(batch=batch)
+    arrivals = _without_covered(shown, table, arrivals, fate)
+    return _Deciding(state, shown, table, arrivals, fate).decide()
+
+
+def _check_names(state: State, frame: nw.DataFrame[Any]) -> None:
+    check_columns(frame, (*state.spec.columns, *state.rules.row_key))
+    check_look_alikes(state.spec, frame.columns)
+    added = [
+        *(
+            new
+            for name in state.spec.quasi_identifiers
+            for new in state.spec.bounds_of(name)
+        ),
+        state.rules.cohort,
+    ]
+    if twice := sorted(set(added) & set(frame.columns)):
+        raise SpecError(
+            f"the release would have several columns of one name: {list_names(twice)}",
+            hint="rename them, or choose another name for the cohort",
+        )
+
+
+def _first(state: State, frame: nw.DataFrame[Any], threads: int | None) -> Shown:
+    """Return what is known before the first release: a tree fitted to its rows."""
+    recoding = fit(
+        frame.to_native(),
+        state.forming_spec,
+        too_small=state.rules.too_small,
+        threads=threads,
+    )
+    columns = tuple((name, _kind(frame, name)) for name in frame.columns)
+    kinds = tuple(pa.null() for _ in recoding.columns)
+    none = np.zeros(0, dtype=np.uint64)
+    records = no_records(len(recoding.values))
+    return Shown(recoding, records, no_cohorts(kinds), none, none, columns)
+
+
+def _kind(frame: nw.DataFrame[Any], name: str) -> str:
+    """Return what a column holds, as coarsely as its hash would tell it apart."""
+    kind = arrow_column(frame, name).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_null(kind):
+        return "nothing"
+    for test, text in (
+        (pa.types.is_boolean, "truth"),
+        (pa.types.is_integer, "numbers"),
+        (pa.types.is_floating, "numbers"),
+        (pa.types.is_decimal, "decimals"),
+        (pa.types.is_temporal, "moments"),
+        (pa.types.is_nested, "nested"),
+    ):
+        if test(kind):
+            return text
+    return "text"
+
+
+def _check_kinds(shown: Shown, frame: nw.DataFrame[Any]) -> None:
+    """Refuse a table of other columns: every row would seem to have changed."""
+    known = dict(shown.columns)
+    if other := sorted(set(known) ^ set(frame.columns)):
+        raise SpecError(
+            f"columns differ from those of the first release: {list_names(other)}",
+            hint="a series keeps its columns; begin another one for others",
+        )
+    for name, kind in known.items():
+        found = _kind(frame, name)
+        if "nothing" not in (kind, found) and found != kind:
+            raise DataError(
+                f"column {name!r} held {kind} at the first release, and now {found}",
+                hint="convert it: else every row would seem to have changed",
+            )
+
+
+def _look_up(state: State, shown: Shown, frame: nw.DataFrame[Any]) -> _Table:
+    spec = state.spec
+    fixed = [
+        column.name
+        for column in shown.recoding.columns
+        if column.hierarchy is not None and spec.categories_of(column.name) == "set"
+    ]
+    hashes = hash_rows(frame, spec, state.rules.row_key, state.key, fixed)
+    place = _places(shown.records.hashes.key, hashes.key)
+    retired = np.append(shown.withdrawn, shown.withheld)
+    return _Table(hashes, place, _places(retired, hashes.key) >= 0)
+
+
+def _places(among: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> Integers:
+    """Return where each word stands among some, in any order; -1: nowhere."""
+    if not among.size:
+        return np.full(wanted.size, -1, dtype=np.int64)
+    order = np.argsort(among)
+    place = np.minimum(np.searchsorted(among[order], wanted), among.size - 1)
+    return np.where(among[order[place]] == wanted, order[place], -1)
+
+
+def _find_unchanged(records: Records, table: _Table) -> NDArray[np.int8]:
+    """Return what became of each record: those of the same cells are the same."""
+    fate = np.full(records.cohort.size, GONE, dtype=np.int8)
+    rows = np.flatnonzero(table.record >= 0)
+    places = table.record[rows]
+    before, now = records.hashes.take(places), table.hashes.take(rows)
+    is_same = (before.shown == now.shown) & (before.generalized == now.generalized)
+    fate[places] = np.where(is_same, SAME, OTHER)
+    return fate
+
+
+def _arrivals(
+    state: State,
+    shown: Shown,
+    frame: nw.DataFrame[Any],
+    table: _Table,
+    fate: NDArray[np.int8],
+    threads: int | None,
+) -> _Arrivals:
+    """Code the rows that are new or have changed, next to what was fitted."""
+    is_known = table.record >= 0
+    is_open = ~is_known & ~table.is_retired
+    is_open[is_known] = fate[table.record[is_known]] == OTHER
+    rows = np.flatnonzero(is_open)
+    some = frame if rows.size == len(frame) else open_frame(take_rows(frame, rows))
+    batch = shown.recoding.encode(some, threads)
+    codes = np.stack([item.codes for item in batch.columns], axis=1)
+    values = np.zeros((rows.size, len(batch.values)), dtype=np.int32)
+    for i, item in enumerate(batch.values):
+        values[:, i] = item.codes
+    person = None
+    if state.spec.unit is not None:
+        person = number_distinct(table.hashes.person[rows].view(np.int64))[1]
+    members = Members(np.ones(rows.size, dtype=np.int64), values, person)
+    return _Arrivals(rows, batch, codes, members)
+
+
+def _without_covered(
+    shown: Shown, table: _Table, arrivals: _Arrivals, fate: NDArray[np.int8]
+) -> _Arrivals:
+    """Leave out rows that have changed only within what their cohorts show."""
+    place = table.record[arrivals.rows]
+    known = np.flatnonzero(place >= 0)
+    records, cohorts = shown.records.take(place[known]), shown.cohorts
+    own = records.cohort
+    fits = records.hashes.shown == table.hashes.shown[arrivals.rows[known]]
+    for i, item in enumerate(arrivals.batch.columns):
+        box = covered_codes(item, Box(cohorts.low[:, i], cohorts.high[:, i]))
+        code = arrivals.codes[known, i]
+        inside = (box.low[own] <= code) & (code <= box.high[own])
+        fits &= inside | cohorts.has_missing[own, i]
+    fate[place[known[fits]]] = SAME
+    is_left = np.ones(place.size, dtype=np.bool_)
+    is_left[known[fits]] = False
+    return _Arrivals(
+        arrivals.rows[is_left],
+        arrivals.batch,
+        arrivals.codes[is_left],
+        arrivals.members.take(is_left),
+    )
+
+
+class _Deciding(NamedTuple):
+    """All that a release is decided by, in the codes of its arrivals."""
+
+    state: State
+    shown: Shown
+    table: _Table
+    arrivals: _Arrivals
+    fate: NDArray[np.int8]
+    """What became of each row that was shown."""
+
+    def decide(self) -> Step:
+        """Return what the release shows."""
+        formed = self._form()
+        record = self.table.record[self.arrivals.rows]
+        entering = np.full(self.fate.size, -1, dtype=np.int64)
+        entering[record[record >= 0]] = formed.of_tuple[record >= 0]
+        parts = settle(self._histories(entering), self._judge(self.state.spec))
+        formed = _accepted(formed, record, parts)
+        records = self.shown.records
+        kept = np.flatnonzero(parts == KEPT)
+        used, number = number_distinct(records.cohort[kept])
+        new, order = self._new_cohorts(formed)
+        cohort = np.full(self.table.record.size, -1, dtype=np.int64)
+        cohort[self._rows_of(kept)] = number
+        is_new = formed.of_tuple >= 0
+        entered = self.arrivals.rows[is_new]
+        cohort[entered] = used.size + order[formed.of_tuple[is_new]]
+        shown = self.shown._replace(
+            records=self._records(kept, number, is_new, cohort[entered]),
+            cohorts=self.shown.cohorts.take(used).plus(new),
+        )
+        left = records.hashes.key[parts != KEPT]
+        return self._count(shown, cohort, left, entered)
+
+    def _judge(self, spec: Spec) -> Judge:
+        """Return the judge of sets of rows, by the models of a spec."""
+        judge = self.shown.recoding.judge(self.arrivals.batch)
+        return judge._replace(spec=spec)
+
+    def _form(self) -> Formed:
+        """Form cohorts: of new rows, and of changed ones that were in one cohort."""
+        record = self.table.record[self.arrivals.rows]
+        group = np.zeros(record.size, dtype=np.int64)
+        known = record >= 0
+        group[known] = 1 + self.shown.records.cohort[record[known]]
+        recoding, batch = self.shown.recoding, self.arrivals.batch
+        return form_cohorts(
+            recoding.tree,
+            walk(guide(recoding.tree, batch.columns), self.arrivals.codes),
+            self.arrivals.members,
+            self._judge(self.state.forming_spec),
+            recoding.too_small,
+            group,
+        )
+
+    def _histories(self, entering: Integers) -> Histories:
+        records = self.shown.records
+        person = number_distinct(records.hashes.person.view(np.int64))[1]
+        counted = None if self.state.spec.unit is None else person
+        lot = keyed_hash([records.hashes.person], self.state.key.derive("lots"))
+        members = Members(np.ones_like(records.cohort), records.values, counted)
+        return Histories(records.cohort, self.fate, entering, lot, person, members)
+
+    def _rows_of(self, records: Integers) -> Integers:
+        """Return which rows of the table some records are."""
+        row = np.full(self.fate.size, -1, dtype=np.int64)
+        known = np.flatnonzero(self.table.record >= 0)
+        row[self.table.record[known]] = known
+        return row[records]
+
+    def _new_cohorts(self, formed: Formed) -> tuple[Cohorts, Integers]:
+        """Return new cohorts by what they show, and the place of each among them."""
+        recoding, batch = self.shown.recoding, self.arrivals.batch
+        inside = formed.of_tuple >= 0
+        owner, codes = formed.of_tuple[inside], self.arrivals.codes[inside]
+        nodes = Box(*(end[formed.node] for end in recoding.tree.box(batch.columns)))
+        box = own_boxes(owner, codes, formed.n_cohorts).joined(nodes)
+        labels = label_cohorts(batch.encoded, box, owner, codes, self.state.spec)
+        rising = np.lexsort([label_ranks(item) for item in reversed(labels)])
+        missing = np.array([item.column.missing for item in batch.columns])
+        is_blank = box.high == missing
+        low, high = (np.where(is_blank, np.int32(-1), end) for end in box)
+        cohorts = Cohorts(
+            np.full(rising.size, self.state.chain.number + 1, dtype=np.int64),
+            np.arange(1, rising.size + 1, dtype=np.int64),
+            tuple(cells_of(item) for item in labels),
+            low,
+            high,
+            is_blank,
+        )
+        placed = cohorts.take(rising)._replace(number=cohorts.number)
+        return placed, np.argsort(rising)
+
+    def _records(
+        self, kept: Integers, number: Integers, is_new: Flags, cohort: Integers
+    ) -> Records:
+        """Return the records of rows that stay, and of those that enter."""
+        hashes, rows = self.table.hashes, self.arrivals.rows[is_new]
+        stay = self.shown.records.take(kept)
+        stay = stay._replace(hashes=hashes.take(self._rows_of(kept)), cohort=number)
+        enter = Records(hashes.take(rows), self.arrivals.members.values[is_new], cohort)
+        return stay.plus(enter)
+
+    def _count(
+        self,
+        shown: Shown,
+        cohort: Integers,
+        left: NDArray[np.uint64],
+        entered: Integers,
+    ) -> Step:
+        """Return the step, with the keys of those who are not shown any more."""
+        keys, rows = self.table.hashes.key, self.arrivals.rows
+        withdrawn = np.setdiff1d(np.append(shown.withdrawn, left), keys[entered])
+        withheld = shown.withheld
+        waiting = rows[(cohort[rows] < 0) & (self.table.record[rows] < 0)]
+        if self.state.rules.too_small == "withhold":
+            withheld, waiting = np.append(withheld, keys[waiting]), waiting[:0]
+        is_out = cohort < 0
+        counts = RowCounts(
+            n_in=cohort.size,
+            n_shown=int(np.count_nonzero(~is_out)),
+            n_waiting=waiting.size,
+            n_withheld=int(np.isin(keys[is_out], withheld).sum()),
+            n_withdrawn=int(np.isin(keys[is_out], withdrawn).sum()),
+            n_new=entered.size,
+            n_gone=int(np.count_nonzero(self.fate == GONE)),
+        )
+        if not counts.add_up:
+            raise InternalError("rows shown and not shown do not add up to rows read")
+        shown = shown._replace(withdrawn=withdrawn, withheld=withheld)
+        return Step(settled_codes(shown, self.arrivals.batch), cohort, counts)
+
+
+def _accepted(formed: Formed, record: Integers, parts: Integers) -> Formed:
+    """Return the new cohorts without those of changed rows that do not enter."""
+    of_row = formed.of_tuple.copy()
+    known = record >= 0
+    of_row[known] = np.maximum(parts[record[known]], -1)
+    inside = of_row >= 0
+    used, number = number_distinct(of_row[inside])
+    of_row[inside] = number
+    return Formed(of_row, formed.node[used])

@@ -1,0 +1,101 @@
+"""Keyed hashes of rows: which row of the last release is this, and has it changed?"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.encoding.keyed_hashing import keyed_hash
+from core_mondrian.errors import DataError, list_names
+from core_mondrian.files.cells import spelled
+from core_mondrian.frames import arrow_column, column_keys
+from core_mondrian.series.fitted_columns import cast_column
+from core_mondrian.spec import Spec
+from core_mondrian.tables.cell_keys import cell_keys
+from core_mondrian.tables.keys import Key
+
+Words = NDArray[np.uint64]
+
+
+class RowHashes(NamedTuple):
+    """What is kept of each row; without the key nobody can tell of whom."""
+
+    key: Words
+    """Which row it is."""
+    shown: Words
+    """Its cells that are released as they are, or in sets."""
+    generalized: Words
+    """Its quasi-identifiers."""
+    person: Words
+    """Whose row it is: the unit, or the row itself."""
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "RowHashes":
+        """Return some of them."""
+        return RowHashes(*(words[rows] for words in self))
+
+
+def hash_rows(
+    frame: nw.DataFrame[Any],
+    spec: Spec,
+    row_key: Sequence[str],
+    key: Key,
+    fixed: Sequence[str] = (),
+) -> RowHashes:
+    """Return the hashes of every row.
+
+    ``fixed`` are quasi-identifiers that are shown value by value: as sets.
+
+    Raises:
+        DataError: rows have no key, or the same as another.
+    """
+    names = [name for name in spec.carried(frame.columns) if name not in row_key]
+    names = sorted({*names, *spec.sensitive, *fixed})
+    own = keyed_hash(_key_words(frame, row_key), key.derive("row key"))
+    _check_unique(own, row_key)
+    person = own
+    if spec.unit is not None:
+        cells = spelled(arrow_column(frame, spec.unit), spec.null_values)
+        person = keyed_hash([_text_words(cells, spec.unit)], key.derive("person"))
+    return RowHashes(
+        own,
+        _hash_cells(frame, names, key.derive("cells")),
+        _hash_cells(frame, spec.quasi_identifiers, key.derive("quasi-identifiers")),
+        person,
+    )
+
+
+def _key_words(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Words]:
+    columns = [arrow_column(frame, name) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if column.null_count:
+            raise DataError(
+                f"{column.null_count} rows have no row key: {name!r} is missing",
+                hint="every row needs a key that stays the same over all releases",
+            )
+    pairs = zip(columns, names, strict=True)
+    return [_text_words(column, name) for column, name in pairs]
+
+
+def _text_words(column: pa.ChunkedArray, name: str) -> Words:
+    """Return a word per cell: 7 and "7" are one key, whatever a file was read as."""
+    return cell_keys(cast_column(column, pa.string(), name))
+
+
+def _check_unique(key: Words, names: Sequence[str]) -> None:
+    rising = np.sort(key)
+    n_repeated = int(np.count_nonzero(rising[1:] == rising[:-1]))
+    if n_repeated:
+        raise DataError(
+            f"{n_repeated} rows have the row key of another: {list_names(names)}",
+            hint="name columns that are different in every row, such as a visit's "
+            "number next to the person's",
+        )
+
+
+def _hash_cells(frame: nw.DataFrame[Any], names: Sequence[str], key: bytes) -> Words:
+    if not names:
+        return np.zeros(len(frame), dtype=np.uint64)
+    return keyed_hash([column_keys(frame, name) for name in names], key)

@@ -1,0 +1,406 @@
+"""Series: releases of a table that changes, under one guarantee."""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian import __version__
+from core_mondrian.api import check_threads
+from core_mondrian.errors import DataError, OutputError, SpecError, drops_context
+from core_mondrian.files.drafts import NO_LINKS, try_lock
+from core_mondrian.files.kinds import known_kind
+from core_mondrian.files.place import flush, manifest_of, output_error, record_of
+from core_mondrian.files.write import table_writer
+from core_mondrian.frames import drop_column, open_frame
+from core_mondrian.manifests import manifest_text
+from core_mondrian.measure.read_back import read_release
+from core_mondrian.measure.verify import Verification
+from core_mondrian.measure.verify_series import (
+    Numbered,
+    SeriesVerification,
+    first_values,
+    verify_next,
+    verify_persons,
+    verify_series,
+)
+from core_mondrian.recode import release_digest
+from core_mondrian.series.cohorts import TooSmall
+from core_mondrian.series.release_step import RowCounts, Step, take_step
+from core_mondrian.series.state import Chain, Rules, State, series_spec
+from core_mondrian.series.state_file import read_state, write_state
+from core_mondrian.series.step_rows import persons_of, step_rows
+from core_mondrian.signatures import digest_file
+from core_mondrian.spec import Spec
+from core_mondrian.tables.keys import open_key
+
+FrameT = TypeVar("FrameT")
+_STATE: Final = "state"
+_LOCK: Final = "lock"
+_DRAFT: Final = "draft"
+_RELEASES: Final = "releases"
+_RECORDS: Final = "records"
+
+
+@dataclass(frozen=True)
+class SeriesRelease(Generic[FrameT]):
+    """One release of a series, verified next to the ones before."""
+
+    number: int
+    data: FrameT
+    """The caller's kind of frame, with the cohort of each row."""
+    path: Path
+    """The file to give away; its manifest stands beside it."""
+    counts: RowCounts
+    verification: Verification
+    cohort_sizes: NDArray[np.int64] = field(repr=False)
+    """Rows of each cohort."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Releases of a table whose rows come, go and change, in one folder.
+
+    The folder is its owner's: ``releases`` in it has what may be given away, ``state``
+    what the series remembers, and ``records`` what became of how many rows.
+    """
+
+    folder: Path
+    spec: Spec | None = field(default=None, repr=False)
+    """Where the file cannot tell all of it: the spec that `create` was given."""
+
+    @classmethod
+    @drops_context
+    def create(  # noqa: PLR0913
+        cls,
+        folder: str | Path,
+        spec: Spec,
+        *,
+        row_key: str | Sequence[str],
+        too_small: TooSmall = "ancestor",
+        cohort: str = "cohort",
+        cohort_size: int | None = None,
+        suffix: str = ".parquet",
+        key: bytes | None = None,
+    ) -> "Series":
+        """Begin a series in a new folder.
+
+        ``row_key`` names the columns that say which row is which, from release to
+        release. ``too_small``: new rows that are too few for a class of their own
+        move up to an ancestor, wait for more, or are withheld. ``cohort`` is the column
+        that says who is shown together; ``cohort_size`` asks for larger cohorts than
+        the models do, which survive more deletions. ``suffix`` says in which form
+        files are written. ``key`` makes pseudonyms; by default one is drawn.
+
+        Raises:
+            SpecError: the folder exists, or the spec asks for what no series can do.
+            OutputError: it cannot be made.
+        """
+        names = (row_key,) if isinstance(row_key, str) else tuple(row_key)
+        rules = Rules(names, too_small, cohort, cohort_size, suffix)
+        known_kind(Path(f"x{suffix}"), SpecError)
+        state = State(
+            secrets.token_hex(8), series_spec(spec, rules), rules, open_key(key)
+        )
+        own = Path(folder)
+        try:
+            own.mkdir(mode=0o700)
+            for name in (_RELEASES, _RECORDS):
+                (own / name).mkdir()
+        except FileExistsError:
+            raise SpecError(f"{own}: exists", hint="name a new folder") from None
+        except OSError as error:
+            raise output_error(own, error) from None
+        write_state(own / _STATE, state, overwrite=False)
+        return cls(own, spec)
+
+    @classmethod
+    @drops_context
+    def open(cls, folder: str | Path, spec: Spec | None = None) -> "Series":
+        """Go on with a series. What a killed run left is put right.
+
+        ``spec`` is needed where a file cannot tell all of it, such as a model of your
+        own; if it is given, it has to be the one of `create`.
+
+        Raises:
+            DataError: it is no series, of another version, or damaged.
+            SpecError: the series has another spec, or needs it.
+        """
+        series = cls(Path(folder), spec)
+        series.state()
+        return series
+
+    def state(self) -> State:
+        """Return what the series remembers."""
+        with suppress(_Busy), self._alone() as state:
+            return state
+        return read_state(self.folder / _STATE, self.spec)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files of all releases, in their order."""
+        n = self.state().chain.number
+        return [self._path(i) for i in range(1, n + 1)]
+
+    def _path(self, number: int) -> Path:
+        suffix = read_state(self.folder / _STATE, self.spec).rules.suffix
+        return _file(self.folder / _RELEASES, number, suffix)
+
+    @drops_context
+    def preview(self, data: Any, *, threads: int | None = None) -> RowCounts:  # noqa: ANN401
+        """Say what the next release would do with the rows of a table.
+
+        Raises:
+            MondrianError: as `release`; nothing is written in any case.
+        """
+        return take_step(self.state(), open_frame(data), threads).counts
+
+    @drops_context
+    def release(
+        self, data: FrameT, *, threads: int | None = None
+    ) -> SeriesRelease[FrameT]:
+        """Release the table as it is now.
+
+        Rows that were shown and are as they were are shown as they were. Others are
+        new, or leave, see `docs/series.md`. The release is verified next to the one
+        before, as it was written, and remembered before anybody can see it.
+
+        Raises:
+            SpecError: columns are missing or of other names than at first.
+            DataError: a value does not fit, or the series is damaged.
+            InfeasibleError: the first table cannot be released at all.
+            PrivacyViolation: what came out failed its verification.
+            OutputError: another process writes to the series; or the system refuses.
+        """
+        check_threads(threads)
+        frame = open_frame(data)
+        with self._alone() as state:
+            step = take_step(state, frame, threads)
+            made = _Making(self.folder, state, step, frame, threads)
+            found = made.write()
+            # From here on the release is remembered; until it is published, nobody
+            # has seen it. What a kill leaves in between is published later.
+            write_state(self.folder / _STATE, made.next_state(), overwrite=True)
+            _publish(self.folder, made.number, state.rules.suffix)
+        return SeriesRelease(
+            number=made.number,
+            data=made.released,
+            path=_file(self.folder / _RELEASES, made.number, state.rules.suffix),
+            counts=step.counts,
+            verification=found,
+            cohort_sizes=np.bincount(step.cohort[step.cohort >= 0]),
+        )
+
+    @drops_context
+    def verify(self) -> SeriesVerification:
+        """Recount all releases from their files.
+
+        Raises:
+            PrivacyViolation: some rows can be told from too many others.
+        """
+        state = self.state()
+        files = enumerate(self.paths, start=1)
+        tables = (Numbered(n, read_release(path, state.spec)) for n, path in files)
+        return verify_series(tables, state.spec, state.rules.cohort)
+
+    @contextmanager
+    def _alone(self) -> Iterator[State]:
+        """Keep other writers out, and put right what a killed one left."""
+        if not (self.folder / _STATE).is_file():
+            raise DataError(
+                f"{self.folder}: no series", hint="create it, or check the path"
+            )
+        try:
+            handle = os.open(
+                self.folder / _LOCK, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o600
+            )
+        except OSError as error:
+            raise output_error(self.folder / _LOCK, error) from None
+        try:
+            if try_lock(handle) is False:
+                raise _Busy(
+                    f"{self.folder}: another process writes to this series",
+                    hint="wait until it is done",
+                )
+            state = read_state(self.folder / _STATE, self.spec)
+            _publish(self.folder, state.chain.number, state.rules.suffix)
+            yield state
+        finally:
+            os.close(handle)
+
+
+class _Busy(OutputError):
+    """Another process writes to the series."""
+
+
+def _file(folder: Path, number: int, suffix: str) -> Path:
+    return folder / f"r{number}{suffix}"
+
+
+def _publish(folder: Path, number: int, suffix: str) -> None:
+    """Put what a release consists of in its place, and remove what is left of others.
+
+    The state names the release by then, so this may be done again and again.
+    """
+    draft = folder / _DRAFT
+    if not draft.is_dir():
+        return
+    file = _file(draft, number, suffix)
+    places = {record_of(file): _RECORDS, manifest_of(file): _RELEASES, file: _RELEASES}
+    for path, place in places.items():
+        if path.exists():
+            path.replace(folder / place / path.name)
+    shutil.rmtree(draft)
+
+
+class _Making:
+    """A release that is being made."""
+
+    def __init__(
+        self,
+        folder: Path,
+        state: State,
+        step: Step,
+        frame: nw.DataFrame[Any],
+        threads: int | None,
+    ) -> None:
+        self.folder, self.state, self.step, self.threads = folder, state, step, threads
+        self.number = state.chain.number + 1
+        self.released, self._recoded = step_rows(state, step, frame, threads)
+        self._manifest = b""
+        self._record = b""
+
+    def write(self) -> Verification:
+        """Write all files of the release to a draft, and verify what was written."""
+        found = self._verify()
+        if self.state.spec.is_unit_removed:
+            self.released = drop_column(self.released, str(self.state.spec.unit))
+        draft = self.folder / _DRAFT
+        try:
+            draft.mkdir(mode=0o700)
+            self._write_files(draft, found)
+            for path in (*draft.iterdir(), draft, self.folder):
+                flush(path)
+        except OSError as error:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise output_error(draft, error) from None
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        return found
+
+    def _write_files(self, draft: Path, found: Verification) -> None:
+        file = _file(draft, self.number, self.state.rules.suffix)
+        table = nw.from_native(self.released, eager_only=True).to_arrow()
+        table_writer(table, file, guard=self.state.spec.guard_formulas)(file)
+        self._verify_files(file)
+        self._manifest = self._manifest_text(found, digest_file(file)).encode()
+        manifest_of(file).write_bytes(self._manifest)
+        self._record = self._record_text().encode()
+        record_of(file).touch(mode=0o600)
+        record_of(file).write_bytes(self._record)
+
+    def _verify(self) -> Verification:
+        """Recount the release in memory, where persons are known."""
+        recoding = replace(self.step.shown.recoding, spec=self.state.spec)
+        found = recoding.verify(self.released, 0, self.threads)
+        if self.state.spec.unit is not None:
+            before, after = self.state.shown, self.step.shown
+            verify_persons(
+                None if before is None else persons_of(before),
+                persons_of(after),
+                self.state.spec,
+                recoding.compared(),
+            )
+        return found
+
+    def _verify_files(self, file: Path) -> None:
+        """Recount what was written next to the release before."""
+        spec, cohort = self.state.spec, self.state.rules.cohort
+        after = Numbered(self.number, read_release(file, spec))
+        before = None
+        if self.number > 1:
+            before = Numbered(self.number - 1, self._read(self.number - 1))
+        first = after.table if self.number == 1 else self._read(1)
+        verify_next(before, after, spec, cohort, first_values(first, spec))
+
+    def _read(self, number: int) -> pa.Table:
+        """Return a release that was made before, as it was written."""
+        path = _file(self.folder / _RELEASES, number, self.state.rules.suffix)
+        if not path.exists():
+            raise DataError(
+                f"{path}: gone, and the next release is verified next to it",
+                hint="put it back: copy releases from there, do not move them",
+            )
+        manifest = manifest_of(path)
+        raw = manifest.read_bytes() if manifest.exists() else b""
+        is_last = number == self.state.chain.number
+        is_told = not is_last or _digest(raw) == self.state.chain.manifest
+        told = json.loads(raw)["files"]["release"] if raw and is_told else None
+        if told != digest_file(path):
+            raise DataError(
+                f"{path}: it or its manifest is not as it was released",
+                hint="put it back as it was",
+            )
+        return read_release(path, self.state.spec)
+
+    def next_state(self) -> State:
+        """Return what is remembered once the release is made."""
+        chain = Chain(self.number, _digest(self._manifest), _digest(self._record))
+        return replace(self.state, chain=chain, shown=self.step.shown)
+
+    def _manifest_text(self, found: Verification, digest: str) -> str:
+        """Return what goes with the release: nothing that it does not show itself."""
+        spec, state = self.state.spec, self.state
+        is_hidden = spec.is_unit_removed
+        return manifest_text(
+            {
+                "format": 2,
+                "spec": spec.to_json(),
+                "series": {
+                    "name": state.name,
+                    "number": self.number,
+                    "previous": state.chain.manifest,
+                    "cohort": state.rules.cohort,
+                },
+                "rows": {"released": found.n_rows},
+                "classes": found.n_classes,
+                "models": [
+                    {"name": x.name, "reached": None if is_hidden else x.reached}
+                    for x in found.models
+                ],
+                "allocation": "none",
+                "digests": {"release": release_digest(self._recoded, spec)},
+                "files": {"release": digest},
+                "versions": {"core-mondrian": __version__},
+            }
+        )
+
+    def _record_text(self) -> str:
+        return manifest_text(
+            {
+                "format": 1,
+                "kind": "series",
+                "notice": "For the owner of the table alone: do not pass it on.",
+                "series": {"name": self.state.name, "number": self.number},
+                "previous": self.state.chain.record,
+                "manifest": _digest(self._manifest),
+                "rows": self.step.counts.to_json(),
+                "cohorts": self.step.shown.cohorts.n_cohorts,
+            }
+        )
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
