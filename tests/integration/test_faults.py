@@ -24,7 +24,7 @@ from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.place import write_files
 from core_mondrian.files.write import write_table
 from core_mondrian.sources.files import making
-from core_mondrian.sources.files.pace import Pace
+from core_mondrian.sources.pace import Pace
 from core_mondrian.stages import Stages
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--policy", "paper")

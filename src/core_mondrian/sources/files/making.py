@@ -23,15 +23,8 @@ from core_mondrian.measure.verify import Verification
 from core_mondrian.owner_record import record_text
 from core_mondrian.release import Release
 from core_mondrian.signatures import sealed
-from core_mondrian.sources.files.batches import Sizes
 from core_mondrian.sources.files.counting import Counting, Counts, save_counts
 from core_mondrian.sources.files.csv_blocks import BadRows
-from core_mondrian.sources.files.index import (
-    RowCoder,
-    TupleWords,
-    open_words,
-)
-from core_mondrian.sources.files.memory import Limit, used_memory
 from core_mondrian.sources.files.placing import RowPlaces
 from core_mondrian.sources.files.recount import Counter as DuckCounter
 from core_mondrian.sources.files.recount import Recount, count_repeats
@@ -44,8 +37,14 @@ from core_mondrian.sources.files.words import find_words, refuse_words, warn_of_
 from core_mondrian.sources.files.workspace import Workspace
 from core_mondrian.sources.files.writing import Drafts, Writing, Written
 from core_mondrian.sources.mapped_files import give_back
+from core_mondrian.sources.memory import Limit, Sizes, used_memory
 from core_mondrian.sources.parted_plan import make_parted_plan
 from core_mondrian.sources.remote_plan import make_plan
+from core_mondrian.sources.row_coder import (
+    RowCoder,
+    TupleWords,
+    open_words,
+)
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
 from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.sources.tuple_relation import TupleShape
@@ -230,7 +229,8 @@ class Run:
     ) -> Release[Path]:
         plan, drafts = planned.plan, self._drafts(space)
         # The plan takes its share of the memory, and stays.
-        left = self.limit.sizes(self.source, self.sizes.threads, used_memory())
+        row = self.source.row_size
+        left = self.limit.sizes(row, self.sizes.threads, used_memory())
         run = replace(self, sizes=left)
         look = plan.look(self.source.schema.names)
         written = run.write(planned, look, values, counts, drafts)

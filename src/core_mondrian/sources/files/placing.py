@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core_mondrian.errors import InternalError, MemoryLimitError
 from core_mondrian.files.drafts import create_private
 from core_mondrian.plan import DIVIDED, Shares
-from core_mondrian.sources.files.memory import show_size
+from core_mondrian.sources.memory import show_size
 
 Codes = NDArray[np.int32]
 _ALLOCATED: Final = 130

@@ -21,10 +21,11 @@ from core_mondrian.measure.verify import (
     beside,
 )
 from core_mondrian.pseudonyms import PATTERN
-from core_mondrian.sources.files.batches import Batch, Sizes, Wanted, read_batches
-from core_mondrian.sources.files.pace import Pace
+from core_mondrian.sources.files.batches import Batch, Wanted, read_batches
 from core_mondrian.sources.files.rows import decoded
 from core_mondrian.sources.files.source import Source, open_source
+from core_mondrian.sources.memory import Sizes
+from core_mondrian.sources.pace import Pace
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.spill import connect, execute, literal
 from core_mondrian.spec import Spec

@@ -15,16 +15,15 @@ from core_mondrian.files.write import TableFile
 from core_mondrian.measure.sights import Sight, join_sights
 from core_mondrian.sources.files.batches import (
     Batch,
-    Sizes,
     Wanted,
     in_order,
     read_batches,
 )
 from core_mondrian.sources.files.counting import share_done
-from core_mondrian.sources.files.memory import Limit
-from core_mondrian.sources.files.pace import Pace
 from core_mondrian.sources.files.placing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder, Released
+from core_mondrian.sources.memory import Limit, Sizes
+from core_mondrian.sources.pace import Pace
 
 Report = Callable[[float], None]
 _MOST_SIGHTS: Final = 32

@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.encoding.columns import comparable, distinct, is_text, look_up
 from core_mondrian.encoding.row_groups import RowGroups
 from core_mondrian.errors import DataError
-from core_mondrian.sources.files.tally import Codes, number_values
 from core_mondrian.sources.mapped_files import map_file
 from core_mondrian.tables.cell_keys import cell_keys
 
+Codes = NDArray[np.int32]
 Words = NDArray[np.uint64]
 BAD: Final = -3
 """In place of a tuple, or a leaf: the row is left out, as if it were unreadable."""
@@ -23,6 +24,24 @@ _MANY: Final = 1 << 16
 """Values that are found by sorted keys: Arrow would hash all of them for each batch."""
 _HASHED: Final = 17
 """Bytes per tuple that a hash table takes besides the words."""
+
+
+def number_values(column: Any) -> tuple[Codes, pa.Array]:  # noqa: ANN401
+    """Return a code per row (0: missing) and the distinct values that codes 1 … mean.
+
+    NaN is missing, and -0.0 is 0.0.
+    """
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), dtype=np.int32), pa.array([], pa.string())
+    chunks, values = distinct(comparable(column))
+    if pa.types.is_floating(values.type):
+        known = pc.if_else(pc.is_nan(values), None, values)
+        values = pc.add(known, pa.scalar(0.0, values.type))
+    elif is_text(values.type):
+        values = values.cast(pa.string())
+    coded = values.dictionary_encode()
+    place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1
+    return look_up(np.append(place, 0).astype(np.int32), chunks), coded.dictionary
 
 
 class _Numbers:
