@@ -113,29 +113,32 @@ def open_words(path: Path, width: int, room: int) -> TupleWords:
     return TupleWords(words.reshape(-1, width))
 
 
-class RowCoder:
-    """Says which of the counted tuples a row has."""
+class TupleIndex:
+    """Says which tuple a row is, by the numbers of its values."""
 
     def __init__(
         self,
-        columns: Sequence[str],
-        values: Sequence[pa.Array],
         bits: list[int],
         tuples: TupleWords,
         maps: Sequence[Codes] | None = None,
-        bad: Sequence[NDArray[np.bool_] | None] | None = None,
     ) -> None:
-        """Code rows by the counted ``values`` of columns.
+        """``maps`` say what a value's number is in the tuples, if it is another."""
+        self._bits, self._tuples, self._maps = bits, tuples, maps
 
-        ``maps`` have what a value's number is in the packed tuples, if it is another;
-        ``bad`` the numbers of values that make a row bad.
-        """
+    def find(self, columns: Sequence[Codes]) -> Codes:
+        """Return the tuples of rows; -1: there is none such."""
+        packer = TuplePacker(self._bits, columns[0].size)
+        for place, codes in enumerate(columns):
+            packer.append(codes if self._maps is None else self._maps[place][codes])
+        return self._tuples.find(packer.words)
+
+
+class ValueCoder:
+    """Numbers the cells of columns by the values that were counted."""
+
+    def __init__(self, columns: Sequence[str], values: Sequence[pa.Array]) -> None:
         self.columns = tuple(columns)
         self._numbers = [_Numbers(one) for one in values]
-        self._bits = bits
-        self._tuples = tuples
-        self._maps = maps
-        self._bad = [None] * len(values) if bad is None else list(bad)
 
     def codes(self, name: str, column: Any) -> Codes:  # noqa: ANN401
         """Return the number of each cell's value; 0: missing.
@@ -150,22 +153,36 @@ class RowCoder:
             raise _changed()
         return number[codes]
 
+
+class RowCoder(ValueCoder):
+    """Says which of the counted tuples a row has."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        values: Sequence[pa.Array],
+        index: TupleIndex,
+        bad: Sequence[NDArray[np.bool_] | None] | None = None,
+    ) -> None:
+        """Code rows by the counted ``values`` of columns.
+
+        ``bad`` has the numbers of values that make a row bad.
+        """
+        super().__init__(columns, values)
+        self._index = index
+        self._bad = [None] * len(values) if bad is None else list(bad)
+
     def find(self, table: pa.Table) -> Codes:
         """Return the number of each row's tuple; `BAD`: the row is left out.
 
         Raises:
             DataError: there is a tuple that was not counted.
         """
-        packer = TuplePacker(self._bits, table.num_rows)
-        is_bad = np.zeros(table.num_rows, dtype=np.bool_)
-        for place, name in enumerate(self.columns):
-            codes = self.codes(name, table.column(name))
-            bad = self._bad[place]
+        columns = [self.codes(name, table.column(name)) for name in self.columns]
+        found = self._index.find(columns)
+        for bad, codes in zip(self._bad, columns, strict=True):
             if bad is not None:
-                is_bad |= bad[codes]
-            packer.append(codes if self._maps is None else self._maps[place][codes])
-        found = self._tuples.find(packer.words)
-        found[is_bad] = BAD
+                found[bad[codes]] = BAD
         if table.num_rows and (found == -1).any():
             raise _changed()
         return found
