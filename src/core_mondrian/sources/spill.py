@@ -78,9 +78,20 @@ def insert(connection: Any, name: str, table: pa.Table) -> None:  # noqa: ANN401
     connection.unregister("arrow")
 
 
-def read_batches(connection: Any, sql: str) -> Iterator[pa.Table]:  # noqa: ANN401
-    """Yield what a query finds, some rows at a time."""
-    for batch in connection.sql(sql).to_arrow_reader(_BATCH):
+def read_batches(
+    connection: Any,  # noqa: ANN401
+    sql: str,
+    *,
+    with_empty: bool = False,
+) -> Iterator[pa.Table]:
+    """Yield what a query finds, some rows at a time.
+
+    ``with_empty``: first a table without rows, for there may be no other.
+    """
+    reader = connection.sql(sql).to_arrow_reader(_BATCH)
+    if with_empty:
+        yield reader.schema.empty_table()
+    for batch in reader:
         yield pa.table(batch)
 
 

@@ -35,7 +35,7 @@ from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.release import PartedRelease
-from core_mondrian.sources.files import recount
+from core_mondrian.sources import counted_release
 from core_mondrian.sources.memory import Limit, Sizes
 from core_mondrian.sources.tuple_store import StoreLimits
 
@@ -224,7 +224,7 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Limit, "tuples_in_memory", lambda *_: 40)
     monkeypatch.setattr(Limit, "counted_in_memory", lambda *_: 150)
     monkeypatch.setattr(Limit, "store", lambda *_: store)
-    monkeypatch.setattr(recount, "_AT_ONCE", 100)
+    monkeypatch.setattr(counted_release, "_AT_ONCE", 100)
 
 
 NEEDS_ALL = ("weight", "equity")
