@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker, n_words
 from core_mondrian.encoding.encoder import encode_values, tuple_columns
+from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.memory import Limit
 from core_mondrian.sources.parted_plan import PartedPlan, make_parted_plan
@@ -48,6 +49,7 @@ class DiskPlanner:
             SpecError: the spec asks for what needs all tuples in memory.
             InfeasibleError: no release satisfies the models within the budget.
         """
+        check_parts(self.spec)  # before the long work
         coded = encode_values(meanings, rows, self.spec)
         self.stages.report("collapse")
         store, table = self.store, coded.encoded.table
