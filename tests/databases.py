@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import socket
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import adbc_driver_postgresql.dbapi
-import adbc_driver_sqlite.dbapi
 import duckdb
 import pyarrow as pa
 
@@ -36,8 +36,24 @@ class Place:
                 quoted = name.replace('"', '""')
                 connection.execute(f'CREATE TABLE "{quoted}" AS SELECT * FROM loaded')
             return
-        with self._adbc() as connection, connection.cursor() as cursor:
+        if self.kind == "sqlite":
+            self._load_sqlite(name, table)
+            return
+        with self.connect() as connection, connection.cursor() as cursor:
             cursor.adbc_ingest(name, table, mode="create")
+            connection.commit()
+
+    def _load_sqlite(self, name: str, table: pa.Table) -> None:
+        fields = (
+            '"{}" {}'.format(field.name.replace('"', '""'), _sqlite_kind(field.type))
+            for field in table.schema
+        )
+        quoted = '"' + name.replace('"', '""') + '"'
+        marks = ", ".join("?" * table.num_columns)
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        with closing(self.connect()) as connection:
+            connection.execute(f"CREATE TABLE {quoted} ({', '.join(fields)})")
+            connection.executemany(f"INSERT INTO {quoted} VALUES ({marks})", rows)
             connection.commit()
 
     def run(self, *statements: str) -> None:
@@ -46,18 +62,22 @@ class Place:
                 for statement in statements:
                     connection.execute(statement)
             return
-        with self._adbc() as connection, connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
+        with closing(self.connect()) as connection:
+            with closing(connection.cursor()) as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
             connection.commit()
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
         if self.kind == "duckdb":
             with duckdb.connect(self.url) as connection:
                 return connection.execute(query).fetchall()
-        with self._adbc() as connection, connection.cursor() as cursor:
+        with (
+            closing(self.connect()) as connection,
+            closing(connection.cursor()) as cursor,
+        ):
             cursor.execute(query)
-            return cursor.fetchall()
+            return list(cursor.fetchall())
 
     def catalog(self) -> list[str]:
         """Return the names of all tables, views and indexes."""
@@ -71,10 +91,17 @@ class Place:
         }
         return sorted(name for (name,) in self.fetch(queries[self.kind]))
 
-    def _adbc(self) -> Any:
+    def connect(self) -> Any:
+        """Return a connection; not for DuckDB."""
         if self.kind == "sqlite":
-            return adbc_driver_sqlite.dbapi.connect(self.url)
+            return sqlite3.connect(self.url)
         return adbc_driver_postgresql.dbapi.connect(self.url)
+
+
+def _sqlite_kind(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return "INTEGER"
+    return "REAL" if pa.types.is_floating(kind) else "TEXT"
 
 
 def reason_without_postgres() -> str | None:

@@ -4,6 +4,7 @@ import datetime as dt
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -34,6 +35,7 @@ from core_mondrian.datasets import adult, census
 from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.sources.sql.anonymize import anonymize_sql
+from core_mondrian.sources.sql.base import Space
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
 KEY = b"a key of sixteen bytes"
@@ -679,7 +681,7 @@ def kinds_of_columns(place: Place, table: str) -> list[str]:
     if place.kind == "duckdb":
         with duckdb.connect(place.url) as connection:
             return list(connection.sql(f'SELECT * FROM "{table}"').columns)
-    with place._adbc() as connection, connection.cursor() as cursor:
+    with closing(place.connect()) as connection, closing(connection.cursor()) as cursor:
         cursor.execute(f'SELECT * FROM "{table}"')
         return [one[0] for one in cursor.description]
 
@@ -713,7 +715,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def leaky(database: Any, source: Any, planned: Any) -> Any:
         outputs = honest(database, source, planned)
-        return [replace(outputs[0], cell=source.cell("age")), *outputs[1:]]
+        return [replace(outputs[0], sql=source.cell("age")), *outputs[1:]]
 
     monkeypatch.setattr(module, "outputs_of", leaky)
 
@@ -1046,14 +1048,14 @@ def test_files_that_are_no_databases_are_told_apart(tmp_path: Path) -> None:
 def test_a_busy_database_is_told(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("core_mondrian.sources.sql.sqlite_file._PATIENCE", 50)
+    monkeypatch.setattr("core_mondrian.sources.sql.sqlite_file._PATIENCE", 0.05)
     place = new_place("sqlite", tmp_path, request)
     place.load("people", persons())
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
 
-    with place._adbc() as other, other.cursor() as cursor:
-        cursor.execute("INSERT INTO people SELECT * FROM people")
-        with pytest.raises(DataError, match="failed to open the database"):
+    with closing(place.connect()) as other:
+        other.execute("INSERT INTO people SELECT * FROM people")
+        with pytest.raises(DataError, match="open the database: another program"):
             anonymize_sql(place.url, "people", "released", spec)
 
     made = anonymize_sql(f"sqlite:///{place.url}", "people", "released", spec)
@@ -1090,7 +1092,7 @@ def test_new_columns_are_not_called_like_others(place: Place) -> None:
             anonymize_sql(place.url, "people", "released", spec)
 
 
-def test_duckdb_downloads_nothing(duck: Place) -> None:
+def test_duckdb_downloads_nothing(duck: Place, tmp_path: Path) -> None:
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),))
 
     with pytest.raises(DataError):
@@ -1099,8 +1101,8 @@ def test_duckdb_downloads_nothing(duck: Place) -> None:
         )
     from core_mondrian.sources.sql.open import open_database
 
-    opened = open_database(duck.url, 1)
-    opened.begin()
+    opened = open_database(duck.url)
+    opened.begin(Space(tmp_path, 256 << 20, 1))
     names = ("autoinstall_known_extensions", "autoload_known_extensions", "threads")
     found = [
         opened.fetch(f"SELECT current_setting('{name}') AS x")[0][0].as_py()

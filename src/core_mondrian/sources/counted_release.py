@@ -12,11 +12,11 @@ from core_mondrian.files.cells import spelled
 from core_mondrian.measure.counting import code_column
 from core_mondrian.measure.verify import SHOWS_PSEUDONYM, Verification, WholeTable
 from core_mondrian.sources.row_plan import RowPlan
+from core_mondrian.sources.whole_groups import whole_groups
 from core_mondrian.spec import Spec
 from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 
-Integers = NDArray[np.int64]
-Counted = tuple[pa.Table, Integers]
+Counted = tuple[pa.Table, NDArray[np.int64]]
 """Different rows, and how often each occurs."""
 _AT_ONCE: Final = 1 << 19
 """Different rows that are verified at a time."""
@@ -35,8 +35,8 @@ class CountedRelease(ABC):
         """Return how the table calls one of the columns."""
 
     @abstractmethod
-    def read(self, names: Sequence[str], n: str, more: str) -> Iterator[Counted]:
-        """Yield some columns, of the types they have, and how often each row occurs.
+    def read(self, names: Sequence[str], n: str, more: str) -> Iterator[pa.Table]:
+        """Yield some columns, of the types they have, and last the rows of each.
 
         ``n`` and ``more`` are SQL: SELECT columns, n FROM table more. One table at
         least is yielded, if without rows.
@@ -53,12 +53,12 @@ class CountedRelease(ABC):
             PrivacyViolation: a class fails, or something is there that should not be.
         """
         if self.number("count(*)") <= _AT_ONCE:
-            values, rows = self._whole_table(self.columns, "n", "")
+            values, rows = self._all(self.columns, "n", "")
             return plan.verify(values, rows, names)
         return plan.verify_buckets(self._buckets(), self._sums(), names)
 
-    def _whole_table(self, names: Sequence[str], n: str, more: str) -> Counted:
-        return _join(list(self.read(names, n, more)))
+    def _all(self, names: Sequence[str], n: str, more: str) -> Counted:
+        return _divide(pa.concat_tables(self.read(names, n, more)))
 
     def _grouped(self, name: str) -> Counted:
         """Count the values of a column in all rows but those that show nothing."""
@@ -68,7 +68,7 @@ class CountedRelease(ABC):
             seen = " OR ".join(f"{self.cell(x)} IS NOT NULL" for x in others)
             seen = f"WHERE {seen} "
         n = "CAST(sum(n) AS BIGINT)"
-        return self._whole_table([name], n, f"{seen}GROUP BY {self.cell(name)}")
+        return self._all([name], n, f"{seen}GROUP BY {self.cell(name)}")
 
     def _sums(self) -> WholeTable:
         values = {name: self._grouped(name) for name in self.spec.sensitive}
@@ -82,30 +82,17 @@ class CountedRelease(ABC):
     def _buckets(self) -> Iterator[Counted]:
         """Yield the rows class by class, as many classes as fit at a time."""
         others = {*self.spec.sensitive, self.spec.unit, SHOWS_PSEUDONYM}
-        shown = [name for name in self.columns if name not in others]
-        order = "ORDER BY " + ", ".join(self.cell(name) for name in shown)
-        held: list[Counted] = []
-        for some in self.read(self.columns, "n", order):
-            held.append(some)
-            if sum(rows.size for _, rows in held) < _AT_ONCE:
-                continue
-            table, rows = _join(held)
-            end = _end_of_classes(table.select(shown))
-            if end:
-                yield table.slice(0, end), rows[:end]
-            held = [(table.slice(end), rows[end:])]
-        if held:
-            yield _join(held)
+        shown = [i for i, name in enumerate(self.columns) if name not in others]
+        order = ", ".join(self.cell(self.columns[i]) for i in shown)
+
+        def class_keys(table: pa.Table) -> NDArray[np.uint64]:
+            return combine_keys((cell_keys(table.column(i)) for i in shown), len(table))
+
+        rows = self.read(self.columns, "n", f"ORDER BY {order}")
+        return map(_divide, whole_groups(rows, class_keys, len, _AT_ONCE))
 
 
-def _join(some: Sequence[Counted]) -> Counted:
-    tables, rows = zip(*some, strict=True)
-    whole = pa.concat_tables(tables, promote_options="permissive")
-    return whole, np.concatenate(rows)
-
-
-def _end_of_classes(shown: pa.Table) -> int:
-    """Return where the last class begins, of which more rows may follow."""
-    keys = combine_keys(map(cell_keys, shown.columns), len(shown))
-    different = np.flatnonzero(keys != keys[-1])
-    return int(different[-1]) + 1 if different.size else 0
+def _divide(table: pa.Table) -> Counted:
+    last = table.num_columns - 1
+    rows = table.column(last).to_numpy().astype(np.int64)
+    return table.select(range(last)), rows

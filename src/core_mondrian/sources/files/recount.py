@@ -20,7 +20,7 @@ from core_mondrian.measure.verify import (
     beside,
 )
 from core_mondrian.pseudonyms import PATTERN
-from core_mondrian.sources.counted_release import Counted, CountedRelease
+from core_mondrian.sources.counted_release import CountedRelease
 from core_mondrian.sources.files.batches import Batch, Wanted, read_batches
 from core_mondrian.sources.files.rows import decoded
 from core_mondrian.sources.files.source import Source, open_source
@@ -214,12 +214,13 @@ class _CountedFile(CountedRelease):
     def cell(self, name: str) -> str:
         return "mark" if name == SHOWS_PSEUDONYM else f"k{self.columns.index(name)}"
 
-    def read(self, names: Sequence[str], n: str, more: str) -> Iterator[Counted]:
+    def read(self, names: Sequence[str], n: str, more: str) -> Iterator[pa.Table]:
         cells = [*(self.cell(name) for name in names), f"{n} AS n"]
         sql = f"SELECT {', '.join(cells)} FROM {self.table} {more}"
         for some in read_rows(self.connection, sql, with_empty=True):
-            values = some.select(range(len(names))).rename_columns(names)
-            yield self._typed(values), some["n"].to_numpy().astype(np.int64)
+            values = self._typed(some.select(range(len(names))).rename_columns(names))
+            columns = [*values.columns, some["n"]]
+            yield pa.table(columns, names=[*names, "n"])
 
     def number(self, expression: str) -> int:
         return _number(self.connection, f"SELECT {expression} FROM {self.table}")
