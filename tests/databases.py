@@ -16,6 +16,7 @@ from typing import Any
 import adbc_driver_postgresql.dbapi
 import duckdb
 import pyarrow as pa
+import pytest
 
 PASSWORD = "CANARY-password"  # noqa: S105
 _BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -167,3 +168,27 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def empty(place: Place) -> None:
+    place.run(
+        'DROP SCHEMA IF EXISTS "My Schema" CASCADE',
+        "DROP SCHEMA public CASCADE",
+        "CREATE SCHEMA public",
+    )
+
+
+def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
+    if kind == "duckdb":
+        path = folder / "people.duckdb"
+        duckdb.connect(path).close()
+    elif kind == "sqlite":
+        path = folder / "people.sqlite"
+    else:
+        place = Place(kind, request.getfixturevalue("server"))
+        empty(place)
+        return place
+    place = Place(kind, str(path))
+    if kind == "sqlite":
+        place.run("PRAGMA user_version = 1")
+    return place

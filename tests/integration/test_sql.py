@@ -3,7 +3,6 @@
 import datetime as dt
 import os
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import CANARY
-from databases import PASSWORD, Place, postgres_server, reason_without_postgres
+from databases import PASSWORD, Place, empty, new_place
 
 from core_mondrian import (
     BestPolicy,
@@ -37,57 +36,10 @@ from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.sources.sql.anonymize import anonymize_sql
 from core_mondrian.sources.sql.base import Space
 
+pytest_plugins = ("support.database_places",)
+
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
 KEY = b"a key of sixteen bytes"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    if reason := reason_without_postgres():
-        pytest.skip(reason)
-    with postgres_server() as url:
-        yield url
-
-
-def empty(place: Place) -> None:
-    place.run(
-        'DROP SCHEMA IF EXISTS "My Schema" CASCADE',
-        "DROP SCHEMA public CASCADE",
-        "CREATE SCHEMA public",
-    )
-
-
-def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
-    if kind == "duckdb":
-        path = folder / "people.duckdb"
-        duckdb.connect(path).close()
-    elif kind == "sqlite":
-        path = folder / "people.sqlite"
-    else:
-        place = Place(kind, request.getfixturevalue("server"))
-        empty(place)
-        return place
-    place = Place(kind, str(path))
-    if kind == "sqlite":
-        place.run("PRAGMA user_version = 1")
-    return place
-
-
-@pytest.fixture(params=["duckdb", "sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Return an empty database of each kind."""
-    return new_place(request.param, tmp_path, request)
-
-
-@pytest.fixture(params=["duckdb", "sqlite"])
-def file_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Return an empty database in a file: the kinds that have views."""
-    return new_place(request.param, tmp_path, request)
-
-
-@pytest.fixture
-def duck(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
-    return new_place("duckdb", tmp_path, request)
 
 
 @pytest.fixture(scope="module")
