@@ -435,6 +435,27 @@ def test_types_of_postgresql_alone(server: str) -> None:
     assert kinds_of(place, "released")["note"] == "json"
 
 
+def test_numbers_that_are_none_or_infinite_in_postgresql(server: str) -> None:
+    place = Place("postgresql", server)
+    empty(place)
+    place.run(
+        "CREATE TABLE people (a numeric, b integer)",
+        "INSERT INTO people SELECT CASE i % 3 WHEN 0 THEN 'NaN' ELSE i % 5 + .5 END, i "
+        "FROM generate_series(1, 90) AS i",
+        "CREATE TABLE others AS SELECT 'Infinity'::numeric AS a FROM people",
+    )
+    spec = Spec(quasi_identifiers=("a",), models=(KAnonymity(5),))
+
+    made = anonymize_sql(place.url, "people", "released", spec)
+
+    cells = [None if i % 3 == 0 else i % 5 + 0.5 for i in range(1, 91)]
+    kind = pa.decimal128(2, 1)
+    known = pa.array([None if x is None else Decimal(x) for x in cells], kind)
+    assert made.digest == anonymize(pa.table({"a": known}), spec).digest
+    with pytest.raises(DataError, match="'a' holds infinite or very long numbers"):
+        anonymize_sql(place.url, "others", "more", spec)
+
+
 def test_infinite_times_are_refused_by_name_of_their_column(place: Place) -> None:
     if place.kind == "sqlite":
         pytest.skip("SQLite has no infinite times")

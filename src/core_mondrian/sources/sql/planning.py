@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.sources.disk_planner import DiskPlanner, tuple_places
 from core_mondrian.sources.mapped_files import give_back
@@ -99,7 +100,8 @@ class Planner:
                 "too many",
                 hint="allow more memory, or do without",
             )
-        tuples = _TupleFile(counted, self.spec, self.folder / "counted", self.stages)
+        check_parts(self.spec)
+        tuples = TupleFile(counted, self.spec, self.folder / "counted", self.stages)
         limits = self.limit.store(
             len(counted.columns), self.spec.policy.base, self.threads
         )
@@ -122,7 +124,7 @@ def _coded(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-class _TupleFile:
+class TupleFile:
     """Counted tuples as codes of their values, in a file.
 
     It is written while they are read for the first time, and read where they are

@@ -296,8 +296,9 @@ class PostgreSQL(Database):
             return check_times(cells, column)
         # Numbers of any length come as texts.
         texts = pa.chunked_array([chunk.storage for chunk in cells.chunks], pa.string())
-        texts = pc.if_else(pc.equal(texts, "NaN"), None, texts)
-        if pc.any(pc.match_substring(texts, "Inf"), min_count=0).as_py():
+        texts = pc.utf8_lower(texts)  # versions of the driver differ in that
+        texts = pc.if_else(pc.equal(texts, "nan"), None, texts)
+        if pc.any(pc.match_substring(texts, "inf"), min_count=0).as_py():
             raise _odd_numbers(column)
         return texts if kind is None else texts.cast(kind)
 
