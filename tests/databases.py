@@ -171,11 +171,13 @@ def _free_port() -> int:
 
 
 def empty(place: Place) -> None:
-    place.run(
-        'DROP SCHEMA IF EXISTS "My Schema" CASCADE',
-        "DROP SCHEMA public CASCADE",
-        "CREATE SCHEMA public",
+    """Leave nothing in a database of PostgreSQL's but an empty schema."""
+    names = place.fetch(
+        "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname !~ "
+        "'^(pg_|information_schema$)'"
     )
+    place.run(*(f"DROP SCHEMA {name} CASCADE" for (name,) in names))
+    place.run("CREATE SCHEMA public")
 
 
 def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:

@@ -89,16 +89,18 @@ SELECT (
     JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = read.oid
     JOIN pg_catalog.pg_depend AS d
     ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
-    AND d.refclassid = 'pg_catalog.pg_proc'::regclass
-    JOIN pg_catalog.pg_proc AS f ON f.oid = d.refobjid
-    WHERE f.provolatile <> 'i'
+    LEFT JOIN pg_catalog.pg_proc AS f
+    ON d.refclassid = 'pg_catalog.pg_proc'::regclass AND f.oid = d.refobjid
+    WHERE f.provolatile <> 'i' OR f.prokind = 'a'
+    OR d.refclassid = 'pg_catalog.pg_operator'::regclass
 ) + (
     SELECT count(*) FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid
     WHERE c.relkind IN ('v', 'm')
     AND pg_catalog.pg_get_viewdef(c.oid) ~ '(query|table|cursor|schema|database)_to_xml'
 ) AS n"""
 """Those that are asked for; and what may read any table: tables of other servers,
-functions, but for those that promise not to, and queries in texts."""
+functions and operators of users, but for those that promise not to, and queries in
+texts. The server's own functions are no dependencies."""
 _RIGHTS: Final = """
 SELECT pg_catalog.quote_ident(r.rolname) AS who, a.privilege_type::text AS what,
     a.is_grantable AS may_grant, a.attname::text AS of
