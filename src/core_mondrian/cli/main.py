@@ -53,7 +53,6 @@ _COMMANDS: Final = {
     "schema": "init:show_schema",
     "studio": "studio:open_studio",
     "demo": "demo:show_demo",
-    "experiments": "experiments:run_experiments",
 }
 """The commands in the order of the help: module and function of each."""
 _PUBLISHING: Final = ("anonymize", "p-sensitize")
@@ -199,9 +198,14 @@ class _Commands(TyperGroup):
 def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
     module, _, function = _COMMANDS[name].partition(":")
     found = getattr(import_module(f"core_mondrian.cli.{module}"), function)
+    return get_command(stand_alone(found, name))
+
+
+def stand_alone(function: Callable[..., None], name: str) -> typer.Typer:
+    """Return a function as a command that fails with a message and an exit code."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=Command)(_guarded(found))
-    return get_command(alone)
+    alone.command(name, cls=Command)(_guarded(function))
+    return alone
 
 
 app = typer.Typer(
