@@ -124,7 +124,7 @@ def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
     from core_mondrian.sources.sql.anonymize import anonymize_sql
 
     key = read_key(options["key_file"], spec)
-    with show_progress() as progress:
+    with show_progress(as_json=options["as_json"]) as progress:
         return anonymize_sql(
             *(options["database"], options["source_name"], options["target_name"]),
             spec,

@@ -29,14 +29,14 @@ from core_mondrian.files.drafts import (
     publishing,
     remove,
 )
-from core_mondrian.files.kinds import FORMATS, SUFFIXES
+from core_mondrian.files.kinds import known_kind
 
 Writer: TypeAlias = Callable[[Path], None]
 """Writes one whole file to the path it is given."""
 Content: TypeAlias = Writer | bytes | Path | None
 """What a file shall hold, or where it lies already, with a temporary name; None: there
 shall be none."""
-_PART: Final = re.compile(r"part-\d{5,}\.(csv|parquet)")
+_PART: Final = re.compile(r"part-\d{5,}\.(csv(\.(gz|bz2|zst))?|parquet)")
 _HINTS: Final = {
     errno.ENOSPC: "the disk is full: make room, or write elsewhere",
     errno.EDQUOT: "the disk quota is used up: make room, or write elsewhere",
@@ -60,10 +60,7 @@ def check_target(
         OutputError: its folder is missing or not writable.
     """
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise SpecError(
-            f"{path}: unknown kind of file", hint=f"the suffix is one of {SUFFIXES}"
-        )
+    known_kind(path, SpecError)
     same = source is not None and path.exists() and Path(source).exists()
     if same and path.samefile(str(source)):
         raise SpecError(

@@ -19,7 +19,9 @@ from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 Counted = tuple[pa.Table, NDArray[np.int64]]
 """Different rows, and how often each occurs."""
 _AT_ONCE: Final = 1 << 19
-"""Different rows that are verified at a time."""
+"""Different rows that are verified at a time, if there is room for them."""
+_ROW: Final = 512
+"""Bytes that each of them takes."""
 
 
 class CountedRelease(ABC):
@@ -46,16 +48,17 @@ class CountedRelease(ABC):
     def number(self, expression: str) -> int:
         """Return one number that is computed from the whole table."""
 
-    def verify(self, plan: RowPlan, names: Sequence[str]) -> Verification:
-        """Check every model; ``names`` are all columns of the release.
+    def verify(self, plan: RowPlan, names: Sequence[str], room: int) -> Verification:
+        """Check every model in so many bytes; ``names`` are columns of the release.
 
         Raises:
             PrivacyViolation: a class fails, or something is there that should not be.
         """
-        if self.number("count(*)") <= _AT_ONCE:
+        most = min(_AT_ONCE, room // _ROW + 1)
+        if self.number("count(*)") <= most:
             values, rows = self._all(self.columns, "n", "")
             return plan.verify(values, rows, names)
-        return plan.verify_buckets(self._buckets(), self._sums(), names)
+        return plan.verify_buckets(self._buckets(most), self._sums(), names)
 
     def _all(self, names: Sequence[str], n: str, more: str) -> Counted:
         return _divide(pa.concat_tables(self.read(names, n, more)))
@@ -79,7 +82,7 @@ class CountedRelease(ABC):
             n_persons = np.unique(coded.codes).size
         return WholeTable(self.number("sum(n)"), values, n_persons)
 
-    def _buckets(self) -> Iterator[Counted]:
+    def _buckets(self, most: int) -> Iterator[Counted]:
         """Yield the rows class by class, as many classes as fit at a time."""
         others = {*self.spec.sensitive, self.spec.unit, SHOWS_PSEUDONYM}
         shown = [i for i, name in enumerate(self.columns) if name not in others]
@@ -89,7 +92,7 @@ class CountedRelease(ABC):
             return combine_keys((cell_keys(table.column(i)) for i in shown), len(table))
 
         rows = self.read(self.columns, "n", f"ORDER BY {order}")
-        return map(_divide, whole_groups(rows, class_keys, len, _AT_ONCE))
+        return map(_divide, whole_groups(rows, class_keys, len, most))
 
 
 def _divide(table: pa.Table) -> Counted:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.collapse import TuplePacker, n_words
 from core_mondrian.encoding.encoder import encode_values, tuple_columns
 from core_mondrian.engine.grow_parts import check_parts
+from core_mondrian.progress import Throughput
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.memory import Limit
 from core_mondrian.sources.parted_plan import PartedPlan, make_parted_plan
@@ -38,12 +39,14 @@ class DiskPlanner:
         meanings: Mapping[str, pa.Array],
         rows: Mapping[str, Integers],
         chunks: Iterable[tuple[Sequence[Codes], Integers]],
+        n_counted: int,
     ) -> tuple[PartedPlan, TupleIndex]:
         """Put tuples into the store, and decide what becomes of them.
 
         ``meanings`` says by column what its codes mean, and ``rows`` how many rows have
         each. ``chunks`` are tuples, their codes column by column as `tuple_columns` has
-        them, and their rows; one may be there several times. The store is closed.
+        them, and their rows, ``n_counted`` in all; one may be there several times. The
+        store is closed.
 
         Raises:
             SpecError: the spec asks for what needs all tuples in memory.
@@ -51,7 +54,7 @@ class DiskPlanner:
         """
         check_parts(self.spec)  # before the long work
         coded = encode_values(meanings, rows, self.spec)
-        self.stages.report("collapse")
+        throughput = Throughput(self.stages.report("collapse"))
         store, table = self.store, coded.encoded.table
         store.open(TupleShape(table))
         for columns, counts in chunks:
@@ -60,9 +63,11 @@ class DiskPlanner:
                 packer.append(own[codes])
             store.add(packer.words, counts)
             self.limit.check_now()
+            n_done = throughput.n_rows + counts.size
+            throughput.step(counts.size, min(n_done / max(n_counted, 1), 1.0))
+        self.stages.end("collapse")
         store.finish()
         encoded = replace(coded.encoded, table=replace(table, figures=store.figures()))
-        self.stages.end("collapse")
         give_back()
         plan = make_parted_plan(store, encoded, self.spec, self.key, self.stages)
         maps = list(coded.maps)

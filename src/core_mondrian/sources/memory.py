@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 from core_mondrian.errors import MemoryLimitError, SpecError
 from core_mondrian.files.kinds import BLOCK
 from core_mondrian.progress import Progress
+from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.tuple_store import StoreLimits
 from core_mondrian.stages import Stages
@@ -17,7 +18,9 @@ from core_mondrian.threads import n_cores
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _BASE: Final = 320 << 20
 """Python, Arrow, the compiled engine: what a run takes before the first row."""
-LEAST: Final = 600 << 20
+LEAST: Final = 500 << 20
+_DUCKDB: Final = 64 << 20
+"""What DuckDB takes beyond the limit it is given: its code, and what it caches."""
 _ENGINE: Final = {"best": 700, "paper": 450, "original": 450}
 """Bytes per tuple that the engine takes at its peak, by policy: measured on 0.1 to 1.2
 million tuples of census, of 3 to 11 columns; next to those of each column."""
@@ -132,7 +135,7 @@ class Limit:
 
     def store(self, n_columns: int, policy: str, threads: int) -> StoreLimits:
         """Return what may be taken where tuples are on disk."""
-        free = self.free - self.free // 3
+        free = self.free - self.free // 3 - _DUCKDB
         each = _ENGINE[policy] + _ENGINE_COLUMN * n_columns
         n_threads = threads
         while n_threads > 1 and free // n_threads // each < _LEAST_TASK:
@@ -163,11 +166,17 @@ class Limit:
             )
 
 
-def watch(limit: Limit, progress: Progress | bool | None) -> Stages:  # noqa: FBT001
-    """Return stages that look at the memory whenever they report."""
+def watch(
+    limit: Limit,
+    progress: Progress | bool | None,  # noqa: FBT001
+    disk: DiskUse | None = None,
+) -> Stages:
+    """Return stages that look at memory and disk whenever they report progress."""
 
     def report(stage: str, done: float) -> None:
         limit.check_now()
+        if disk is not None:
+            disk.look(now=done == 1)
         if callable(progress):
             progress(stage, done)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker
 from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.files import kinds
 from core_mondrian.files.cells import spelled
 from core_mondrian.files.place import Content, write_files
 from core_mondrian.measure.concerns import Concern, LookedAt, Repeats
@@ -33,7 +34,7 @@ from core_mondrian.sources.files.source import Source, open_source
 from core_mondrian.sources.files.tally import Tally
 from core_mondrian.sources.files.targets import Targets, suffix_of
 from core_mondrian.sources.files.values import TypedValues, tuple_counts, type_values
-from core_mondrian.sources.files.words import find_words, refuse_words, warn_of_words
+from core_mondrian.sources.files.words import find_words, refuse_words
 from core_mondrian.sources.files.workspace import Workspace
 from core_mondrian.sources.files.writing import Drafts, Writing, Written
 from core_mondrian.sources.mapped_files import give_back
@@ -119,9 +120,8 @@ class Run:
         """Give the counts types; rows with words in place of numbers are bad."""
         if self.source.kind != "csv":
             return type_values(self.source, self.spec, counts, [])
-        words, others = find_words(self.spec, counts)
+        words = find_words(self.spec, counts)
         values = type_values(self.source, self.spec, counts, words)
-        warn_of_words(others, values.rows)
         if words:
             n_all = sum(int(rows.sum()) for _, rows in counts.chunks())
             n_rows = n_all - int(next(iter(values.rows.values())).sum())
@@ -142,8 +142,7 @@ class Run:
         folder = space.folder / "store"
         folder.mkdir(mode=0o700)
         limits = self.limit.store(len(self.columns), self.policy, self.sizes.threads)
-        report = self.stages.report("partition")
-        store = LocalStore(folder, limits, report)
+        store = LocalStore(folder, limits, self.stages)
         try:
             yield self._plan_on_disk(counts, values, store)
         finally:
@@ -181,7 +180,9 @@ class Run:
                 yield [codes[good, place] for place in places], rows[good]
 
         planner = DiskPlanner(store, self.spec, self.key, self.limit, self.stages)
-        plan, index = planner.plan(values.meanings, values.rows, chunks())
+        plan, index = planner.plan(
+            values.meanings, values.rows, chunks(), counts.n_counted
+        )
         names = [self.columns[place] for place in places]
         kept = [counts.values[place] for place in places]
         bad = [values.bad[place] for place in places]
@@ -239,7 +240,7 @@ class Run:
         return Drafts(
             space.draft("release" + ("" if targets.is_folder else suffix)),
             suffix,
-            None if apart is None else space.draft(f"apart{apart.suffix.lower()}"),
+            None if apart is None else space.draft(f"apart{kinds.suffix_of(apart)}"),
             space.draft("units") if spec.is_unit_removed else None,
         )
 

@@ -19,13 +19,13 @@ from core_mondrian.measure.verify import (
     Verification,
     beside,
 )
+from core_mondrian.progress import Throughput
 from core_mondrian.pseudonyms import PATTERN
 from core_mondrian.sources.counted_release import CountedRelease
 from core_mondrian.sources.files.batches import Batch, Wanted, read_batches
 from core_mondrian.sources.files.rows import decoded
 from core_mondrian.sources.files.source import Source, open_source
 from core_mondrian.sources.memory import Sizes
-from core_mondrian.sources.pace import Pace
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.spill import connect, execute, literal
 from core_mondrian.sources.spill import read_batches as read_rows
@@ -78,10 +78,10 @@ class Recount:
         columns = self._columns(source)
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         with self.counter.open([part.path for part in source.parts]) as connection:
-            pace = Pace(report, source.size)
+            throughput = Throughput(report, source.size)
 
             def step(done: float) -> None:
-                pace.step(round(done * plan.n_rows) - pace.n_rows, done)
+                throughput.step(round(done * plan.n_rows) - throughput.n_rows, done)
 
             with self._opened(connection, source, [*columns, *hidden]) as rows:
                 self._count(connection, rows, columns, hidden, step)
@@ -89,7 +89,8 @@ class Recount:
             if self.spec.suppressed == "blank" and self.spec.pseudonyms:
                 columns.append(SHOWS_PSEUDONYM)
             counted = _CountedFile(connection, self.spec, columns, self.types)
-            return counted.verify(plan, source.schema.names)
+            room = self.counter.memory
+            return counted.verify(plan, source.schema.names, room)
 
     def _columns(self, source: Source) -> list[str]:
         """Return the columns that models look at, as the release has them."""

@@ -1,18 +1,21 @@
 """anonymize_files(): two passes over files, and the engine in between."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from core_mondrian.api import check_threads
 from core_mondrian.errors import SpecError, drops_context
+from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.place import Content, check_place, write_files
 from core_mondrian.files.sizes import machine_memory
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
 from core_mondrian.report_file import ReportFile
 from core_mondrian.signatures import Signer
+from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.files.counting import Counts, fit, load_counts
 from core_mondrian.sources.files.counting import save_counts as keep
 from core_mondrian.sources.files.csv_blocks import BadRows
@@ -95,6 +98,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     )
     check_targets(targets, found, spec)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
+    disk = DiskUse(workspace_of(targets.release))
     run = Run(
         *(
             found,
@@ -102,7 +106,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
             targets,
             limit,
             limit.sizes(found.row_size, threads),
-            watch(limit, progress),
+            watch(limit, progress, disk),
         ),
         *(BadRows(_whole(bad_rows)), secret, tuple(by)),
     )
@@ -112,7 +116,8 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         fit(left, run.source, run.columns, "counts of the interrupted run")
 
     with open_workspace(targets.release, check, resume=resume) as (space, left):
-        return run.make(space, kept if left is None else left)
+        release = run.make(space, kept if left is None else left)
+        return replace(release, disk_bytes=disk.peak)
 
 
 @drops_context

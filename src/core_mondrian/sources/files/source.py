@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.files.csv_text import infer_type, unguarded_names
-from core_mondrian.files.kinds import COMPRESSIONS, check_names, is_text, kind_of
+from core_mondrian.files.kinds import check_names, compression_of, is_text, kind_of
 from core_mondrian.files.read import check_counts, check_file, is_repetitive, reading
 from core_mondrian.files.sizes import parquet_row
 from core_mondrian.sources.files.csv_blocks import read_names
@@ -40,7 +40,7 @@ class Part:
     @property
     def compression(self) -> str | None:
         """How it is compressed."""
-        return COMPRESSIONS.get(self.path.suffix.lower())
+        return compression_of(self.path)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells whether it has changed."""

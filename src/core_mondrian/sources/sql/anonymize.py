@@ -20,12 +20,11 @@ from core_mondrian.files.sizes import machine_memory
 from core_mondrian.frames import check_columns, open_frame
 from core_mondrian.measure.verify import SHOWS_PSEUDONYM, Verification, beside
 from core_mondrian.plan import SUPPRESSED
-from core_mondrian.progress import Progress, watched
+from core_mondrian.progress import Progress, Throughput, watched
 from core_mondrian.pseudonyms import LENGTH
 from core_mondrian.release import Release
 from core_mondrian.sources.counted_release import CountedRelease
 from core_mondrian.sources.memory import Limit, parse_size, watch
-from core_mondrian.sources.pace import Pace
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.base import Cell, Column, Database, Space
 from core_mondrian.sources.sql.concerns import find_concerns
@@ -259,10 +258,11 @@ class _Work:
             self.database.run(f"CREATE VIEW {self.target.sql} AS {query}")
             checked = places.select(cells_of([*outputs, *unit]), joins)
             return open_relation(self.database, f"({checked}) AS q")
-        pace = Pace(report)
+        throughput = Throughput(report)
 
         def step(done: float) -> None:
-            pace.step(round(done * self.plan.n_rows) - pace.n_rows, done)
+            n_rows = round(done * self.plan.n_rows)
+            throughput.step(n_rows - throughput.n_rows, done)
 
         query = places.select_mixed(cells_of([*outputs, *unit]), joins)
         if not unit:
@@ -314,7 +314,8 @@ class _Work:
             cells.append(Cell(Column(SHOWS_PSEUDONYM, "integer"), mark))
         table = self.database.temporary("checked")
         counted = count_cells(self.database, table, cells, made.rows)
-        found = _CheckedRelease(counted, spec).verify(self.plan, released)
+        room = self.run.planner.limit.free // 3
+        found = _CheckedRelease(counted, spec).verify(self.plan, released, room)
         if self._count_rows(self.target.sql) != found.n_rows:
             raise InternalError("the target has other rows than were checked")
         return found

@@ -9,6 +9,7 @@ from core_mondrian.errors import (
     MemoryLimitError,
     MondrianError,
     OutputError,
+    is_interrupt,
 )
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def naming(
     try:
         yield
     except database.errors as error:
+        if is_interrupt(error):
+            raise
         state = getattr(error, "sqlstate", None)
         reason = type(error).__name__ + (f", SQLSTATE {state}" if state else "")
         cause = database.cause(error)

@@ -15,7 +15,6 @@ from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.sources.disk_planner import DiskPlanner, tuple_places
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.memory import Limit
-from core_mondrian.sources.pace import Pace
 from core_mondrian.sources.remote_plan import make_plan
 from core_mondrian.sources.row_coder import Codes, TupleIndex, ValueCoder, number_values
 from core_mondrian.sources.row_plan import RowPlan
@@ -101,16 +100,17 @@ class Planner:
                 hint="allow more memory, or do without",
             )
         check_parts(self.spec)
-        tuples = TupleFile(counted, self.spec, self.folder / "counted", self.stages)
+        tuples = TupleFile(counted, self.spec, self.folder / "counted")
         limits = self.limit.store(
             len(counted.columns), self.spec.policy.base, self.threads
         )
         folder = self.folder / "store"
         folder.mkdir(mode=0o700)
-        report = self.stages.report("partition")
-        with closing(LocalStore(folder, limits, report)) as store:
+        with closing(LocalStore(folder, limits, self.stages)) as store:
             planner = DiskPlanner(store, self.spec, self.key, self.limit, self.stages)
-            plan, index = planner.plan(*tuples.values(), tuples.chunks())
+            plan, index = planner.plan(
+                *(*tuples.values(), tuples.chunks()), counted.n_rows
+            )
         give_back()
         return Planned(plan, lambda: tuples.numbers(index), tuples.schema)
 
@@ -131,10 +131,8 @@ class TupleFile:
     looked up: a database does one thing at a time.
     """
 
-    def __init__(
-        self, counted: ValueTable, spec: Spec, path: Path, stages: Stages
-    ) -> None:
-        self._counted, self._path, self._stages = counted, path, stages
+    def __init__(self, counted: ValueTable, spec: Spec, path: Path) -> None:
+        self._counted, self._path = counted, path
         names = [column.name for column in counted.columns]
         self._places = tuple_places(names, spec)
         found = [self._values(place) for place in range(len(names))]
@@ -163,7 +161,6 @@ class TupleFile:
 
     def chunks(self) -> Iterator[tuple[list[Codes], Integers]]:
         """Yield the tuples column by column, with their rows."""
-        pace, n_all = Pace(self._stages.report("collapse")), self._counted.n_rows
         every = range(len(self._coder.columns))
         with self._path.open("xb") as file:
             for some in self._counted.read(every, ["id", "n"]):
@@ -175,7 +172,6 @@ class TupleFile:
                 record = np.stack([*codes, ids.astype(np.int32)], axis=1)
                 record.astype(np.int32).tofile(file)
                 yield codes, rows
-                pace.step(rows.size, min((pace.n_rows + rows.size) / n_all, 1.0))
 
     def numbers(self, index: TupleIndex) -> Iterator[tuple[Integers, Codes]]:
         """Yield ids of tuples, and their numbers in a plan."""
