@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from core_mondrian.progress import Progress, Throughput, watched
 from core_mondrian.pseudonyms import LENGTH
 from core_mondrian.release import Release
 from core_mondrian.sources.counted_release import CountedRelease
+from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.memory import Limit, parse_size, watch
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.base import Cell, Column, Database, Space
@@ -76,6 +77,7 @@ def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
     threads: int | None = None,
     progress: Progress | bool | None = None,
     by: Sequence[str] = (),
+    needs_all: Sequence[str] = (),
     publish: Publish | None = None,
 ) -> Release[str]:
     """Make ``target`` of ``source`` inside a database, in one transaction.
@@ -86,9 +88,10 @@ def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
     a view of the source. If anything fails, the database is as it was.
 
     This process takes no more than ``memory``, such as "2GB" (None: what the machine
-    has): distinct tuples that do not fit are put on disk. ``publish`` is called with
-    the verified release and a function that commits it, for whoever has to do
-    something together with that.
+    has): distinct tuples that do not fit are put on disk. ``needs_all`` names what will
+    be made of the release and takes all of them in memory, such as "a report".
+    ``publish`` is called with the verified release and a function that commits it, for
+    whoever has to do something together with that.
 
     Raises:
         SpecError: the spec does not fit the source, or the target exists.
@@ -110,13 +113,18 @@ def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
         # What DuckDB takes for the source's rows is not there for tuples.
         share = limit.duckdb
         here = Limit(limit.size - share) if opened.shares_memory else limit
-        stages = watch(limit, progress)
-        planner = Planner(spec, secret, here, stages, n_threads, folder, asked)
+        disk = DiskUse(folder)
+        stages = watch(limit, progress, disk)
+        planner = Planner(
+            *(spec, secret, here, stages, n_threads, folder, asked),
+            needs_all=(*needs_all, *(["--by"] if asked else [])),
+        )
         stack.enter_context(closing(opened))
         with naming(opened, "open the database"):
             opened.begin(Space(folder, share, n_threads))
         run = _Run(opened, planner, source, is_view=view)
-        return run.make(target, publish or _commit, overwrite=overwrite)
+        release = run.make(target, publish or _commit, overwrite=overwrite)
+    return replace(release, disk_bytes=disk.peak)
 
 
 def _open_folder(stack: ExitStack, database: Database) -> Path:
@@ -156,7 +164,7 @@ class _Run:
             name = open_target(database, target, self.spec, overwrite=overwrite)
             found = open_source(database, self.source)
             check_source(database, found, name, self.spec)
-            rows = found if self.is_view else keep_rows(database, self.source, found)
+            rows = found if self.is_view else self._keep_rows(found)
             counted = self._count(rows)
             planned = self.planner.plan(counted)
         with naming(database, "make the target", OutputError):
@@ -167,6 +175,12 @@ class _Run:
                 database.grant(name, rights)
             publish(release, database.commit)
         return release
+
+    def _keep_rows(self, source: Relation) -> Relation:
+        report = self.stages.report("read")
+        kept = keep_rows(self.database, self.source, source, report)
+        self.stages.end("read")
+        return kept
 
     def _count(self, source: Relation) -> ValueTable:
         report = self.stages.report("count")

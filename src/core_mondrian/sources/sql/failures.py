@@ -71,6 +71,12 @@ _HINT: Final = (
 )
 
 
+def read_only(database: "Database") -> OutputError:
+    """Return what to say of a database that lets itself be opened all the same."""
+    text = f"{database.title} failed to open the database: {READ_ONLY.text}"
+    return OutputError(text, hint=READ_ONLY.hint)
+
+
 @contextmanager
 def naming(
     database: "Database", what: str, kind: type[MondrianError] = DataError

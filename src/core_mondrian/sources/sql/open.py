@@ -32,7 +32,7 @@ def open_database(database: str | Path) -> Database:
         return _open_file(_path_of(text))
     except ImportError as error:
         raise SpecError(
-            f"databases need the package {error.name}",
+            f"databases need the package {str(error.name).partition('.')[0]}",
             hint="pip install 'core-mondrian[sql]'",
         ) from None
 

@@ -58,6 +58,8 @@ class Planner:
     folder: Path
     """Ours alone, for tuples that do not fit into memory."""
     by: tuple[str, ...] = ()
+    needs_all: tuple[str, ...] = ()
+    """What is asked that takes all tuples in memory."""
 
     def plan(self, counted: ValueTable) -> Planned:
         """Decide what becomes of counted tuples.
@@ -93,10 +95,10 @@ class Planner:
         return Planned(plan, numbers, values.schema)
 
     def _plan_on_disk(self, counted: ValueTable) -> Planned:
-        if self.by:
+        if self.needs_all:
             raise SpecError(
-                "--by needs all distinct tuples in memory at once, and here they are "
-                "too many",
+                f"{self.needs_all[0]} needs all distinct tuples in memory at once, and "
+                "here they are too many",
                 hint="allow more memory, or do without",
             )
         check_parts(self.spec)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core_mondrian.errors import DataError, OutputError, SpecError
+from core_mondrian.errors import DataError, SpecError
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -151,8 +151,7 @@ class PostgreSQL(Database):
         self.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
         found = self.fetch("SELECT current_setting('transaction_read_only') AS x")
         if found[0][0].as_py() == "on":
-            cause = failures.READ_ONLY
-            raise OutputError(f"{self.title}: {cause.text}", hint=cause.hint)
+            raise failures.read_only(self)
 
     def execute(self, sql: str) -> None:
         with self._connection.cursor() as cursor:

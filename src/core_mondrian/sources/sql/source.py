@@ -1,5 +1,7 @@
 """What is read: a table as it is; a view or a query as it was when first looked at."""
 
+from collections.abc import Callable
+
 from core_mondrian.errors import DataError
 from core_mondrian.sources.sql.base import Database
 from core_mondrian.sources.sql.names import is_query, parse_name
@@ -25,12 +27,17 @@ def open_source(database: Database, source: str) -> Relation:
     return open_relation(database, name.sql)
 
 
-def keep_rows(database: Database, source: str, relation: Relation) -> Relation:
+def keep_rows(
+    database: Database,
+    source: str,
+    relation: Relation,
+    report: Callable[[float], None],
+) -> Relation:
     """Return the rows as they are now: views and queries may give others each time."""
     if not is_query(source):
         name = parse_name(source, "the source")
         if database.find(name) == "table":
             return relation
     kept = database.temporary("source")
-    database.run(f"CREATE {kept.new_table} AS SELECT * FROM {relation.sql}")
+    database.run(f"CREATE {kept.new_table} AS SELECT * FROM {relation.sql}", report)
     return Relation(kept.sql, relation.columns)

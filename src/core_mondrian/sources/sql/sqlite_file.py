@@ -1,5 +1,6 @@
 """An SQLite file."""
 
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,6 +83,8 @@ class SQLiteFile(Database):
 
     def begin(self, space: Space) -> None:
         del space
+        if not os.access(self._path, os.W_OK):  # SQLite would read it all the same
+            raise failures.read_only(self)
         for guard in (*_GUARDS, f"cache_size = -{_CACHE}"):
             self._opened.execute(f"PRAGMA {guard}")
         self.run("BEGIN IMMEDIATE")
