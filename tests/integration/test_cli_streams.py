@@ -21,10 +21,10 @@ from tests.conftest import CANARY, Command, files_in
 ASKED = ("--qid", "age", "--qid", "sex", "--qid", "education", "--k", "5")
 CHILD = """
 import sys
-from core_mondrian.sources.files import memory
+from core_mondrian.sources import memory
 size, _, where = sys.argv[1].partition("/")
 if size != "all":
-    from core_mondrian.sources.files.batches import Sizes
+    from core_mondrian.sources.memory import Sizes
     memory.Limit.sizes = lambda *_: Sizes(rows=int(size), in_flight=3, threads=2)
 if where == "disk":
     from core_mondrian.sources.tuple_store import StoreLimits
@@ -138,7 +138,7 @@ def test_more_tuples_than_fit_go_to_disk(
     many = ("--qid", "hours_per_week", "--qid", "zip_code")
     asked = (*ASKED, *many, "--json", "--no-measures")
     expected = cli("anonymize", "a.parquet", "whole.parquet", *asked)
-    monkeypatch.setattr("core_mondrian.sources.files.memory._ENGINE_COLUMN", 1 << 30)
+    monkeypatch.setattr("core_mondrian.sources.memory._ENGINE_COLUMN", 1 << 30)
 
     done = cli("anonymize", "a.parquet", "out.parquet", *asked, "--memory", "1GB")
 

@@ -25,7 +25,7 @@ from core_mondrian.files.place import write_files
 from core_mondrian.files.write import write_table
 from core_mondrian.progress import Throughput
 from core_mondrian.sources.files import making
-from core_mondrian.sources.files.memory import Limit
+from core_mondrian.sources.memory import Limit
 from core_mondrian.stages import Stages
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--policy", "paper")

@@ -54,7 +54,6 @@ _COMMANDS: Final = {
     "schema": "init:show_schema",
     "studio": "studio:open_studio",
     "demo": "demo:show_demo",
-    "experiments": "experiments:run_experiments",
 }
 """The commands in the order of the help: module and function of each, or functions."""
 _PUBLISHING: Final = ("anonymize", "p-sensitize", "series")
@@ -199,18 +198,27 @@ class _Commands(TyperGroup):
 
 def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
     module, _, function = _COMMANDS[name].partition(":")
-    found = getattr(import_module(f"core_mondrian.cli.{module}"), function)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    own = import_module(f"core_mondrian.cli.{module}")
+    found = getattr(own, function)
     if not isinstance(found, dict):
-        alone.command(name, cls=Command)(_guarded(found))
-        return get_command(alone)
+        return get_command(stand_alone(found, name))
+    several = typer.Typer(
+        name=name,
+        help=own.__doc__,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
     for part, command in found.items():
-        alone.command(part, cls=Command)(_guarded(command))
-    alone.info.help = import_module(f"core_mondrian.cli.{module}").__doc__
-    alone.info.no_args_is_help = True
-    group = get_command(alone)
-    group.name = name
-    return group
+        several.command(part, cls=Command)(_guarded(command))
+    return get_command(several)
+
+
+def stand_alone(function: Callable[..., None], name: str) -> typer.Typer:
+    """Return a function as a command that fails with a message and an exit code."""
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, cls=Command)(_guarded(function))
+    return alone
 
 
 app = typer.Typer(

@@ -58,15 +58,18 @@ _FITS = 4
 """Tables of more than this part of the memory are streamed without being asked."""
 
 
-_OPTIONS = ("memory", "stream", "resume", "bad_rows", "save_counts", "add_counts")
-_HERE = (*_OPTIONS, "sign_key")
-"""Options that need files which are read and written here."""
+_FILES = ("stream", "resume", "bad_rows", "save_counts", "add_counts")
+"""Options that need files which are read here."""
+_LOCAL = ("memory", "sign_key")
+"""Options that need a plan which is made here."""
 
 
 def check_streamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Refuse options of streams where rows are not in files read here; return all."""
-    given = [name for name in _HERE if options[name] not in (None, False)]
-    if given and (options["database"] is not None or options["engine"] != "local"):
+    is_local = options["engine"] == "local"
+    needed = _FILES if is_local else (*_FILES, *_LOCAL)
+    given = [name for name in needed if options[name] not in (None, False)]
+    if given and (options["database"] is not None or not is_local):
         raise SpecError(
             f"--{given[0].replace('_', '-')} is for files that are read here",
             hint="leave it out, or --database and --engine",

@@ -94,7 +94,7 @@ def grow_parts(
         SpecError: the spec asks for what needs all tuples in one place.
         InfeasibleError: no release satisfies the models within the budget.
     """
-    _check_spec(spec)
+    check_parts(spec)
     prepare(spec)
     constraints = first_constraints(table, spec)
     check_feasible(table, spec, constraints)
@@ -106,7 +106,7 @@ def grow_parts(
     return grown
 
 
-def _check_spec(spec: Spec) -> None:
+def check_parts(spec: Spec) -> None:
     """Refuse what takes all tuples in one place."""
     asked = {
         "equity": spec.equity is not None,

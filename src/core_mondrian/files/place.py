@@ -153,6 +153,7 @@ def write_files(
     *,
     overwrite: bool = False,
     private: Collection[Path] = (),
+    commit: Callable[[], None] | None = None,
 ) -> None:
     """Write all files or none, whatever happens in between.
 
@@ -163,7 +164,8 @@ def write_files(
     about: when it appears, no old one of them is there, even if we are killed.
 
     Only the user can read what is ``private``, from its first byte on; others have the
-    mode that the user's umask gives them.
+    mode that the user's umask gives them. ``commit`` is called when all are complete,
+    and none is renamed if it fails; from then on no signal interrupts.
 
     Raises:
         SpecError: a target exists and is not to be overwritten.
@@ -195,6 +197,9 @@ def write_files(
         stack.enter_context(publishing(*hidden))
         _check_all(wanted, overwrite=overwrite)
         old = {path: hidden[path.parent] / "old" / path.name for path in wanted}
+        if commit is not None:
+            stack.enter_context(_undisturbed())
+            commit()
         _publish(drafts, old)
 
 

@@ -28,8 +28,7 @@ from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
 from core_mondrian.sources.files import counting, making
-from core_mondrian.sources.files.batches import Sizes
-from core_mondrian.sources.files.memory import Limit, parse_size
+from core_mondrian.sources.memory import Limit, Sizes, parse_size
 from core_mondrian.sources.tuple_counts import TupleCounts
 
 SPEC = Spec(("age", "sex"), (KAnonymity(2),), policy=PaperPolicy())
@@ -594,9 +593,7 @@ def test_run_that_takes_more_than_allowed_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_csv(tmp_path / "a.csv", people())
-    monkeypatch.setattr(
-        "core_mondrian.sources.files.memory.used_memory", lambda: 5 << 30
-    )
+    monkeypatch.setattr("core_mondrian.sources.memory.used_memory", lambda: 5 << 30)
 
     with pytest.raises(MemoryLimitError, match=r"takes 5\.0 GB, and the limit is 1\.0"):
         anonymize_files(source, tmp_path / "out.csv", SPEC, memory="1GB")

@@ -18,14 +18,15 @@ from core_mondrian.files.drafts import create_private
 from core_mondrian.progress import Throughput
 from core_mondrian.sources.files.batches import (
     Batch,
-    Sizes,
     Wanted,
     in_order,
     read_batches,
 )
 from core_mondrian.sources.files.csv_blocks import BadRows
 from core_mondrian.sources.files.source import Source
-from core_mondrian.sources.files.tally import Codes, Tally, merge, tally_columns
+from core_mondrian.sources.files.tally import Tally, merge, tally_columns
+from core_mondrian.sources.memory import Sizes
+from core_mondrian.sources.row_coder import Codes
 from core_mondrian.sources.tuple_counts import ROWS
 
 Counted = tuple[Codes, NDArray[np.int64]]

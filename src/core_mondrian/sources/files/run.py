@@ -20,15 +20,14 @@ from core_mondrian.sources.files.counting import Counts, fit, load_counts
 from core_mondrian.sources.files.counting import save_counts as keep
 from core_mondrian.sources.files.csv_blocks import BadRows
 from core_mondrian.sources.files.making import Run
-from core_mondrian.sources.files.memory import Limit, parse_size
 from core_mondrian.sources.files.source import check_streamable, open_source
 from core_mondrian.sources.files.tally import Tally
 from core_mondrian.sources.files.targets import Targets, check_targets
 from core_mondrian.sources.files.values import tuple_counts
 from core_mondrian.sources.files.workspace import open_workspace
+from core_mondrian.sources.memory import Limit, parse_size, watch
 from core_mondrian.sources.tuple_counts import TupleCounts
 from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
 from core_mondrian.tables.keys import key_for, open_key
 
 
@@ -106,8 +105,8 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
             spec,
             targets,
             limit,
-            limit.sizes(found, threads),
-            _watched(limit, progress, disk),
+            limit.sizes(found.row_size, threads),
+            watch(limit, progress, disk),
         ),
         *(BadRows(_whole(bad_rows)), secret, tuple(by)),
     )
@@ -153,8 +152,14 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
         check_place(path, overwrite=overwrite, private=True)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
-        *(found, spec, Targets(path or Path()), limit, limit.sizes(found, threads)),
-        *(_watched(limit, progress), BadRows(_whole(bad_rows)), open_key(None)),
+        *(
+            found,
+            spec,
+            Targets(path or Path()),
+            limit,
+            limit.sizes(found.row_size, threads),
+        ),
+        *(watch(limit, progress), BadRows(_whole(bad_rows)), open_key(None)),
     )
     counts = run.count(_kept(run, add_counts), None)
     found.check_unchanged()
@@ -165,23 +170,6 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     good = np.flatnonzero(~values.is_bad(counts.kept.codes))
     kept = Tally(counts.values, counts.kept.codes[good], counts.kept.rows[good])
     return tuple_counts(values, run.columns, kept)
-
-
-def _watched(
-    limit: Limit,
-    progress: Progress | bool | None,  # noqa: FBT001
-    disk: DiskUse | None = None,
-) -> Stages:
-    """Return stages that look at memory and disk whenever they report progress."""
-
-    def tell(stage: str, done: float) -> None:
-        limit.check_now()
-        if disk is not None:
-            disk.look(now=done == 1)
-        if callable(progress):
-            progress(stage, done)
-
-    return Stages(tell)
 
 
 def _path(path: str | Path | None) -> Path | None:

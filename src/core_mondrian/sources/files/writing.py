@@ -16,15 +16,14 @@ from core_mondrian.measure.sights import Sight, join_sights
 from core_mondrian.progress import Throughput
 from core_mondrian.sources.files.batches import (
     Batch,
-    Sizes,
     Wanted,
     in_order,
     read_batches,
 )
 from core_mondrian.sources.files.counting import share_done
-from core_mondrian.sources.files.memory import Limit
 from core_mondrian.sources.files.placing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder, Released
+from core_mondrian.sources.memory import Limit, Sizes
 
 Report = Callable[[float], None]
 _MOST_SIGHTS: Final = 32

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-import pyarrow.parquet as pq
-
 from core_mondrian.errors import MemoryLimitError, SpecError
 from core_mondrian.files.kinds import BLOCK
-from core_mondrian.files.read import reading
-from core_mondrian.files.sizes import parquet_row
-from core_mondrian.sources.files.batches import Sizes
-from core_mondrian.sources.files.source import Source
+from core_mondrian.progress import Progress
+from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.tuple_store import StoreLimits
+from core_mondrian.stages import Stages
 from core_mondrian.threads import n_cores
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -77,6 +74,19 @@ def used_memory() -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is held at a time."""
+
+    rows: int = 1 << 19
+    """Rows of a batch of Parquet."""
+    text: int = BLOCK
+    """Bytes of a batch of CSV."""
+    in_flight: int = 4
+    """Batches that are there at once."""
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     """The bytes that a run may have in memory."""
 
@@ -87,15 +97,18 @@ class Limit:
         """Return what is left for rows and tuples."""
         return self.size - _BASE
 
-    def sizes(self, source: Source, threads: int | None, used: int = _BASE) -> Sizes:
-        """Return how much to hold at a time: a third of what is not used yet."""
+    def sizes(self, row: float, threads: int | None, used: int = _BASE) -> Sizes:
+        """Return how much to hold at a time: a third of what is not used yet.
+
+        ``row``: about how many bytes a row takes.
+        """
         n_threads = n_cores() if threads is None else threads
         share = max(self.size - used, 0) // 3
         text = BLOCK
         while n_threads > 1 and (n_threads + 2) * text * _COPIES > share:
             n_threads -= 1
         in_flight = n_threads + 2
-        rows = int(share / (in_flight * _COPIES * _row_size(source)))
+        rows = int(share / (in_flight * _COPIES * row))
         rows = max(1 << 12, min(rows, 1 << 20))
         return Sizes(rows, text, in_flight, n_threads)
 
@@ -153,10 +166,18 @@ class Limit:
             )
 
 
-def _row_size(source: Source) -> float:
-    """Return about how many bytes a row takes in memory, by the first part."""
-    if source.kind == "csv":
-        return 64.0
-    with reading(source.parts[0].path, "parquet"):
-        metadata = pq.read_metadata(source.parts[0].path)
-    return parquet_row(metadata, source.schema)
+def watch(
+    limit: Limit,
+    progress: Progress | bool | None,  # noqa: FBT001
+    disk: DiskUse | None = None,
+) -> Stages:
+    """Return stages that look at memory and disk whenever they report progress."""
+
+    def report(stage: str, done: float) -> None:
+        limit.check_now()
+        if disk is not None:
+            disk.look(now=done == 1)
+        if callable(progress):
+            progress(stage, done)
+
+    return Stages(report)
