@@ -284,24 +284,3 @@ def in_codes_of(tree: RecodingTree, columns: Sequence[NextColumn]) -> RecodingTr
         for name in ("cut",) if is_number else ("first", "last"):
             arrays[name][here] = number[arrays[name][here]]
     return replace(tree, **arrays)
-
-
-def grafted(tree: RecodingTree, leaf: int, branch: RecodingTree) -> RecodingTree:
-    """Return the tree with a branch in the place of a leaf, in the same codes.
-
-    The leaf keeps the box that it had; the nodes below it come last.
-    """
-    shift = tree.n_nodes - 1
-    parent = np.where(branch.parent[1:] == 0, leaf, branch.parent[1:] + shift)
-    column, cut = tree.column.copy(), tree.cut.copy()
-    column[leaf], cut[leaf] = branch.column[0], branch.cut[0]
-    return RecodingTree(
-        parent=np.append(tree.parent, parent),
-        column=np.append(column, branch.column[1:]),
-        cut=np.append(cut, branch.cut[1:]),
-        first=np.append(tree.first, branch.first[1:]),
-        last=np.append(tree.last, branch.last[1:]),
-        low=np.concatenate([tree.low, branch.low[1:]]),
-        high=np.concatenate([tree.high, branch.high[1:]]),
-        has_missing=np.concatenate([tree.has_missing, branch.has_missing[1:]]),
-    )

@@ -1,0 +1,216 @@
+"""Adult in twelve monthly releases, with people who come and go.
+
+    python -m benchmarks.series > LINES
+    python -m benchmarks.series --apply > LINES     new rows through a fitted recoding
+
+A twelfth of the people come every month, and 5 % of those who are there leave. One JSON
+line per way to release and month: rows shown, what they lose, and how many of all who
+were ever shown a reader of all releases so far can tell from all but k - 1 others or
+fewer. The reader knows who is in the table when, and everybody's quasi-identifiers.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.cases import ADULT_6, adult_folder
+from benchmarks.lines import Line, emit, facts, say, source_digest
+
+MONTHS: Final = 12
+GONE: Final = 0.05
+K: Final = 5
+NUMBERS: Final = ("age", "hours-per-week")
+WAYS: Final[dict[str, dict[str, Any] | None]] = {
+    "independent": None,
+    "series": {},
+    "series, cohorts of 20": {"cohort_size": 20},
+    "series, cohorts of 50": {"cohort_size": 50},
+    "series, cohorts of 100": {"cohort_size": 100},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Releases of a table that changes.")
+    parser.add_argument("--apply", action="store_true", help="1M rows, CPU seconds")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    asked = parser.parse_args()
+    source_digest()  # before the package is loaded
+    for line in _apply(asked.rows) if asked.apply else _run():
+        emit({"benchmark": "series", **facts(), **line})
+
+
+def months(table: pa.Table) -> Iterator[pa.Table]:
+    """Yield the table as it is in each month."""
+    dice = np.random.default_rng(1)
+    order = dice.permutation(len(table))
+    here = np.zeros(0, dtype=np.int64)
+    for batch in np.array_split(order, MONTHS):
+        here = np.append(here[dice.random(here.size) >= GONE], batch)
+        yield table.take(pa.array(np.sort(here)))
+
+
+def _run() -> Iterator[Line]:
+    folder = adult_folder()
+    if folder is None:
+        raise SystemExit(2)
+    from core_mondrian.datasets import adult
+
+    table = adult(folder)
+    table = table.append_column("id", pa.array(range(len(table))))
+    spans = _spans(table)
+    for name, options in WAYS.items():
+        say(name)
+        seen: list[dict[int, tuple[Any, ...]]] = []
+        for month, now in enumerate(months(table), start=1):
+            since = time.process_time()
+            if month == 1:
+                release = _releases(options)
+            shown, more = release(now)
+            cpu = time.process_time() - since
+            seen.append(shown)
+            yield {
+                "way": name,
+                "month": month,
+                "rows": len(now),
+                "shown": len(shown),
+                **more,
+                "loss_shown": round(_loss(shown.values(), spans), 4),
+                "loss_all": round(
+                    1 - len(shown) / len(now) * (1 - _loss(shown.values(), spans)), 4
+                ),
+                "ever_shown": len({x for one in seen for x in one}),
+                "below_k": _below_k(seen),
+                "cpu_seconds": round(cpu, 2),
+            }
+
+
+def _releases(options: dict[str, Any] | None) -> Any:
+    """Return what releases a table, and gives back what is shown by person."""
+    from core_mondrian import KAnonymity, Series, Spec, anonymize
+
+    spec = Spec(ADULT_6, (KAnonymity(K),))
+    if options is None:
+
+        def independent(now: pa.Table) -> tuple[dict[int, tuple[Any, ...]], Line]:
+            found = anonymize(now, spec)
+            return _by_person(found.data), {}
+
+        return independent
+    folder = Path(tempfile.mkdtemp()) / "series"
+    # A second copy of the key is released, so that it says who is shown how.
+    series = Series.create(folder, spec, row_key="key", **options)
+
+    def released(now: pa.Table) -> tuple[dict[int, tuple[Any, ...]], Line]:
+        found = series.release(now.append_column("key", now["id"]))
+        counts = found.counts.to_json()
+        names = ("waiting", "withdrawn", "new", "gone")
+        return _by_person(found.data), {name: counts[name] for name in names}
+
+    return released
+
+
+def _by_person(data: pa.Table) -> dict[int, tuple[Any, ...]]:
+    names = [name for name in (*ADULT_6, "cohort") if name in data.column_names]
+    cells = [data[name].to_pylist() for name in names]
+    rows = zip(*cells, strict=True)
+    return dict(zip(data["id"].to_pylist(), rows, strict=True))
+
+
+def _below_k(seen: Sequence[dict[int, tuple[Any, ...]]]) -> int:
+    """Count people who share all that was ever shown of them with too few."""
+    history: dict[int, list[Any]] = defaultdict(lambda: [None] * len(seen))
+    for month, shown in enumerate(seen):
+        for person, cells in shown.items():
+            history[person][month] = cells
+    counted = Counter(tuple(x) for x in history.values())
+    return sum(n for n in counted.values() if n < K)
+
+
+def _spans(table: pa.Table) -> dict[str, float]:
+    columns = {name: table[name].to_numpy() for name in NUMBERS}
+    return {name: float(x.max() - x.min()) for name, x in columns.items()}
+
+
+def _loss(rows: Any, spans: dict[str, float]) -> float:
+    """Return the mean share of a column's domain that a cell covers."""
+    lost = 0.0
+    for cells, n in Counter(rows).items():
+        for name, cell in zip(ADULT_6, cells, strict=False):
+            lost += n * _share(name, cell, spans)
+    return lost / max(1, len(rows) * len(ADULT_6))
+
+
+def _share(name: str, cell: str | None, spans: dict[str, float]) -> float:
+    if cell is None or cell == "*":
+        return 1.0
+    if name not in NUMBERS:
+        return 0.0
+    ends = [float(end) for end in cell.strip("[]").split(", ")]
+    return (ends[-1] - ends[0]) / spans[name]
+
+
+def _apply(n_rows: int) -> Iterator[Line]:
+    """Yield the CPU seconds of new rows through a recoding, and of anonymizing them."""
+    from core_mondrian import KAnonymity, Spec, anonymize, fit
+    from core_mondrian.datasets import census
+    from core_mondrian.files.write import write_table
+
+    columns = ("age", "sex", "education", "occupation", "hours_per_week")
+    spec = Spec(columns, (KAnonymity(K),), identifiers=("person_id",))
+    recoding = fit(census(100_000), spec)
+    new = census(n_rows, seed=7)
+    for _ in range(7):
+        with tempfile.TemporaryDirectory() as folder:
+            since = _cpu()
+            found = recoding.apply(new)
+            made = _cpu()
+            write_table(found.data, Path(folder) / "a.parquet")
+            wrote = _cpu()
+            release = anonymize(new, recoding.spec)
+            again = _cpu()
+            write_table(release.data, Path(folder) / "b.parquet")
+            last = _cpu()
+        stages = {name: round(x, 2) for name, x in release.seconds.items()}
+        recode = sum(stages[x] for x in ("encode", "collapse", "recode"))
+        yield {
+            "rows": n_rows,
+            "shown": found.n_shown,
+            "apply": round(made - since, 2),
+            "apply_stages": {k: round(x.seconds, 2) for k, x in found.spent.items()},
+            "apply_and_write": round(wrote - since, 2),
+            "anonymize": round(again - wrote, 2),
+            "anonymize_stages": stages,
+            "write": round(last - again, 2),
+            "ratio_recode_and_write": round(
+                (
+                    found.spent["recode"].seconds
+                    + found.spent["place"].seconds
+                    + wrote
+                    - made
+                )
+                / (stages["recode"] + last - again),
+                2,
+            ),
+            "ratio_with_encode": round(
+                (wrote - since - found.spent["verify"].seconds)
+                / (recode + last - again),
+                2,
+            ),
+        }
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()
