@@ -2,6 +2,7 @@
 
     python -m benchmarks.series > LINES
     python -m benchmarks.series --apply > LINES     new rows through a fitted recoding
+    python -m benchmarks.series --train > LINES     a model trained on anonymized rows
 
 A twelfth of the people come every month, and 5 % of those who are there leave. One JSON
 line per way to release and month: rows shown, what they lose, and how many of all who
@@ -41,9 +42,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Releases of a table that changes.")
     parser.add_argument("--apply", action="store_true", help="1M rows, CPU seconds")
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--train", action="store_true", help="train and score")
     asked = parser.parse_args()
     source_digest()  # before the package is loaded
-    for line in _apply(asked.rows) if asked.apply else _run():
+    lines = _apply(asked.rows) if asked.apply else _train() if asked.train else _run()
+    for line in lines:
         emit({"benchmark": "series", **facts(), **line})
 
 
@@ -205,6 +208,60 @@ def _apply(n_rows: int) -> Iterator[Line]:
                 2,
             ),
         }
+
+
+def _train() -> Iterator[Line]:
+    """Yield how well income is told by models trained on anonymized rows."""
+    folder = adult_folder()
+    if folder is None:
+        raise SystemExit(2)
+    from core_mondrian.datasets import adult
+    from core_mondrian.sklearn import Anonymizer
+
+    table = adult(folder).to_pandas()
+    dice = np.random.default_rng(1)
+    is_train = dice.random(len(table)) < 0.5
+    income = table["income"].astype(str).to_numpy() == ">50K"
+    rows = table[list(ADULT_6)]
+    halves = rows[is_train], rows[~is_train]
+    yield {"k": 1, "trained": "originals", "scored": "originals"} | _scored(
+        *halves, income[is_train], income[~is_train]
+    )
+    for k in (5, 25, 100):
+        for new_rows in ("nodes", "cohorts"):
+            fitted = Anonymizer(k, new_rows=new_rows).fit(halves[0])
+            train, test = fitted.transform(halves[0]), fitted.transform(halves[1])
+            shown = ~test.isna().all(axis=1).to_numpy()
+            scores = _scored(
+                train, test[shown], income[is_train], income[~is_train][shown]
+            )
+            yield {"k": k, "trained": "anonymized", "scored": new_rows} | scores
+
+
+def _scored(train: Any, test: Any, known: Any, true: Any) -> Line:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = [name for name in train.columns if name in NUMBERS]
+    labels = [name for name in train.columns if name not in NUMBERS]
+    encode = ColumnTransformer(
+        [
+            ("numbers", StandardScaler(), numbers),
+            ("labels", OneHotEncoder(handle_unknown="ignore"), labels),
+        ]
+    )
+    model = make_pipeline(encode, LogisticRegression(max_iter=1000))
+    both = [frame.astype(dict.fromkeys(labels, str)) for frame in (train, test)]
+    model.fit(both[0], known)
+    chance = model.predict_proba(both[1])[:, 1]
+    return {
+        "rows": len(test),
+        "accuracy": round(float(((chance > 0.5) == true).mean()), 4),
+        "auc": round(float(roc_auc_score(true, chance)), 4),
+    }
 
 
 def _cpu() -> float:

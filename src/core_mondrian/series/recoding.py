@@ -26,6 +26,7 @@ from core_mondrian.frames import (
 )
 from core_mondrian.hierarchies.base import Builder, Uncovered
 from core_mondrian.hierarchies.learned import Learned
+from core_mondrian.labels import number_distinct
 from core_mondrian.measure.verify import Verification, verify, verify_beside
 from core_mondrian.policies import BestPolicy
 from core_mondrian.recode import Recoded, release_digest
@@ -46,7 +47,7 @@ from core_mondrian.series.recoding_tree import (
     tree_of,
     walk,
 )
-from core_mondrian.series.shown_cells import Box, show_cohorts
+from core_mondrian.series.shown_cells import Box, show_cohorts, show_nodes
 from core_mondrian.spec import RANGES, Spec, check_choice, check_look_alikes
 from core_mondrian.stages import Spent, Stages
 from core_mondrian.suppression import Suppression
@@ -158,6 +159,36 @@ class Recoding:
             spent=stages.spent,
             _recoded=recoded,
         )
+
+    @drops_context
+    def place(self, data: FrameT, *, threads: int | None = None) -> FrameT:
+        """Show every row in the finest node it comes to, however few they are.
+
+        What a row shows depends on that row alone. That is no release: k new rows need
+        not share it. It is for whoever may see the rows, such as to score them by a
+        model that was trained on anonymized ones.
+
+        Raises:
+            SpecError: a column is missing.
+            DataError: a value does not fit what was fitted.
+        """
+        check_threads(threads)
+        frame = open_frame(data)
+        check_columns(frame, self.spec.columns)
+        batch = self.encode(frame, threads)
+        used, number = number_distinct(self.stops(batch))
+        recoded = show_nodes(
+            batch.encoded,
+            Formed(number, used),
+            Box(*self.tree.box(batch.columns)),
+            self.spec,
+        )
+        leaf = recoded_leaf(Formed(number, used), batch.encoded)
+        hidden = make_pseudonyms(frame, self.spec, key_for(None, self.spec.pseudonyms))
+        shown = release_rows(frame, self.spec, recoded, leaf, hidden, threads)
+        if self.spec.is_unit_removed:
+            shown = drop_column(shown, str(self.spec.unit))
+        return shown  # type: ignore[no-any-return]
 
     def encode(self, frame: nw.DataFrame[Any], threads: int | None = 1) -> "Batch":
         """Code new rows together with what was fitted, and count their tuples.

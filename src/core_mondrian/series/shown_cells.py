@@ -40,6 +40,18 @@ def show_cohorts(encoded: Encoded, formed: Formed, nodes: Box, spec: Spec) -> Re
     own = own_boxes(owner, codes, formed.n_cohorts)
     box = own.joined(Box(nodes.low[formed.node], nodes.high[formed.node]))
     labels = label_cohorts(encoded, box, owner, codes, spec)
+    return _recoded(encoded, formed, labels)
+
+
+def show_nodes(encoded: Encoded, formed: Formed, nodes: Box, spec: Spec) -> Recoded:
+    """Say what each node shows that some tuples stop at, whatever their values."""
+    box = Box(nodes.low[formed.node], nodes.high[formed.node])
+    codes = encoded.table.codes[:, : len(encoded.table.columns)]
+    labels = label_cohorts(encoded, box, formed.of_tuple, codes, spec)
+    return _recoded(encoded, formed, labels)
+
+
+def _recoded(encoded: Encoded, formed: Formed, labels: list[Labels]) -> Recoded:
     class_of_cohort = number_classes(labels)
     leaf = formed.of_tuple.astype(np.int32)
     classes = describe_classes(encoded, leaf, class_of_cohort, labels)
