@@ -31,6 +31,7 @@ from core_mondrian.stages import Spent
 from core_mondrian.tables.keys import Key
 
 if TYPE_CHECKING:
+    from core_mondrian.bounds.bound import Bound
     from core_mondrian.measure.groups import GroupCounts, GroupMeasures
     from core_mondrian.measure.quality import Shortfall
     from core_mondrian.measure.risk import Risk
@@ -137,6 +138,36 @@ class Release(Generic[FrameT]):
     def measures(self) -> "Measures":
         """Return what was lost; computed once, when first asked for."""
         return self._measures
+
+    @cached_property
+    def _bound(self) -> "Bound":
+        from core_mondrian.bounds.bound import find_bound
+
+        return find_bound(self._encoded.table, self.spec, self.budget)
+
+    def bound(self) -> "Bound":
+        """Return what no release of this table can lose less than; takes seconds.
+
+        Once it was asked for, the owner's record and report have it, too.
+        """
+        return self._bound
+
+    @property
+    def known_bound(self) -> "Bound | None":
+        """The bound, if it was asked for."""
+        return self._bound if "_bound" in vars(self) else None
+
+    def certificate(self) -> dict[str, Any]:
+        """Return what proves the bound: values of the table and prices, for its owner.
+
+        `core_mondrian.bounds.check.prove` takes it.
+
+        Raises:
+            SpecError: the bound is from a sample.
+        """
+        from core_mondrian.bounds.certificate import certify
+
+        return certify(self.bound(), self._encoded.table, self.spec)
 
     def risk_before(self) -> "Risk":
         """Return how likely people are to be found in the table that came in."""
@@ -269,6 +300,7 @@ class Release(Generic[FrameT]):
             "search": None if self.beta is None else {"beta": self.beta},
             "equity": None if self.balance is None else self.balance.to_json(),
             "funnel": self.funnel.to_json(),
+            **({} if self.known_bound is None else {"bound": self._bound.to_json()}),
         }
 
     def record(self) -> dict[str, Any]:
@@ -380,6 +412,9 @@ class PartedRelease(Release[FrameT]):
 
     def salted_digests(self) -> tuple[bytes, dict[str, str]]:
         return self.parted.salt, dict(self.parted.digests)
+
+    def bound(self) -> "Bound":
+        raise _too_many("the bound")
 
     def by_group(self, column: str) -> "tuple[GroupMeasures, ...]":
         raise _too_many(f"what each group of {column!r} lost")

@@ -73,6 +73,18 @@ def test_a_release_is_written_and_verifies(
         assert word in done.err
 
 
+def test_a_bound_is_printed_and_kept_for_the_owner(cli: Command, people: Path) -> None:
+    done = cli("anonymize", people, *flags(), "--bound", "--report", "out.html")
+
+    assert done.code == 0, done.err
+    assert "no release in classes of 3 rows can lose less than" in done.err
+    assert "; this one loses" in done.err
+    record = json.loads(Path("out.parquet.owner.json").read_text())
+    assert record["bound"]["least"] == 3
+    assert "bound" not in json.loads(Path("out.parquet.manifest.json").read_text())
+    assert "no release can lose less than" in Path("out.html").read_text()
+
+
 def test_the_release_keeps_rows_and_columns_that_are_not_quasi_identifiers(
     cli: Command, people: Path
 ) -> None:

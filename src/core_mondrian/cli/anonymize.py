@@ -269,6 +269,10 @@ def anonymize_file(
     measures: Annotated[
         bool, typer.Option("--measures/--no-measures", help="Measure what was lost.")
     ] = True,
+    bound: Annotated[
+        bool,
+        typer.Option("--bound", help="Find what any release loses at least."),
+    ] = False,
     engine: Engine = "local",
     master: Master = None,
     remote: Remote = None,
