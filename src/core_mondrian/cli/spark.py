@@ -140,7 +140,7 @@ def _release(
     asked = options["driver_tuples"]
     most = DRIVER_TUPLES if asked is None else asked
     means = Means(most, options["key"], options["threads"])
-    with show_progress() as progress:
+    with show_progress(as_json=options["as_json"]) as progress:
         stages = Stages(progress)
         draft = draft_release(
             frame, spec, means, by=options["by"] or (), stages=stages, read=read

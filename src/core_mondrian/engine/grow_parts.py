@@ -56,7 +56,7 @@ from core_mondrian.engine.parts import (
     bundle,
     bundle_units,
 )
-from core_mondrian.engine.scheduler import Nodes, Report
+from core_mondrian.engine.scheduler import Nodes
 from core_mondrian.engine.search.best import open_search, sample_numbers, sample_size
 from core_mondrian.engine.search.suppression_budget import Offers, choose_offers
 from core_mondrian.engine.top import BestCutter, FunnelCutter, cut_top
@@ -85,7 +85,6 @@ def grow_parts(
     store: PartitionStore,
     table: EncodedTable,
     spec: Spec,
-    report: Report = lambda _: None,
 ) -> GrownParts:
     """Cut the table as far as the models and the budget allow.
 
@@ -95,11 +94,11 @@ def grow_parts(
         SpecError: the spec asks for what needs all tuples in one place.
         InfeasibleError: no release satisfies the models within the budget.
     """
-    _check_spec(spec)
+    check_parts(spec)
     prepare(spec)
     constraints = first_constraints(table, spec)
     check_feasible(table, spec, constraints)
-    run = _Run(store, table, spec, report)
+    run = _Run(store, table, spec)
     met = grow_until_met(run.attempt, table, spec, constraints)
     check_measures(spec)
     grown = replace(met.grown, budget=spec.budget(table.n_rows))
@@ -107,7 +106,7 @@ def grow_parts(
     return grown
 
 
-def _check_spec(spec: Spec) -> None:
+def check_parts(spec: Spec) -> None:
     """Refuse what takes all tuples in one place."""
     asked = {
         "equity": spec.equity is not None,
@@ -179,7 +178,6 @@ class _Run:
     store: PartitionStore
     table: EncodedTable
     spec: Spec
-    report: Report
 
     def attempt(self, constraints: Constraints, budget: int) -> _Attempt:
         """Grow the tree once, and let go of one that was grown before."""

@@ -33,6 +33,7 @@ from core_mondrian.measure.concerns import (
     find_concerns,
     seen_columns,
 )
+from core_mondrian.measure.mistyped import find_mistyped
 from core_mondrian.measure.utility import Measures, Reach, finish_measures
 from core_mondrian.measure.verify import (
     Verification,
@@ -79,9 +80,9 @@ def make_parted_plan(
         SpecError: the spec asks for what needs all tuples in memory.
         InfeasibleError: no release satisfies the models within the budget.
     """
-    grown = grow_parts(store, encoded.table, spec, stages.report("partition"))
+    grown = grow_parts(store, encoded.table, spec)
     stages.end("partition")
-    stages.report("describe")
+    store.stage = "describe"
     blanked = Blanked.none(len(encoded.table.columns))
     if grown.n_blanked:
         blanked = store.blanked()
@@ -234,6 +235,8 @@ class PartedClasses:
                 hint="allow more memory, or do without",
             )
         salt, digests = self.salted_digests
+        mistyped = find_mistyped(self.encoded.table, self.spec)
+        evidence["warnings"] = (*mistyped, *evidence["warnings"])
         return PartedRelease(
             data=data,
             spec=self.spec,
