@@ -17,6 +17,7 @@ from core_mondrian import __version__
 from core_mondrian.encoding.encoder import Encoded, input_digest
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import Funnel
+from core_mondrian.engine.layout import Search
 from core_mondrian.engine.search.equity import Balance
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import SpecError
@@ -65,13 +66,13 @@ class Release(Generic[FrameT]):
     """Columns the engine never saw: released as they are, or as pseudonyms."""
     spent: Mapping[str, Spent]
     """CPU seconds of each stage, and the memory they needed."""
-    beta: float | None
-    """Policy `best`: the weight of impurity next to loss, given or chosen."""
     balance: Balance | None
     """Policy `best` with ``equity``: what the worst group loses, and what that costs.
     """
     warnings: tuple[Concern, ...]
     """What columns that pass through may give away; also those that are accepted."""
+    _search: Search | None = field(repr=False)
+    """Policy `best`: how it searched."""
     _encoded: Encoded = field(repr=False)
     _pieces: EncodedTable = field(repr=False)
     """The table as released: tuples in several classes are there once for each."""
@@ -97,6 +98,23 @@ class Release(Generic[FrameT]):
     def n_tuples(self) -> int:
         """Distinct tuples of quasi-identifiers and sensitive values that came in."""
         return self._encoded.table.n_tuples
+
+    @property
+    def beta(self) -> float | None:
+        """Policy `best`: the weight of impurity next to loss, given or chosen."""
+        return None if self._search is None else self._search.beta
+
+    @property
+    def effort(self) -> str | None:
+        """Policy `best`: the effort taken, given or chosen by size."""
+        return None if self._search is None else self._search.effort
+
+    @property
+    def search(self) -> dict[str, Any] | None:
+        """Policy `best`: the effort and beta that were taken."""
+        if self._search is None:
+            return None
+        return {"effort": self._search.effort, "beta": self._search.beta}
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
@@ -299,7 +317,7 @@ class Release(Generic[FrameT]):
                 for result in self.verification.models
             ],
             "warnings": [concern.to_json() for concern in self.warnings],
-            "search": None if self.beta is None else {"beta": self.beta},
+            "search": self.search,
             "equity": None if self.balance is None else self.balance.to_json(),
             "funnel": self.funnel.to_json(),
             **({} if self.known_bound is None else {"bound": self._bound.to_json()}),

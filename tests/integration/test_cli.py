@@ -125,14 +125,16 @@ def test_json_is_the_only_thing_on_the_standard_output(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        pytest.param([], "policy      best, effort fast (beta ", id="default"),
+        pytest.param([], "policy      best, effort auto: max (beta ", id="default"),
         pytest.param(
             ["--policy", "best", "--effort", "strong"],
             "policy      best, effort strong (beta ",
             id="effort",
         ),
         pytest.param(
-            ["--disjoint"], "policy      best, effort fast, disjoint (", id="disjoint"
+            ["--disjoint"],
+            "policy      best, effort auto: max, disjoint (",
+            id="disjoint",
         ),
         pytest.param(["--policy", "paper"], "policy      paper\n", id="paper"),
         pytest.param(
@@ -167,7 +169,7 @@ def test_effort_and_disjoint_join_what_the_spec_says_of_best(
     nothing = {"equity": None, "equity_bound": None}
     assert manifest["spec"]["policy"] == {"name": "best", **asked, **nothing}
     record = json.loads(Path("out.parquet.owner.json").read_text())
-    assert record["search"] == {"beta": 4.0}
+    assert record["search"] == {"effort": "fast", "beta": 4.0}
     assert "policy      best, effort fast, disjoint (beta 4)\n" in done.err
 
 

@@ -102,8 +102,9 @@ def anonymize_file(
         str | None,
         typer.Option(
             "--effort",
-            metavar="fast|strong|max",
-            help="How long policy best searches. Longer loses less.",
+            metavar="auto|fast|light|strong|max",
+            help="How long policy best searches; longer loses less. auto: as the size "
+            "of the table allows. [default: auto]",
         ),
     ] = None,
     disjoint: Annotated[

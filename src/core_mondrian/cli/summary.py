@@ -86,7 +86,9 @@ def policy_text(release: "Release[Any]") -> str:
     policy = release.spec.policy
     if isinstance(policy, BestPolicy):
         disjoint = ", disjoint" if policy.disjoint else ""
-        return f"best, effort {policy.effort}{disjoint} (beta {release.beta:g})"
+        is_auto = policy.effort == "auto"
+        effort = f"auto: {release.effort}" if is_auto else policy.effort
+        return f"best, effort {effort}{disjoint} (beta {release.beta:g})"
     if isinstance(policy, OriginalPolicy):
         return f"original, variant {policy.variant}"
     return policy.name

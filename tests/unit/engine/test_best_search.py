@@ -492,7 +492,7 @@ def test_a_given_beta_is_used_and_said() -> None:
         release = anonymize(
             table, spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy(beta=beta))
         )
-        assert release.figures()["search"] == {"beta": beta}
+        assert release.figures()["search"] == {"effort": "max", "beta": beta}
         assert release.beta == beta
         found[beta] = release.digest
 
