@@ -1,7 +1,7 @@
 """Policy `best` on Adult, scored by an external judge, next to bars and peers.
 
     python -m benchmarks.best --judge FILE [--hierarchies DIR] [--sets 6 8] [--ks 5]
-        [--policies best] [--efforts fast strong max] [--formats flat tax set]
+        [--policies best] [--efforts auto fast] [--formats flat tax set]
     python -m benchmarks.best --judge FILE --hierarchies DIR --every > LINES
     python -m benchmarks.best --lines LINES --check      exit 1 if a bar is missed
     python -m benchmarks.best --lines LINES --markdown   the tables of docs/best.md
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SETS = {"6": ADULT_6, "8": ADULT_8, "10": ADULT_10, "numeric": ADULT_NUMERIC}
 FORMATS = ("flat", "tax", "set")
-EFFORTS = ("fast", "strong", "max")
+EFFORTS = ("auto", "fast", "light", "strong", "max")
 POLICIES = ("best", "paper", "original")
 _VERDICT = (
     *("ncp_flat", "ncp_tax", "ncp_set", "dm", "dm_released", "classes"),
@@ -99,11 +99,11 @@ def plan(asked: argparse.Namespace) -> list[Case]:
 def _every() -> list[Case]:
     cases = [
         *_cases(("6", "8"), FORMATS, (5,), POLICIES, EFFORTS),
-        *_cases(("10",), FORMATS, (5,), POLICIES, EFFORTS[:2]),
+        *_cases(("10",), FORMATS, (5,), POLICIES, EFFORTS[:4]),
         *_cases(("numeric",), FORMATS, (5, 50, 200), POLICIES, EFFORTS),
         *_cases(("6",), ("tax",), (2, 5, 10, 25, 50, 100), ("best",), EFFORTS),
     ]
-    disjoint = _cases(("6", "8"), FORMATS, (5,), ("best",), EFFORTS)
+    disjoint = _cases(("6", "8"), FORMATS, (5,), ("best",), ("fast", "strong", "max"))
     cases += [case._replace(disjoint=True) for case in disjoint]
     return [*cases, *BARRED]
 
@@ -151,6 +151,7 @@ def _measure(bench: Bench, case: Case, repeats: int) -> Line:
         "loss": verdict[f"ncp_{case.format}"],
         "our_loss": round(ours.loss or 0.0, 5),
         "our_dm": ours.dm,
+        "taken": release.effort,
         "beta": release.beta,
         "cpu_seconds": timed.cpu_seconds,
         "partition_cpu_seconds": timed.partition_cpu_seconds,

@@ -35,7 +35,7 @@ from core_mondrian.policies import BestPolicy
 
 NEAR = 1e-9
 LEVELS = 2**15 - 1
-EFFORTS = ("fast", "strong", "max")
+EFFORTS = ("fast", "light", "strong", "max")
 
 Key = tuple[Any, ...]
 

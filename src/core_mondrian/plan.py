@@ -271,7 +271,7 @@ class Plan:
             n_suppressed=self.n_suppressed,
             n_blanked=encoded.n_blanked + grown.n_blanked,
             budget=self.budget,
-            beta=grown.beta,
+            _search=grown.search,
             balance=grown.balance,
             # What is as long as the table is let go.
             _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),

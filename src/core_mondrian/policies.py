@@ -11,16 +11,17 @@ from core_mondrian.errors import SpecError
 CutPoints = Literal["median", "bin_edges", "lossless"]
 Spend = Literal["last-resort", "as-written"]
 SPENDING: tuple[Spend, ...] = ("last-resort", "as-written")
-Effort = Literal["fast", "strong", "max"]
-EFFORTS: tuple[Effort, ...] = ("fast", "strong", "max")
+Effort = Literal["auto", "fast", "light", "strong", "max"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 @dataclass(frozen=True, slots=True)
 class BestPolicy:
     """Exact cuts: of all candidates the one whose sides lose least as released."""
 
-    effort: Effort = "fast"
-    """`strong` and `max` also regroup the classes of each block."""
+    effort: Effort = "auto"
+    """How long to search: `auto` takes what the size of the table allows. From `light`
+    on, the classes of each block are regrouped."""
     disjoint: bool = False
     """Keep the boxes of classes disjoint: no tuple in two of them."""
     beta: float | None = None

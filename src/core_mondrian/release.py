@@ -17,6 +17,7 @@ from core_mondrian import __version__
 from core_mondrian.encoding.encoder import Encoded, input_digest
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import Funnel
+from core_mondrian.engine.layout import Search
 from core_mondrian.engine.search.equity import Balance
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import SpecError
@@ -31,6 +32,7 @@ from core_mondrian.stages import Spent
 from core_mondrian.tables.keys import Key
 
 if TYPE_CHECKING:
+    from core_mondrian.bounds.bound import Bound
     from core_mondrian.measure.groups import GroupCounts, GroupMeasures
     from core_mondrian.measure.quality import Shortfall
     from core_mondrian.measure.risk import Risk
@@ -64,13 +66,13 @@ class Release(Generic[FrameT]):
     """Columns the engine never saw: released as they are, or as pseudonyms."""
     spent: Mapping[str, Spent]
     """CPU seconds of each stage, and the memory they needed."""
-    beta: float | None
-    """Policy `best`: the weight of impurity next to loss, given or chosen."""
     balance: Balance | None
     """Policy `best` with ``equity``: what the worst group loses, and what that costs.
     """
     warnings: tuple[Concern, ...]
     """What columns that pass through may give away; also those that are accepted."""
+    _search: Search | None = field(repr=False)
+    """Policy `best`: how it searched."""
     _encoded: Encoded = field(repr=False)
     _pieces: EncodedTable = field(repr=False)
     """The table as released: tuples in several classes are there once for each."""
@@ -96,6 +98,23 @@ class Release(Generic[FrameT]):
     def n_tuples(self) -> int:
         """Distinct tuples of quasi-identifiers and sensitive values that came in."""
         return self._encoded.table.n_tuples
+
+    @property
+    def beta(self) -> float | None:
+        """Policy `best`: the weight of impurity next to loss, given or chosen."""
+        return None if self._search is None else self._search.beta
+
+    @property
+    def effort(self) -> str | None:
+        """Policy `best`: the effort taken, given or chosen by size."""
+        return None if self._search is None else self._search.effort
+
+    @property
+    def search(self) -> dict[str, Any] | None:
+        """Policy `best`: the effort and beta that were taken."""
+        if self._search is None:
+            return None
+        return {"effort": self._search.effort, "beta": self._search.beta}
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
@@ -139,6 +158,36 @@ class Release(Generic[FrameT]):
     def measures(self) -> "Measures":
         """Return what was lost; computed once, when first asked for."""
         return self._measures
+
+    @cached_property
+    def _bound(self) -> "Bound":
+        from core_mondrian.bounds.bound import find_bound
+
+        return find_bound(self._encoded.table, self.spec, self.budget)
+
+    def bound(self) -> "Bound":
+        """Return what no release of this table can lose less than; takes seconds.
+
+        Once it was asked for, the owner's record and report have it, too.
+        """
+        return self._bound
+
+    @property
+    def known_bound(self) -> "Bound | None":
+        """The bound, if it was asked for."""
+        return self._bound if "_bound" in vars(self) else None
+
+    def certificate(self) -> dict[str, Any]:
+        """Return what proves the bound: values of the table and prices, for its owner.
+
+        `core_mondrian.bounds.check.prove` takes it.
+
+        Raises:
+            SpecError: the bound is from a sample.
+        """
+        from core_mondrian.bounds.certificate import certify
+
+        return certify(self.bound(), self._encoded.table, self.spec)
 
     def risk_before(self) -> "Risk":
         """Return how likely people are to be found in the table that came in."""
@@ -268,9 +317,10 @@ class Release(Generic[FrameT]):
                 for result in self.verification.models
             ],
             "warnings": [concern.to_json() for concern in self.warnings],
-            "search": None if self.beta is None else {"beta": self.beta},
+            "search": self.search,
             "equity": None if self.balance is None else self.balance.to_json(),
             "funnel": self.funnel.to_json(),
+            **({} if self.known_bound is None else {"bound": self._bound.to_json()}),
         }
 
     def record(self) -> dict[str, Any]:
@@ -382,6 +432,9 @@ class PartedRelease(Release[FrameT]):
 
     def salted_digests(self) -> tuple[bytes, dict[str, str]]:
         return self.parted.salt, dict(self.parted.digests)
+
+    def bound(self) -> "Bound":
+        raise _too_many("the bound")
 
     def by_group(self, column: str) -> "tuple[GroupMeasures, ...]":
         raise _too_many(f"what each group of {column!r} lost")

@@ -59,7 +59,7 @@ TOLD: Final = {
     "thresholds.rilm_numerical": "Smallest RILM of a number.",
     "thresholds.pearson": "Smallest correlation of a number with its original.",
     "thresholds.nmi": "Smallest scaled mutual information of a number.",
-    "best.effort": "How long is searched; longer loses less.",
+    "best.effort": "How long to search; longer loses less.",
     "best.disjoint": "Keep the boxes of classes disjoint.",
     "best.beta": "Weight of impurity next to loss, 0 to 1000; else the data chooses.",
     "best.price": "What a suppressed cell costs, where 1 is a cell that shows nothing.",

@@ -27,12 +27,14 @@ UPDATE = os.environ.get("UPDATE_GOLDEN", "") == "1"
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT", "")
 POLICIES = {"paper": PaperPolicy(), "original": OriginalPolicy()}
 BEST = {
-    "fast": BestPolicy(),
+    "auto": BestPolicy(),
+    "fast": BestPolicy("fast"),
+    "light": BestPolicy("light"),
     "strong": BestPolicy("strong"),
     "max": BestPolicy("max"),
-    "fast disjoint": BestPolicy(disjoint=True),
+    "fast disjoint": BestPolicy("fast", disjoint=True),
     "strong disjoint": BestPolicy("strong", disjoint=True),
-    "fast, equity by race": BestPolicy(equity="race"),
+    "fast, equity by race": BestPolicy("fast", equity="race"),
     "strong, equity by marital status": BestPolicy("strong", equity="marital_status"),
 }
 MISSING = ("pattern", "value")

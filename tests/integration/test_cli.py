@@ -73,6 +73,18 @@ def test_a_release_is_written_and_verifies(
         assert word in done.err
 
 
+def test_a_bound_is_printed_and_kept_for_the_owner(cli: Command, people: Path) -> None:
+    done = cli("anonymize", people, *flags(), "--bound", "--report", "out.html")
+
+    assert done.code == 0, done.err
+    assert "no release in classes of 3 rows can lose less than" in done.err
+    assert "; this one loses" in done.err
+    record = json.loads(Path("out.parquet.owner.json").read_text())
+    assert record["bound"]["least"] == 3
+    assert "bound" not in json.loads(Path("out.parquet.manifest.json").read_text())
+    assert "no release can lose less than" in Path("out.html").read_text()
+
+
 def test_the_release_keeps_rows_and_columns_that_are_not_quasi_identifiers(
     cli: Command, people: Path
 ) -> None:
@@ -113,14 +125,16 @@ def test_json_is_the_only_thing_on_the_standard_output(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        pytest.param([], "policy      best, effort fast (beta ", id="default"),
+        pytest.param([], "policy      best, effort auto: max (beta ", id="default"),
         pytest.param(
             ["--policy", "best", "--effort", "strong"],
             "policy      best, effort strong (beta ",
             id="effort",
         ),
         pytest.param(
-            ["--disjoint"], "policy      best, effort fast, disjoint (", id="disjoint"
+            ["--disjoint"],
+            "policy      best, effort auto: max, disjoint (",
+            id="disjoint",
         ),
         pytest.param(["--policy", "paper"], "policy      paper\n", id="paper"),
         pytest.param(
@@ -155,7 +169,7 @@ def test_effort_and_disjoint_join_what_the_spec_says_of_best(
     nothing = {"equity": None, "equity_bound": None}
     assert manifest["spec"]["policy"] == {"name": "best", **asked, **nothing}
     record = json.loads(Path("out.parquet.owner.json").read_text())
-    assert record["search"] == {"beta": 4.0}
+    assert record["search"] == {"effort": "fast", "beta": 4.0}
     assert "policy      best, effort fast, disjoint (beta 4)\n" in done.err
 
 

@@ -262,7 +262,7 @@ def grow_both_ways(table: EncodedTable, spec: Spec, task_tuples: int) -> MemoryS
     found = grow_parts(store, without_tuples(table), spec)
     assert parted(store, found) == whole(expected)
     assert found.funnel.to_json() == expected.funnel.to_json()
-    assert found.beta == expected.beta
+    assert found.search == expected.search
     assert found.n_blanked == expected.n_blanked
     assert found.n_suppressed == expected.tree.n_suppressed
     assert found.budget == expected.budget

@@ -25,7 +25,7 @@ def test_minimal_spec_loses_little_and_suppresses_nothing() -> None:
     spec = spec_from_mapping(MINIMAL)
 
     assert spec == Spec(("a", "b"), (KAnonymity(3),))
-    assert spec.policy == BestPolicy("fast", disjoint=False, beta=None, price=1.0)
+    assert spec.policy == BestPolicy("auto", disjoint=False, beta=None, price=1.0)
     assert (spec.missing_rule, spec.inline_below) == ("value", 1000)
     assert (spec.numbers, spec.categories) == ("interval", "label")
     assert spec.budget(1000) == 0

@@ -139,7 +139,7 @@ def _facts(table: pa.Table, spec: Spec) -> tuple[Encoded, Facts]:
     except MondrianError:  # the guess has no release
         return encoded, facts
     more = {
-        "search": None if release.beta is None else {"beta": release.beta},
+        "search": release.search,
         "equity": None if release.balance is None else release.balance.to_json(),
         "funnel": release.funnel.to_json(),
         "warnings": [one.to_json() for one in release.warnings],

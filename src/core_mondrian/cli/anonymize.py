@@ -102,8 +102,9 @@ def anonymize_file(
         str | None,
         typer.Option(
             "--effort",
-            metavar="fast|strong|max",
-            help="How long policy best searches. Longer loses less.",
+            metavar="auto|fast|light|strong|max",
+            help="How long policy best searches; longer loses less. auto: as the size "
+            "of the table allows. [default: auto]",
         ),
     ] = None,
     disjoint: Annotated[
@@ -269,6 +270,10 @@ def anonymize_file(
     measures: Annotated[
         bool, typer.Option("--measures/--no-measures", help="Measure what was lost.")
     ] = True,
+    bound: Annotated[
+        bool,
+        typer.Option("--bound", help="Find what any release loses at least."),
+    ] = False,
     engine: Engine = "local",
     master: Master = None,
     remote: Remote = None,

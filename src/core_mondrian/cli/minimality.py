@@ -180,7 +180,7 @@ def _chosen(names: list[str]) -> "dict[str, tuple[Policy, Procedure]]":
     from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
 
     known: dict[str, tuple[Policy, Procedure]] = {
-        "best": (BestPolicy(), "models"),
+        "best": (BestPolicy("fast"), "models"),
         "best-strong": (BestPolicy("strong"), "models"),
         "best-disjoint": (BestPolicy(disjoint=True), "models"),
         "paper": (PaperPolicy(), "models"),

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,8 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     tell_verification(release.verification)
     if measures is not None:
         console.print(_loss_table(measures))
-    if release.balance is not None:
-        console.print(f"equity      {_balance_text(release.balance)}", soft_wrap=True)
+    for line in _comparisons(release, measures):
+        console.print(line, soft_wrap=True)
     console.print(f"digest      {release.digest}", soft_wrap=True)
     if release.is_split and release.allocation == "random":
         console.print(
@@ -70,6 +70,15 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
             console.print(f"warning     {spelled(concern.text)}", soft_wrap=True)
 
 
+def _comparisons(release: "Release[Any]", measures: "Measures | None") -> Iterator[str]:
+    """Yield what the loss is to be compared with, if that was asked for."""
+    if release.known_bound is not None:
+        lost = "" if measures is None else f"; this one loses {measures.loss:.4f}"
+        yield f"bound       {release.known_bound}{lost}"
+    if release.balance is not None:
+        yield f"equity      {_balance_text(release.balance)}"
+
+
 def policy_text(release: "Release[Any]") -> str:
     """Return how the cuts were chosen."""
     from core_mondrian.policies import BestPolicy, OriginalPolicy
@@ -77,7 +86,9 @@ def policy_text(release: "Release[Any]") -> str:
     policy = release.spec.policy
     if isinstance(policy, BestPolicy):
         disjoint = ", disjoint" if policy.disjoint else ""
-        return f"best, effort {policy.effort}{disjoint} (beta {release.beta:g})"
+        is_auto = policy.effort == "auto"
+        effort = f"auto: {release.effort}" if is_auto else policy.effort
+        return f"best, effort {effort}{disjoint} (beta {release.beta:g})"
     if isinstance(policy, OriginalPolicy):
         return f"original, variant {policy.variant}"
     return policy.name
@@ -100,14 +111,26 @@ def measured(
 ) -> "tuple[Measures | None, dict[str, tuple[GroupMeasures, ...]]]":
     """Return what was lost, and by each group, as the options of `anonymize` ask.
 
-    Groups are those of the columns asked for and that of equity.
+    Groups are those of the columns asked for and that of equity. The bound is found, if
+    it is asked for, and kept in the release.
     """
+    if options["bound"]:
+        _find_bound(release)
     if not options["measures"]:
         return None, {}
     equity = release.spec.equity
     asked = (*(options["by"] or []), *([] if equity is None else [equity]))
     groups = {name: release.by_group(name) for name in dict.fromkeys(asked)}
     return release.measures(), groups
+
+
+def _find_bound(release: "Release[Any]") -> None:
+    from core_mondrian.release import PartedRelease
+
+    if isinstance(release, PartedRelease):
+        say("bound       not found: the distinct tuples do not fit into memory")
+    else:
+        release.bound()
 
 
 def _balance_text(balance: "Balance") -> str:

@@ -44,6 +44,7 @@ from core_mondrian.engine.layout import (
     Floats,
     Models,
     Policy,
+    Search,
     Tuples,
     fields,
 )
@@ -89,8 +90,8 @@ class Grown:
     columns: Columns
     pieces: SplitTuples | None = None
     """How tuples were divided over classes; None: each is in one class."""
-    beta: float | None = None
-    """Policy `best`: the weight of impurity that was used."""
+    search: Search | None = None
+    """Policy `best`: how it searched."""
     losses: NDArray[np.float64] | None = None
     """Where groups should lose alike, what all rows of each group lose together."""
     balance: Balance | None = None
@@ -291,7 +292,7 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     search = open_search(
         table, spec, policy_of(spec), models, tuples.records, n_threads
     )
-    beta, price = search.search.beta, row_price(search, spec)
+    settings, price = search.search, row_price(search, spec)
     found = search_with_budget(search, planted, price, budget, report)
     funnel = funnel_of(table, [one.funnel for one in search.workspaces])
     if models.is_monotone:
@@ -314,7 +315,7 @@ def _search(asked: _Asked, roots: Roots, n_threads: int, report: Report) -> Grow
     tree, pieces, tuples = _freeze_split(table, roots, found)
     return Grown(
         *(tree, funnel, budget, roots.n_blanked, tuples, asked.columns),
-        *(pieces, beta, losses),
+        *(pieces, settings, losses),
     )
 
 

@@ -37,7 +37,7 @@ from core_mondrian.engine.inputs import (
     build_policy,
     with_scratch,
 )
-from core_mondrian.engine.layout import Counts, Models
+from core_mondrian.engine.layout import Counts, Models, Search
 from core_mondrian.engine.missing_patterns import Repaired, repair_patterns
 from core_mondrian.engine.parts import (
     CheckPart,
@@ -78,7 +78,8 @@ class GrownParts:
     n_blanked: int
     """Cells blanked to repair small missing patterns, over all rows."""
     n_suppressed: int
-    beta: float | None
+    search: Search | None
+    """Policy `best`: how it searched."""
 
 
 def grow_parts(
@@ -200,7 +201,7 @@ class _Run:
             budget=budget,
             n_blanked=0 if repaired is None else repaired.n_blanked,
             n_suppressed=found.n_suppressed,
-            beta=None if context.search is None else context.search.beta,
+            search=context.search,
         )
         return _Attempt(self.store, grown, found.summaries)
 
@@ -304,7 +305,7 @@ class _Grower:
     def _sample(self, models: Models) -> NDArray[np.int32]:
         """Return the records that beta is chosen by."""
         policy = policy_of(self.run.spec)
-        n = sample_size(policy, is_monotone=models.is_monotone)
+        n = sample_size(policy, self.run.table, models)
         return self.store.sample(sample_numbers(self.run.table.n_tuples, n))
 
 

@@ -163,12 +163,16 @@ ctypedef struct Segment:
 
 ctypedef struct PooledClass:
     double loss
+    double farthest
     long long rows
     long long worth
     int head
     int n
     int tried
     int changed
+    int searched
+    int listed
+    int n_listed
 
 ctypedef struct Near:
     double extra

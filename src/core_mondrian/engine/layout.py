@@ -79,7 +79,11 @@ GROUP = _fields(
 CANDIDATE = _fields(float64="loss", int64="rows worth", int32="first last")
 FOUND = _fields(float64="loss gain", int64="rows side", int32="first last by_rows")
 SEGMENT = _fields(int64="rows", int32="start stop node")
-POOLED_CLASS = _fields(float64="loss", int64="rows worth", int32="head n tried changed")
+POOLED_CLASS = _fields(
+    float64="loss farthest",
+    int64="rows worth",
+    int32="head n tried changed searched listed n_listed",
+)
 NEAR = _fields(float64="extra", int64="number")
 TOTAL = _fields(int64="squares levels level_squares", int32="low high n_distinct")
 PROPOSAL = _fields(float64="score", int64="column at variant loss")
@@ -210,6 +214,8 @@ class Objective(NamedTuple):
 class Search(NamedTuple):
     """How the policy `best` searches."""
 
+    effort: str
+    """The effort taken, `auto` resolved."""
     beta: float
     """The weight of the impurity term."""
     block_rows: int

@@ -117,6 +117,8 @@ class Facts:
     groups: dict[str, tuple[GroupMeasures, ...]]
     balance: dict[str, Any] | None
     loss: float | None
+    bound: float | None
+    """What no release of the table can lose less than, if that was asked for."""
     measures: dict[str, Any]
     shortfalls: tuple[Shortfall, ...]
     columns: tuple[ColumnFacts, ...]
@@ -163,6 +165,7 @@ def collect_facts(release: Release[Any]) -> Facts:
         groups={name: release.by_group(name) for name in release._groups},  # noqa: SLF001
         balance=None if balance is None else balance.to_json(),
         loss=release.measures().loss,
+        bound=None if (known := release.known_bound) is None else known.loss,
         measures=measures,
         shortfalls=release.shortfalls(),
         columns=columns,

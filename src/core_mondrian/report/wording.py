@@ -162,8 +162,15 @@ def key_figures(facts: Facts) -> list[dict[str, str]]:
             percent(facts.after.highest),
             f"was {percent(facts.before.highest)}",
         ),
-        _figure("lost", percent(facts.loss), "0 %: all is as it was"),
+        _figure("lost", percent(facts.loss), _least_loss(facts)),
     ]
+
+
+def _least_loss(facts: Facts) -> str:
+    """Return what the loss is to be compared with."""
+    if facts.bound is None:
+        return "0 %: all is as it was"
+    return f"no release can lose less than {percent(facts.bound)}"
 
 
 def _figure(name: str, value: str, note: str) -> dict[str, str]:

@@ -247,7 +247,7 @@ class PartedClasses:
             n_suppressed=self.n_suppressed,
             n_blanked=self.encoded.n_blanked + self.grown.n_blanked,
             budget=self.budget,
-            beta=self.grown.beta,
+            _search=self.grown.search,
             balance=None,
             _encoded=self.encoded,
             _pieces=cast("Any", None),

@@ -74,7 +74,7 @@ class Draft:
     further: Guard = field(default_factory=lambda: Guard(NONE, {}))
     """Of the whole table, beside k."""
     policy: str = "best"
-    effort: str = "fast"
+    effort: str = "auto"
     groups: str | None = None
     """The column whose groups' losses are shown."""
     is_equal: bool = False

@@ -20,8 +20,10 @@ _POLICIES: Final = {
     "original": "original: the classic Mondrian",
 }
 _EFFORTS: Final = {
-    "fast": "fast: the first good answer (default)",
-    "strong": "strong: several times as long, loses a little less",
+    "auto": "auto: as long as the size of the table allows (default)",
+    "fast": "fast: the first good answer",
+    "light": "light: a little longer, loses less",
+    "strong": "strong: several times as long, loses still less",
     "max": "max: longest, loses least",
 }
 NUMBERS: Final = {

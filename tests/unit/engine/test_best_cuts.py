@@ -143,7 +143,7 @@ def test_no_cut_is_found_that_a_users_model_forbids(data: st.DataObject) -> None
         (KAnonymity(2), extra),
         hierarchies=sample.hierarchies,
         categories=data.draw(st.sampled_from(["label", "set"])),
-        policy=BestPolicy(),
+        policy=BestPolicy("fast"),
     )
     oracle = BestOracle(encoded(sample.arrow(sensitive=True), spec), spec)
     engine = Engine(oracle.table, spec)
@@ -171,7 +171,7 @@ def test_cuts_of_large_partitions_are_the_best(seed: int) -> None:
         ("n0", "n1", "c2", "c3"),
         (KAnonymity(3),),
         categories_by_column={"c3": "set"},
-        policy=BestPolicy(),
+        policy=BestPolicy("fast"),
     )
     oracle = BestOracle(weighed(encoded(table, spec), rng), spec)
     engine = Engine(oracle.table, spec)
@@ -233,7 +233,7 @@ def check_tree(table: EncodedTable, spec: Spec, beta: float) -> int:
 def test_every_cut_of_a_disjoint_tree_is_the_best(data: st.DataObject) -> None:
     sample = data.draw(samples(max_rows=50))
     beta = data.draw(st.sampled_from(BETAS))
-    policy = BestPolicy(disjoint=True, beta=beta)
+    policy = BestPolicy("fast", disjoint=True, beta=beta)
     spec = data.draw(best_specs(sample, policy=policy))
     assume(spec.min_rows <= sample.n_rows)
 
@@ -266,7 +266,7 @@ def test_long_hierarchies_are_cut_as_well_as_short_ones(n_groups: int) -> None:
         ("c", "n"),
         (KAnonymity(3),),
         hierarchies={"c": tree},
-        policy=BestPolicy(disjoint=True, beta=1.0),
+        policy=BestPolicy("fast", disjoint=True, beta=1.0),
     )
     encoded_table = encoded(table, spec)
     assert (build_objective(encoded_table, spec).info["share_offset"][0] < 0) == (

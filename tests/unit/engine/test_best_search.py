@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import narwhals as nw
@@ -38,6 +39,8 @@ from core_mondrian import (
 )
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
 from core_mondrian.engine.layout import CLASS
+from core_mondrian.engine.search import best
+from core_mondrian.engine.search.best import resolve_effort
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.models import DistinctLDiversity
@@ -492,7 +495,7 @@ def test_a_given_beta_is_used_and_said() -> None:
         release = anonymize(
             table, spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy(beta=beta))
         )
-        assert release.figures()["search"] == {"beta": beta}
+        assert release.figures()["search"] == {"effort": "max", "beta": beta}
         assert release.beta == beta
         found[beta] = release.digest
 
@@ -511,11 +514,48 @@ def test_a_chosen_beta_is_one_that_can_be_given() -> None:
     assert given.tree.digest == chosen.tree.digest
 
 
+@pytest.mark.parametrize(
+    ("n_tuples", "n_columns", "expected"),
+    [
+        (1, 1, "max"),
+        (2500, 10, "max"),
+        (2501, 10, "strong"),
+        (80_000, 10, "strong"),
+        (80_001, 10, "light"),
+        (8_000_000, 2, "light"),
+        (8_000_001, 2, "fast"),
+    ],
+)
+def test_auto_is_decided_by_tuples_and_columns(
+    n_tuples: int, n_columns: int, expected: str
+) -> None:
+    table: Any = SimpleNamespace(n_tuples=n_tuples, columns=(None,) * n_columns)
+
+    assert resolve_effort(BestPolicy(), table) == expected
+    assert resolve_effort(BestPolicy("light"), table) == "light"
+
+
+def test_auto_is_the_effort_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = census(60 if IS_PLAIN else 600, seed=8)
+    efforts = USUAL if IS_PLAIN else EFFORTS
+    found = set()
+    for effort in efforts:
+        monkeypatch.setattr(best, "_LARGEST", {effort: 2**62})
+        spec = spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy())
+        release = anonymize(table, spec)
+        given = anonymize(table, replace(spec, policy=BestPolicy(effort)))  # type: ignore[arg-type]
+        assert release.effort == given.effort == effort
+        assert release.digest == given.digest
+        found.add(release.digest)
+
+    assert len(found) >= min(3, len(efforts))
+
+
 def test_other_policies_have_no_search() -> None:
     spec = Spec(("age",), (KAnonymity(5),), policy=PaperPolicy())
     release = anonymize(census(50), spec)
 
-    assert release.beta is None
+    assert release.beta is release.effort is None
     assert release.figures()["search"] is None
 
 

@@ -154,7 +154,7 @@ def best_options(sensitive: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {},
         optional={
-            "effort": st.sampled_from(["fast", "strong", "max"]),
+            "effort": st.sampled_from(["auto", "fast", "strong", "max"]),
             "disjoint": st.booleans(),
             "beta": SHARES,
             "price": SHARES,

@@ -212,6 +212,7 @@ def test_a_run_of_a_csv_file_has_its_rows_aligned(tmp_path: Path) -> None:
     opened = open_table(path, "people.csv", lambda *_: None)
     draft = draft_of(opened.guesses)
     draft.suppress = "5%"
+    draft.effort = "fast"  # longer searches suppress none of these rows
 
     run = make_release(opened, draft, 1, lambda *_: None)
 

@@ -53,7 +53,7 @@ def drafted(**more: Any) -> str:
             {"roles": {"note": "unit"}}, [("unit", DEFAULT, "note")], id="a name"
         ),
         pytest.param(
-            {"effort": "max"}, [("best.effort", "fast", "max")], id="in a table"
+            {"effort": "max"}, [("best.effort", "auto", "max")], id="in a table"
         ),
         pytest.param(
             {"guards": {"income": Guard("distinct-l-diversity", {"l": 3})}},

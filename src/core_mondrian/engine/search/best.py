@@ -81,12 +81,17 @@ class _Effort(NamedTuple):
 
 _EFFORTS = {
     "fast": _Effort(blocks=1, neighbours=0, passes=0, sample=3072),
+    "light": _Effort(blocks=4, neighbours=3, passes=1, sample=3072),
     "strong": _Effort(blocks=4, neighbours=5, passes=4, sample=8192),
     "max": _Effort(blocks=10, neighbours=10, passes=12, sample=8192),
 }
 # Where a class that fails may have parts that pass, cuts alone get stuck early, and a
 # little regrouping gains more than all else: t = 0.2 on Adult .234 -> .172.
 _FAST_IF_NOT_MONOTONE = _Effort(blocks=10, neighbours=2, passes=1, sample=3072)
+# What `auto` takes while distinct tuples times the square of the columns are no more:
+# cuts are scored for every pair of columns. A million of them costs about a fifth of a
+# second at `light`, and three fifths at `strong`.
+_LARGEST = {"max": 250_000, "strong": 8_000_000, "light": 32_000_000}
 
 
 class Searched(NamedTuple):
@@ -353,10 +358,25 @@ def chunks_of(spans: NDArray[np.int64], n_tasks: int) -> list[NDArray[np.int64]]
     return [chunk for chunk in np.split(spans, np.unique(edges)) if len(chunk)]
 
 
-def _effort(policy: BestPolicy, *, is_monotone: bool) -> _Effort:
-    if policy.effort == "fast" and not is_monotone:
+def resolve_effort(policy: BestPolicy, table: EncodedTable) -> str:
+    """Return the effort that `auto` stands for, or what was asked for.
+
+    Decided by figures that are known wherever the tuples are, and by no clock.
+    """
+    if policy.effort != "auto":
+        return policy.effort
+    work = table.n_tuples * len(table.columns) ** 2
+    affordable = (effort for effort, most in _LARGEST.items() if work <= most)
+    return next(affordable, "fast")
+
+
+def _steps(effort: str, *, is_monotone: bool) -> _Effort:
+    if is_monotone:
+        return _EFFORTS[effort]
+    if effort == "fast":
         return _FAST_IF_NOT_MONOTONE
-    return _EFFORTS[policy.effort]
+    blocks = max(_EFFORTS[effort].blocks, _FAST_IF_NOT_MONOTONE.blocks)
+    return _EFFORTS[effort]._replace(blocks=blocks)
 
 
 def open_search(
@@ -368,17 +388,19 @@ def open_search(
     n_threads: int,
 ) -> BestSearch:
     """Return the search as the spec asks for it, beta chosen if it is not given."""
-    effort = _effort(policy, is_monotone=models.is_monotone)
+    taken = resolve_effort(policy, table)
+    effort = _steps(taken, is_monotone=models.is_monotone)
     regroups = effort.neighbours > 0 and not policy.disjoint
     objective = build_objective(table, spec)
     workspaces = [SearchWorkspace(objective, models) for _ in range(n_threads)]
     search = Search(
+        effort=taken,
         beta=_FIRST_BETA if policy.beta is None else float(policy.beta),
         block_rows=max(
             effort.blocks * spec.inline_below, _CLASSES_PER_BLOCK * models.min_rows
         ),
         # With regrouping, cuts are tried out where classes are cut anew.
-        rolls_out=policy.effort != "fast" and policy.disjoint,
+        rolls_out=policy.disjoint and effort.passes > 1,
         relaxes=not policy.disjoint,
         width=effort.neighbours if regroups else 0,
         passes=effort.passes,
@@ -452,9 +474,10 @@ def one_node(records: Codes) -> Fields:
     return root
 
 
-def sample_size(policy: BestPolicy, *, is_monotone: bool) -> int:
+def sample_size(policy: BestPolicy, table: EncodedTable, models: Models) -> int:
     """Return how many tuples beta is chosen by."""
-    return _effort(policy, is_monotone=is_monotone).sample
+    effort = resolve_effort(policy, table)
+    return _steps(effort, is_monotone=models.is_monotone).sample
 
 
 def sample_numbers(n_tuples: int, n: int) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ cdef enum:
     _FIRST_WIDTH = 5
     _FIRST_PASSES = 4
     _MOST_CLASSES = 4096
+    _MOST_LISTED = 32
 
 cdef long long _ODD_BITS, _ODD_PAIRS, _LOW_HALVES
 
@@ -57,7 +58,7 @@ cdef bint rules_admit_change(
 ) noexcept nogil
 cdef int best_target(
     ClassSet pool, SearchWorkspace workspace, Py_ssize_t source, Py_ssize_t record,
-    long long taken, double saved,
+    long long taken, double saved, int since,
 ) noexcept nogil
 cdef Py_ssize_t move_records(
     ClassSet pool, SearchWorkspace workspace
@@ -67,7 +68,7 @@ cdef Py_ssize_t move_records_of(
 ) noexcept nogil
 cdef int find_target(
     ClassSet pool, SearchWorkspace workspace, int a, int i, long long taken,
-    long long less,
+    long long less, int since,
 ) noexcept nogil
 cdef int take_out(
     ClassSet pool, int a, int i, int previous, long long taken
@@ -78,6 +79,11 @@ cdef void put_into(
 ) noexcept nogil
 cdef Py_ssize_t find_nearest(
     ClassSet pool, ObjectiveViews objective, Py_ssize_t a, Py_ssize_t width
+) noexcept nogil
+cdef Py_ssize_t keep_listed(ClassSet pool, Py_ssize_t a) noexcept nogil
+cdef void list_class(
+    ClassSet pool, ObjectiveViews objective, Py_ssize_t a, Py_ssize_t b,
+    Py_ssize_t most,
 ) noexcept nogil
 cdef Py_ssize_t gather(
     ClassSet pool, int[:, ::1] records, Py_ssize_t number, Py_ssize_t n

@@ -46,6 +46,7 @@ if not cython.compiled:
     _FIRST_PASSES = 4
     # More classes are left as they are: looking for neighbours costs the square.
     _MOST_CLASSES = 4096
+    _MOST_LISTED = 32
 
 _ODD_BITS = 0x5555555555555555
 _ODD_PAIRS = 0x3333333333333333
@@ -75,6 +76,7 @@ def regroup(
             reach = width
             for number in range(pool.n_classes):
                 pool.classes[number].tried = 0
+                pool.classes[number].listed = 0
         turn += 1
         pool.clock += 1
         n_moved = move_records(pool, workspace)
@@ -148,10 +150,12 @@ def bound_class(pool: ClassSet, objective: ObjectiveViews, number: int) -> float
     for column in range(n_columns):
         if objective.info[column].kind == VALUE_SET:
             bound_values(pool, objective, column, number)
-            loss += set_loss(pool, objective, column, number, number)
+            own = set_loss(pool, objective, column, number, number)
         else:
             low = pool.low[number, column]
-            loss += box_loss(objective, column, low, pool.high[number, column])
+            own = box_loss(objective, column, low, pool.high[number, column])
+        pool.losses[number, column] = own
+        loss += own
     return loss
 
 
@@ -174,6 +178,10 @@ def union_loss(
     pool: ClassSet, objective: ObjectiveViews, a: int, b: int, most: float
 ) -> float:
     """Return what each row of two classes would lose as one, if at most ``most``."""
+    loss = cython.declare(cython.double, pool.classes[a].loss)
+    loss = max(loss, pool.classes[b].loss)
+    if loss > most:
+        return loss
     loss = 0.0
     for column in range(objective.n_columns):
         low = min(pool.low[a, column], pool.low[b, column])
@@ -254,19 +262,20 @@ def loss_with(
 
     More than ``most`` may be less than it would be: such a class is not taken.
     """
-    loss = 0.0
+    loss = cython.declare(cython.double, pool.classes[number].loss)
     for column in range(objective.n_columns):
-        code = pool.records[new, column]
-        if objective.info[column].kind == VALUE_SET:
-            loss += set_loss(pool, objective, column, number, number)
-            if not has_value(pool, objective, column, number, code):
-                loss += objective.info[column].unit
-        else:
-            low = min(pool.low[number, column], code)
-            high = max(pool.high[number, column], code)
-            loss += box_loss(objective, column, low, high)
         if loss > most:
             break
+        code = pool.records[new, column]
+        if objective.info[column].kind == VALUE_SET:
+            if not has_value(pool, objective, column, number, code):
+                loss += objective.info[column].unit
+            continue
+        low = pool.low[number, column]
+        high = pool.high[number, column]
+        if code < low or code > high:
+            wider = box_loss(objective, column, min(low, code), max(high, code))
+            loss += wider - pool.losses[number, column]
     return loss
 
 
@@ -294,10 +303,12 @@ def best_target(
     record: int,
     taken: int,
     saved: float,
+    since: int,
 ) -> int:
     """Return the class where ``taken`` rows of a record cost least, -1: all too much.
 
-    ``saved`` is what its own class would gain.
+    ``saved`` is what its own class would gain. Classes that have not changed ``since``
+    are known to cost too much.
     """
     best = -1
     least = saved
@@ -305,6 +316,8 @@ def best_target(
     moved = row(pool.records, record)
     more = worth_of(workspace.objective, moved, rows_at) // moved[rows_at] * taken
     for number in range(pool.n_classes):
+        if pool.classes[number].changed < since:
+            continue
         if number == source or pool.classes[number].rows == 0:
             continue
         worth = pool.classes[number].worth
@@ -336,6 +349,11 @@ def move_records_of(pool: ClassSet, workspace: SearchWorkspace, a: int) -> int:
     rows_at = pool.records.shape[1] - 2
     n_moved = 0
     previous = -1
+    pool.clock += 1
+    since = pool.classes[a].searched
+    if pool.classes[a].changed >= since:
+        since = 0
+    pool.classes[a].searched = pool.clock
     i = pool.classes[a].head
     while i >= 0 and pool.classes[a].rows > least:
         following = pool.next[i]
@@ -343,11 +361,12 @@ def move_records_of(pool: ClassSet, workspace: SearchWorkspace, a: int) -> int:
         n = cython.cast(cython.longlong, record[rows_at])
         taken = min(n, pool.classes[a].rows - least)
         less = worth_of(workspace.objective, record, rows_at) // n * taken
-        target = find_target(pool, workspace, a, i, taken, less)
+        target = find_target(pool, workspace, a, i, taken, less, since)
         if target < 0:
             previous = i
         else:
             n_moved += 1
+            since = 0
             moved = take_out(pool, a, i, previous, taken)
             if moved != i:
                 previous = i
@@ -357,7 +376,13 @@ def move_records_of(pool: ClassSet, workspace: SearchWorkspace, a: int) -> int:
 
 
 def find_target(
-    pool: ClassSet, workspace: SearchWorkspace, a: int, i: int, taken: int, less: int
+    pool: ClassSet,
+    workspace: SearchWorkspace,
+    a: int,
+    i: int,
+    taken: int,
+    less: int,
+    since: int,
 ) -> int:
     """Return the class that ``taken`` rows of a record should move to, or -1.
 
@@ -374,7 +399,7 @@ def find_target(
     saved -= ROUNDING * worth * pool.classes[a].loss
     if not rules_admit_change(pool, workspace, a, i, -taken):
         return -1
-    return best_target(pool, workspace, a, i, taken, saved)
+    return best_target(pool, workspace, a, i, taken, saved, since)
 
 
 def take_out(pool: ClassSet, a: int, i: int, previous: int, taken: int) -> int:
@@ -419,27 +444,74 @@ def put_into(
 
 def find_nearest(pool: ClassSet, objective: ObjectiveViews, a: int, width: int) -> int:
     """Fill ``near`` with the classes whose union with ``a`` loses least; count them."""
-    n = cython.declare(cython.Py_ssize_t, 0)
-    own = pool.classes[a].worth * pool.classes[a].loss
+    n = keep_listed(pool, a)
+    # Classes that are not listed are no nearer than the farthest that ever was.
+    if n < width and pool.classes[a].farthest < INFINITY:
+        pool.classes[a].listed = 0
+    since = pool.classes[a].listed
+    pool.clock += 1
+    pool.classes[a].listed = pool.clock
+    if since == 0:
+        pool.classes[a].n_listed = 0
+        pool.classes[a].farthest = INFINITY
     for b in range(pool.n_classes):
-        if b == a or pool.classes[b].rows == 0:
+        if pool.classes[b].changed < since or pool.classes[b].rows == 0 or b == a:
             continue
-        worth = pool.classes[a].worth + pool.classes[b].worth
-        separate = own + pool.classes[b].worth * pool.classes[b].loss
-        most = INFINITY
-        if n == width:
-            most = (pool.near[n - 1].extra + separate) / worth
-        extra = worth * union_loss(pool, objective, a, b, most) - separate
-        if n == width and extra >= pool.near[n - 1].extra:
-            continue
-        place = n if n < width else n - 1
-        n = place + 1
-        while place > 0 and pool.near[place - 1].extra > extra:
-            pool.near[place] = pool.near[place - 1]
-            place -= 1
-        pool.near[place].extra = extra
-        pool.near[place].number = b
+        list_class(pool, objective, a, b, 2 * width)
+    n = min(width, pool.classes[a].n_listed)
+    for i in range(n):
+        pool.near[i] = pool.lists[a * _MOST_LISTED + i]
     return n
+
+
+def keep_listed(pool: ClassSet, a: int) -> int:
+    """Keep the listed classes that have not changed; count them."""
+    since = pool.classes[a].listed
+    if pool.classes[a].changed >= since:
+        pool.classes[a].listed = 0
+        return 0
+    first = a * _MOST_LISTED
+    n = 0
+    for i in range(first, first + pool.classes[a].n_listed):
+        b = pool.lists[i].number
+        if pool.classes[b].changed < since and pool.classes[b].rows > 0:
+            pool.lists[first + n] = pool.lists[i]
+            n += 1
+    pool.classes[a].n_listed = n
+    return n
+
+
+def list_class(
+    pool: ClassSet, objective: ObjectiveViews, a: int, b: int, most: int
+) -> None:
+    """Put a class on the list of ``a`` if it is near enough, behind its equals.
+
+    ``most`` classes are listed, the nearest first.
+    """
+    worth = pool.classes[a].worth + pool.classes[b].worth
+    separate = pool.classes[a].worth * pool.classes[a].loss
+    separate += pool.classes[b].worth * pool.classes[b].loss
+    farthest = pool.classes[a].farthest
+    limit = (farthest + separate) / worth
+    extra = worth * union_loss(pool, objective, a, b, limit) - separate
+    if extra >= farthest:
+        return
+    first = a * _MOST_LISTED
+    place = first + pool.classes[a].n_listed
+    if pool.classes[a].n_listed == most:
+        place -= 1
+        if extra < pool.lists[place].extra:
+            pool.classes[a].farthest = pool.lists[place].extra
+        else:
+            pool.classes[a].farthest = extra
+            return
+    else:
+        pool.classes[a].n_listed += 1
+    while place > first and pool.lists[place - 1].extra > extra:
+        pool.lists[place] = pool.lists[place - 1]
+        place -= 1
+    pool.lists[place].extra = extra
+    pool.lists[place].number = b
 
 
 def gather(pool: ClassSet, records: Codes, number: int, n: int) -> int:
@@ -480,6 +552,8 @@ def fill_class(
     pool.classes[number].loss = bound_class(pool, objective, number)
     pool.classes[number].changed = pool.clock
     pool.classes[number].tried = 0
+    pool.classes[number].searched = 0
+    pool.classes[number].listed = 0
 
 
 def empty_class(pool: ClassSet, number: int) -> None:

@@ -94,8 +94,10 @@ cdef class ClassSet:
     cdef PooledClass[::1] classes
     cdef int[:, ::1] low
     cdef int[:, ::1] high
+    cdef double[:, ::1] losses
     cdef long long[:, ::1] bits
     cdef Near[::1] near
+    cdef Near[::1] lists
     cdef Py_ssize_t n_classes
     cdef int free
     cdef int clock

@@ -34,7 +34,9 @@ from core_mondrian.engine.model_rules import Rules, SetCounts
 # A histogram this long is scanned in a few milliseconds; longer codes are sorted.
 _LONGEST_HISTOGRAM = 2**20
 _LARGEST_JOINT = 2**16
-MOST_NEIGHBOURS = 32
+MOST_NEIGHBOURS = 16
+# Twice as many neighbours as are asked for: some of them will change.
+MOST_LISTED = 2 * MOST_NEIGHBOURS
 _BITS = 63
 
 
@@ -177,8 +179,10 @@ class ClassSet:
 
     next        the next record of the same class, -1 after the last; free ones likewise
     low, high   the box of each class (axis 0) in each column (axis 1)
+    losses      what each row of a class loses in each column
     bits        the values of each class in the columns released as sets, 63 to a word
     near        the classes nearest to one of them
+    lists       the nearest classes of each class when they were last looked for
     free        the first of the places without a record
     clock       when classes were changed, and tried
     """
@@ -194,8 +198,10 @@ class ClassSet:
         self.classes = raw_fields(n_classes, POOLED_CLASS)
         self.low = _records(n_classes, info.size)
         self.high = _records(n_classes, info.size)
+        self.losses = np.empty((n_classes, info.size))
         self.bits = np.empty((n_classes, n_words), dtype=np.int64)
         self.near = raw_fields(MOST_NEIGHBOURS + 1, NEAR)
+        self.lists = raw_fields(n_classes * MOST_LISTED, NEAR)
 
 
 class SolvedBlocks:
