@@ -164,7 +164,7 @@ def _apply(n_rows: int) -> Iterator[Line]:
     """Yield the CPU seconds of new rows through a recoding, and of anonymizing them."""
     from core_mondrian import KAnonymity, Spec, anonymize, fit
     from core_mondrian.datasets import census
-    from core_mondrian.files.write import write_table
+    from core_mondrian.tables.files.write import write_table
 
     columns = ("age", "sex", "education", "occupation", "hours_per_week")
     spec = Spec(columns, (KAnonymity(K),), identifiers=("person_id",))

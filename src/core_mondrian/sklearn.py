@@ -13,7 +13,7 @@ from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.series.cohorts import TooSmall
 from core_mondrian.series.recoding import Recoding, fit
-from core_mondrian.spec import Spec, check_choice
+from core_mondrian.spec.declaration import Spec, check_choice
 
 NewRows = Literal["cohorts", "nodes"]
 NEW_ROWS: Final = get_args(NewRows)

@@ -23,7 +23,7 @@ from core_mondrian import (
     anonymize,
     fit,
 )
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models import DistinctLDiversity
 
 Row = dict[str, Any]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from core_mondrian.cli.options import AsJson, SpecFile
-from core_mondrian.cli.summary import FOR_OWNER, json_line, say, tell_verification
+from core_mondrian.cli.summary import FOR_OWNER, echo, json_line, print_verification
 
 if TYPE_CHECKING:
     from core_mondrian.released_series import ReleasedSeries
     from core_mondrian.series.release_step import RowCounts
     from core_mondrian.series.series import Series
-    from core_mondrian.spec import Spec
+    from core_mondrian.spec.declaration import Spec
 
 Folder = Annotated[Path, typer.Argument(help="The folder of the series.")]
 
@@ -57,7 +57,7 @@ def create_series(
 ) -> None:
     """Begin a series in FOLDER, which only you can read."""
     from core_mondrian.series.series import Series
-    from core_mondrian.spec_file import load_spec
+    from core_mondrian.spec.toml_file import load_spec
 
     Series.create(
         folder,
@@ -68,7 +68,7 @@ def create_series(
         cohort_size=cohort_size,
         suffix=suffix,
     )
-    say(f"wrote {folder}: {FOR_OWNER}")
+    echo(f"wrote {folder}: {FOR_OWNER}")
 
 
 def release_series(
@@ -95,8 +95,8 @@ def release_series(
     found = series.release(data)
     more = {"release": found.number, "file": str(found.path)}
     _tell_counts(found.counts, as_json=as_json, more=more)
-    tell_verification(found.verification)
-    say(f"wrote {found.path}")
+    print_verification(found.verification)
+    echo(f"wrote {found.path}")
 
 
 def show_series(
@@ -146,7 +146,7 @@ def tell_series(folder: Path, spec: "Spec | None", *, as_json: bool) -> None:
     if as_json:
         typer.echo(json_line(found.to_json()))
     for line in _lines(found):
-        say(line)
+        echo(line)
 
 
 def _lines(series: "ReleasedSeries") -> list[str]:
@@ -172,7 +172,7 @@ def _lines(series: "ReleasedSeries") -> list[str]:
 
 
 def _load(spec_file: Path) -> "Spec":
-    from core_mondrian.spec_file import load_spec
+    from core_mondrian.spec.toml_file import load_spec
 
     return load_spec(spec_file)
 
@@ -184,7 +184,7 @@ def _open(folder: Path, spec_file: Path | None) -> "Series":
 
 
 def _read(table: Path, series: "Series") -> Any:  # noqa: ANN401  # an Arrow table
-    from core_mondrian.files.read import read_table
+    from core_mondrian.tables.files.read import read_table
 
     spec = series.state().spec
     return read_table(table, typed=spec.quasi_identifiers, null_values=spec.null_values)
@@ -194,7 +194,7 @@ def _tell_counts(counts: "RowCounts", *, as_json: bool, more: dict[str, Any]) ->
     rows = counts.to_json()
     if as_json:
         typer.echo(json_line({**more, "rows": rows}))
-    say("rows        " + ", ".join(f"{n} {name}" for name, n in rows.items()))
+    echo("rows        " + ", ".join(f"{n} {name}" for name, n in rows.items()))
 
 
 COMMANDS: Final = {

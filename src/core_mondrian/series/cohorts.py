@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.labels import number_distinct
+from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.series.judge import Judge, Members
 from core_mondrian.series.recoding_tree import RecodingTree
 

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.labels import number_distinct
+from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.series.judge import Judge, Members
 
 Integers = NDArray[np.int64]

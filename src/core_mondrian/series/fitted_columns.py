@@ -14,7 +14,7 @@ from core_mondrian.encoding.trees import texts_of
 from core_mondrian.errors import DataError
 from core_mondrian.hierarchies.base import Builder, Uncovered
 from core_mondrian.hierarchies.load import tree_over
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]

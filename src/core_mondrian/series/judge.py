@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import SensitiveColumn
 from core_mondrian.models.base import ClassCounts, PrivacyModel
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from core_mondrian.errors import CHECK_PATH, DataError
-from core_mondrian.files.place import write_files
+from core_mondrian.tables.files.atomic_write import write_files
 
 Part: TypeAlias = Any
 """An Arrow table, or plain values that JSON knows."""

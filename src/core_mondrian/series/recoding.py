@@ -11,25 +11,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.api import check_threads, make_pseudonyms, release_rows, take_in
+from core_mondrian.api import (
+    check_threads,
+    load_and_encode,
+    make_pseudonyms,
+    release_rows,
+)
 from core_mondrian.encoding.columns import rank_column
 from core_mondrian.encoding.encoder import Coded, Encoded, collapse
 from core_mondrian.engine.grow import grow
 from core_mondrian.errors import InternalError, SpecError, drops_context
-from core_mondrian.files.cells import spelled, without_nulls
-from core_mondrian.frames import (
-    arrow_column,
-    check_columns,
-    drop_column,
-    filter_rows,
-    open_frame,
-)
 from core_mondrian.hierarchies.base import Builder, Uncovered
 from core_mondrian.hierarchies.learned import Learned
-from core_mondrian.labels import number_distinct
-from core_mondrian.measure.verify import Verification, verify, verify_beside
-from core_mondrian.policies import BestPolicy
-from core_mondrian.recode import Recoded, release_digest
+from core_mondrian.recoding.labels import number_distinct
+from core_mondrian.recoding.recode import Recoded, release_digest
+from core_mondrian.runtime.stages import Spent, Stages
+from core_mondrian.runtime.threads import map_columns
 from core_mondrian.series.cohorts import TOO_SMALL, Formed, TooSmall, form_cohorts
 from core_mondrian.series.fitted_columns import (
     FittedColumn,
@@ -48,11 +45,19 @@ from core_mondrian.series.recoding_tree import (
     walk,
 )
 from core_mondrian.series.shown_cells import Box, show_cohorts, show_nodes
-from core_mondrian.spec import RANGES, Spec, check_choice, check_look_alikes
-from core_mondrian.stages import Spent, Stages
-from core_mondrian.suppression import Suppression
+from core_mondrian.spec.declaration import RANGES, Spec, check_choice, check_look_alikes
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.spec.suppression import Suppression
+from core_mondrian.tables.files.cells import unified_texts, without_nulls
+from core_mondrian.tables.frames import (
+    arrow_column,
+    check_columns,
+    drop_column,
+    filter_rows,
+    open_frame,
+)
 from core_mondrian.tables.keys import key_for
-from core_mondrian.threads import map_columns
+from core_mondrian.verification.verify import Verification, verify, verify_beside
 
 FrameT = TypeVar("FrameT")
 KIND: Final = "recoding"
@@ -67,7 +72,7 @@ class Applied(Generic[FrameT]):
     """The caller's kind of frame: rows that are shown, and, if the spec blanks
     suppressed rows, the others with blanks."""
     suppressed: FrameT | None = field(repr=False)
-    """With ``suppressed = "apart"``: the rows not shown, as they came in."""
+    """With ``suppressed = "separate"``: the rows not shown, as they came in."""
     spec: Spec
     verification: Verification
     shown: NDArray[np.bool_] = field(repr=False)
@@ -148,10 +153,10 @@ class Recoding:
             released = drop_column(released, str(self.spec.unit))
         _check_rows(found, shown, self.spec)
         stages.end("verify")
-        is_apart = self.spec.suppressed == "apart"
+        is_separate = self.spec.suppressed == "separate"
         return Applied(
             data=released,
-            suppressed=filter_rows(frame, ~shown) if is_apart else None,
+            suppressed=filter_rows(frame, ~shown) if is_separate else None,
             spec=self.spec,
             verification=found,
             shown=shown,
@@ -200,13 +205,13 @@ class Recoding:
         encode = partial(_encode_column, frame, spec)
         columns = map_columns(encode, self.columns, n_rows, threads)
         values = [
-            item.encode(spelled(arrow_column(frame, item.name), spec.null_values))
+            item.encode(unified_texts(arrow_column(frame, item.name), spec.null_values))
             for item in self.values
         ]
         codes = [item.codes for item in columns] + [item.codes for item in values]
         n_units = None
         if spec.unit is not None:
-            persons = spelled(arrow_column(frame, spec.unit), spec.null_values)
+            persons = unified_texts(arrow_column(frame, spec.unit), spec.null_values)
             units = rank_column(persons, spec.unit)
             codes.append(units.codes)
             n_units = len(units.values) + 1  # rows of nobody count as one person's
@@ -333,7 +338,7 @@ def fit(
     check_threads(threads)
     check_choice("too_small", too_small, TOO_SMALL)
     wanted = fitting_spec(spec)
-    frame, encoded = take_in(data, wanted, Stages(None), threads)
+    frame, encoded = load_and_encode(data, wanted, Stages(None), threads)
     check_look_alikes(wanted, frame.columns)
     grown = grow(encoded.table, wanted, threads=threads)
     tree = tree_of(grown, encoded.table)
@@ -361,7 +366,9 @@ def _fitted_column(
 
 
 def _fitted_values(frame: nw.DataFrame[Any], name: str, spec: Spec) -> FittedValues:
-    ranked = rank_column(spelled(arrow_column(frame, name), spec.null_values), name)
+    ranked = rank_column(
+        unified_texts(arrow_column(frame, name), spec.null_values), name
+    )
     rows = np.bincount(ranked.codes, minlength=len(ranked.values) + 1)
     return FittedValues(name, ranked.values, rows.astype(np.int64))
 

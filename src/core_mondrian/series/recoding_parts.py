@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.manifests import rebuild_spec
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.release.manifests import rebuild_spec
 from core_mondrian.series.fitted_columns import FittedColumn, FittedValues
 from core_mondrian.series.recoding import Recoding, builder_of, fitting_spec
 from core_mondrian.series.recoding_tree import RecodingTree
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 _NODES: Final = ("low", "high", "first_child", "n_children")
 _PLAIN: Final = ("parent", "column", "cut", "first", "last")

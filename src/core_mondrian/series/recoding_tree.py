@@ -24,7 +24,7 @@ from core_mondrian.engine.grow import Grown
 from core_mondrian.engine.layout import CUT
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import InternalError
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.series.fitted_columns import NextColumn, lowest_over
 from core_mondrian.series.walking import (
     LEAF_RANGE,

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.errors import DataError, InternalError, SpecError, list_names
-from core_mondrian.frames import arrow_column, check_columns, open_frame, take_rows
-from core_mondrian.labels import number_distinct
+from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.series.cohorts import Formed, form_cohorts
 from core_mondrian.series.events import GONE, KEPT, OTHER, SAME, Histories, settle
 from core_mondrian.series.judge import Judge, Members
@@ -43,7 +42,13 @@ from core_mondrian.series.state import (
     no_cohorts,
     no_records,
 )
-from core_mondrian.spec import Spec, check_look_alikes
+from core_mondrian.spec.declaration import Spec, check_look_alikes
+from core_mondrian.tables.frames import (
+    arrow_column,
+    check_columns,
+    open_frame,
+    take_rows,
+)
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]

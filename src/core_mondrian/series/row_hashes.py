@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.errors import DataError, list_names
-from core_mondrian.files.cells import spelled
-from core_mondrian.frames import arrow_column, column_keys
 from core_mondrian.series.fitted_columns import cast_column
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.cell_keys import cell_keys
+from core_mondrian.tables.files.cells import unified_texts
+from core_mondrian.tables.frames import arrow_column, column_keys
 from core_mondrian.tables.keys import Key
 
 Words = NDArray[np.uint64]
@@ -57,7 +57,7 @@ def hash_rows(
     _check_unique(own, row_key)
     person = own
     if spec.unit is not None:
-        cells = spelled(arrow_column(frame, spec.unit), spec.null_values)
+        cells = unified_texts(arrow_column(frame, spec.unit), spec.null_values)
         person = keyed_hash([_text_words(cells, spec.unit)], key.derive("person"))
     return RowHashes(
         own,

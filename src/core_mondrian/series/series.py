@@ -19,15 +19,7 @@ from numpy.typing import NDArray
 from core_mondrian import __version__
 from core_mondrian.api import check_threads
 from core_mondrian.errors import DataError, OutputError, SpecError, drops_context
-from core_mondrian.files.drafts import NO_LINKS, try_lock
-from core_mondrian.files.kinds import known_kind
-from core_mondrian.files.place import flush, manifest_of, output_error, record_of
-from core_mondrian.files.write import table_writer
-from core_mondrian.frames import drop_column, open_frame
-from core_mondrian.manifests import manifest_text
-from core_mondrian.measure.read_back import read_release
-from core_mondrian.measure.verify import Verification
-from core_mondrian.measure.verify_series import (
+from core_mondrian.measures.verify_series import (
     Numbered,
     SeriesVerification,
     first_values,
@@ -35,15 +27,28 @@ from core_mondrian.measure.verify_series import (
     verify_persons,
     verify_series,
 )
-from core_mondrian.recode import release_digest
+from core_mondrian.recoding.recode import release_digest
+from core_mondrian.release.manifests import manifest_text
+from core_mondrian.release.signatures import digest_file
 from core_mondrian.series.cohorts import TooSmall
 from core_mondrian.series.release_step import RowCounts, Step, take_step
 from core_mondrian.series.state import Chain, Rules, State, series_spec
 from core_mondrian.series.state_file import read_state, write_state
 from core_mondrian.series.step_rows import persons_of, step_rows
-from core_mondrian.signatures import digest_file
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files.atomic_write import (
+    flush,
+    manifest_of,
+    output_error,
+    record_of,
+)
+from core_mondrian.tables.files.kinds import known_kind
+from core_mondrian.tables.files.staging import NO_LINKS, try_lock
+from core_mondrian.tables.files.write import table_writer
+from core_mondrian.tables.frames import drop_column, open_frame
 from core_mondrian.tables.keys import open_key
+from core_mondrian.verification.read_back import read_release
+from core_mondrian.verification.verify import Verification
 
 FrameT = TypeVar("FrameT")
 _STATE: Final = "state"

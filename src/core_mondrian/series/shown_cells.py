@@ -9,14 +9,19 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.table import EncodedColumn
 from core_mondrian.errors import InternalError
-from core_mondrian.labels import Labels, number_distinct
-from core_mondrian.middles import label_midpoints
-from core_mondrian.ranges import label_ranges
-from core_mondrian.recode import Recoded, describe_classes, label_nodes, number_classes
+from core_mondrian.recoding.intervals import label_ranges
+from core_mondrian.recoding.labels import Labels, number_distinct
+from core_mondrian.recoding.recode import (
+    Recoded,
+    describe_classes,
+    label_nodes,
+    number_classes,
+)
+from core_mondrian.recoding.representatives import label_midpoints
+from core_mondrian.recoding.value_sets import find_sets, write_sets
 from core_mondrian.series.cohorts import Formed
 from core_mondrian.series.fitted_columns import lowest_over
-from core_mondrian.sets import find_sets, write_sets
-from core_mondrian.spec import RANGES, Spec
+from core_mondrian.spec.declaration import RANGES, Spec
 
 Codes = NDArray[np.int32]
 

@@ -12,7 +12,7 @@ from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.series.cohorts import TOO_SMALL, TooSmall
 from core_mondrian.series.recoding import Recoding, fitting_spec
 from core_mondrian.series.row_hashes import RowHashes
-from core_mondrian.spec import Spec, check_choice
+from core_mondrian.spec.declaration import Spec, check_choice
 from core_mondrian.tables.keys import Key
 
 Integers = NDArray[np.int64]
@@ -182,7 +182,7 @@ def series_spec(spec: Spec, rules: Rules) -> Spec:
     """
     wanted = fitting_spec(spec)
     wrong = {
-        "suppressed = 'blank' or 'apart'": wanted.suppressed != "drop",
+        "suppressed = 'blank' or 'separate'": wanted.suppressed != "drop",
         "class_id: the cohort is one": wanted.class_id is not None,
         "shuffle with a fixed seed": wanted.shuffle is not None,
     }

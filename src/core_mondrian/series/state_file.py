@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.manifests import rebuild_spec
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.release.manifests import rebuild_spec
 from core_mondrian.series.private_file import read_private, write_private
 from core_mondrian.series.recoding_parts import (
     hierarchy_table,
@@ -29,7 +29,7 @@ from core_mondrian.series.state import (
     State,
     series_spec,
 )
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 KIND: Final = "series"

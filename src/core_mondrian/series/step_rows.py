@@ -8,9 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.api import make_pseudonyms, release_rows
-from core_mondrian.classes import ReleasedClasses
-from core_mondrian.labels import Labels
-from core_mondrian.recode import Recoded, number_classes
+from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.labels import Labels
+from core_mondrian.recoding.recode import Recoded, number_classes
 from core_mondrian.series.release_step import Step
 from core_mondrian.series.shown_cells import labels_of
 from core_mondrian.series.state import Shown, State

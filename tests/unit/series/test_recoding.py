@@ -32,7 +32,7 @@ from core_mondrian import (
 from core_mondrian.datasets import census
 from core_mondrian.hierarchies.codes import Flat, Prefix
 from core_mondrian.hierarchies.ranges import Ranges
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models import (
     AverageRisk,
     DistinctLDiversity,
@@ -353,7 +353,7 @@ def test_blank_rows_stay_in_their_places() -> None:
 
 
 def test_rows_apart_are_given_back_as_they_came() -> None:
-    spec = Spec(("age",), (KAnonymity(6),), suppressed="apart")
+    spec = Spec(("age",), (KAnonymity(6),), suppressed="separate")
     recoding = replace(fit(table(age=ages((20, 6), (50, 6))), spec), too_small="wait")
 
     found = recoding.apply(table(age=[20, *[50] * 6]))

@@ -25,12 +25,12 @@ from core_mondrian import (
     Spec,
     SpecError,
 )
-from core_mondrian.files.drafts import try_lock
 from core_mondrian.hierarchies.codes import Prefix
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models import DistinctLDiversity, TCloseness
 from core_mondrian.series.private_file import read_private, write_private
 from core_mondrian.series.series import SeriesRelease
+from core_mondrian.tables.files.staging import try_lock
 
 SPEC = Spec(("age",), (KAnonymity(3),))
 YOUNG = [20, 21, 22]
