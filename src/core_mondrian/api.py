@@ -22,16 +22,24 @@ from core_mondrian.errors import (
 )
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
+    Generalized,
     Repeats,
     RowSample,
     count_cells,
     count_repeats,
     find_concerns,
+    sample_leaves,
     seen_columns,
 )
 from core_mondrian.measures.row_sample import look_at_frame
-from core_mondrian.recoding.plan import Plan, build_plan, built, tightened_spec
-from core_mondrian.recoding.recode import spread
+from core_mondrian.recoding.plan import (
+    Plan,
+    build_plan,
+    tightened_spec,
+    with_resolved_hierarchies,
+)
+from core_mondrian.recoding.recode import broadcast_labels
+from core_mondrian.release.from_plan import release_from
 from core_mondrian.release.result import Release
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
@@ -122,8 +130,10 @@ def anonymize(
         warnings = concerns_found()
         stages.end("warn")
     placed = replace(encoded, table=plan.pieces, row_tuple=piece)
-    return plan.release(
-        *(released, verification),
+    return release_from(
+        plan,
+        released,
+        verification,
         suppressed=filter_rows(frame, leaf < 0)
         if spec.suppressed == "separate"
         else None,
@@ -203,7 +213,10 @@ def _release_verified(
     stages.report("verify")
     spec, budget = plan.spec, plan.budget
     verification = verify(
-        released, built(spec, plan.encoded), budget=budget, threads=threads
+        released,
+        with_resolved_hierarchies(spec, plan.encoded),
+        budget=budget,
+        threads=threads,
     )
     if spec.unit is not None and spec.is_unit_removed:
         released = drop_column(released, spec.unit)
@@ -249,7 +262,8 @@ def _find_concerns(
     """
     spec, (piece, leaf) = plan.spec, placed
     names = seen_columns(spec, frame.columns)
-    is_seen = plan.looked_at(len(names))[leaf]
+    generalized = Generalized.of_plan(plan)
+    is_seen = sample_leaves(plan, generalized, len(names))[leaf]
     seen = None if is_seen.all() else np.flatnonzero(is_seen)
     pieces = piece if seen is None else piece[seen]
     is_shown = leaf >= 0
@@ -268,7 +282,7 @@ def _find_concerns(
 
     sight = look_at_frame(frame, names, pieces, seen, threads)
     looked = RowSample(tuple(frame.columns), sight, repeats)
-    return find_concerns(looked, spec, plan.generalized, threads)
+    return find_concerns(looked, spec, generalized, threads)
 
 
 def _pseudonymize(
@@ -327,7 +341,7 @@ def _release_rows(
                 name: pc.if_else(gone, None, array) for name, array in hidden.items()
             }
     columns = {
-        **spread(plan.recoded, leaf, spec, threads),
+        **broadcast_labels(plan.recoded, leaf, spec, threads),
         **{name: {name: array} for name, array in hidden.items()},
     }
     # Persons are counted before the unit is taken out.
