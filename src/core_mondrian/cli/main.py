@@ -47,7 +47,7 @@ _COMMANDS: Final = {
     "p-sensitize": "p_sensitize:p_sensitize_file",
     "advise": "advise:advise_file",
     "compare": "compare:compare_file",
-    "inspect": "inspect:inspect_file",
+    "inspect": "inspection:inspect_file",
     "hierarchy": "hierarchy:hierarchy_file",
     "init": "init:init_file",
     "schema": "init:show_schema",
