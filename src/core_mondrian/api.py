@@ -1,7 +1,7 @@
 """anonymize(): the stages, in order, on one screen."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,7 +44,7 @@ from core_mondrian.release.result import Release
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import started, useful_threads
-from core_mondrian.spec.declaration import Spec, check_look_alikes
+from core_mondrian.spec.declaration import Spec, as_spec, check_look_alikes
 from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.frames import (
     arrow_column,
@@ -73,14 +73,18 @@ FrameT = TypeVar("FrameT")
 @watched
 def anonymize(
     data: FrameT,
-    spec: Spec,
+    spec: Spec | str | Iterable[str],
     *,
     key: bytes | None = None,
     by: Sequence[str] = (),
     threads: int | None = None,
     progress: Progress | bool | None = None,
+    **keys: Any,  # noqa: ANN401
 ) -> Release[FrameT]:
     """Return ``data`` generalized until every class satisfies ``spec.models``.
+
+    ``anonymize(people, ["age", "sex"], k=5)`` is short for
+    ``anonymize(people, Spec(["age", "sex"], k=5))``.
 
     ``threads`` and the dataframe library change speed and type, never a cell. ``key``
     is a secret of 16 bytes or more: it makes pseudonyms, and decides which of several
@@ -96,6 +100,7 @@ def anonymize(
         InfeasibleError: no release satisfies the models within the budget.
         PrivacyViolation: the finished release failed its own verification.
     """
+    spec = as_spec(spec, keys)
     check_threads(threads)
     secret = key_for(key, spec.pseudonyms)
     stages = Stages(progress)

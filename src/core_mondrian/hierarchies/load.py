@@ -2,12 +2,13 @@
 
 import dataclasses
 import difflib
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import MondrianError, SpecError
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
 from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchies.tree import Hierarchy
@@ -51,16 +52,56 @@ def load_hierarchies(
     uncovered: dict[str, Uncovered] = {}
     for column, given in asked.items():
         where = f"hierarchies.{column}"
-        if isinstance(given, str):
-            found[column] = read_hierarchy(folder / given)
+        if not isinstance(given, Mapping):
+            found[column] = _read_entry(given, folder, where)
             continue
-        if not isinstance(given, dict):
-            raise SpecError(f"{where} is the name of a file, or a table")
         table = dict(given)
+        if not {"kind", "file"} & table.keys():
+            found[column] = _by_values(table, where)
+            continue
         if "uncovered" in table:
             uncovered[column] = table.pop("uncovered")
         found[column] = _load(table, folder, where)
     return found, uncovered
+
+
+def _read_entry(given: object, folder: Path, where: str) -> Hierarchy | Builder:
+    """Return a tree or builder, given as such, as a file, short form or table."""
+    if isinstance(given, Hierarchy | Builder):
+        return given
+    if isinstance(given, str) and (short := parse_short(given)) is not None:
+        return _load(short, folder, where)
+    if isinstance(given, str | os.PathLike):
+        return read_hierarchy(folder / given)
+    from core_mondrian.tables.frames import open_frame
+
+    try:
+        frame = open_frame(given)
+    except MondrianError:
+        raise SpecError(
+            f"{where} is the name of a file, or a table",
+            hint="or a short form such as 'prefix:2', or a mapping of values to groups",
+        ) from None
+    rows = zip(*(frame[name].to_list() for name in frame.columns), strict=True)
+    return _by_values({value: groups for value, *groups in rows}, where)
+
+
+def _by_values(groups: Mapping[Any, Any], where: str) -> Builder:
+    """Return the builder of a mapping from values to groups, or to lists of them."""
+    from core_mondrian.hierarchies.groups import Lookup
+
+    levels: dict[str, tuple[str, ...]] = {}
+    for value, over in groups.items():
+        above = (over,) if isinstance(over, str) else over
+        if not isinstance(above, list | tuple) or not all(
+            isinstance(one, str) for one in above
+        ):
+            raise SpecError(
+                f"{where} maps each value to its group, which is a text",
+                hint=f"or is a table with file or kind; {_kinds()}",
+            )
+        levels[value] = tuple(above)
+    return Lookup(levels)
 
 
 def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builder:
