@@ -90,6 +90,11 @@ def _by_values(groups: Mapping[Any, Any], where: str) -> Builder:
     """Return the builder of a mapping from values to groups, or to lists of them."""
     from core_mondrian.hierarchies.groups import Lookup
 
+    if any(
+        difflib.get_close_matches(str(value), ("kind", "file"), cutoff=0.8)
+        for value in groups
+    ):
+        raise SpecError(f"{where} has neither file nor kind", hint=_kinds())
     levels: dict[str, tuple[str, ...]] = {}
     for value, over in groups.items():
         above = (over,) if isinstance(over, str) else over

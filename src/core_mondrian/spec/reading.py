@@ -48,12 +48,13 @@ def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]
     for key in BY_COLUMN:
         read |= _read_by_column(given, key)
     trees, uncovered = _read_hierarchies(given.get("hierarchies", {}), folder)
+    models = _read_models(given, folder)
     thresholds = _read_thresholds(given.get("thresholds", Thresholds()))
     policy = _read_policy(given, folder)
     return {
         "quasi_identifiers": (),
         **read,
-        "models": _read_models(given, folder),
+        "models": models,
         "policy": policy,
         "suppress": _read_suppression(given, thresholds, policy),
         "hierarchies": trees,
