@@ -37,7 +37,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from core_mondrian.analysis import evidence
-from core_mondrian.release.result import signatures
+from core_mondrian.release import signatures
 
 ASKED = ("--qid", "age", "--qid", "town", "--k", "3", "--identifier", "name")
 RECORD = "out.csv.owner.json"
