@@ -237,8 +237,8 @@ def _read_model(model: Any, folder: Path) -> PrivacyModel:  # noqa: ANN401
         kind = model if isinstance(model, type) else type(model)
         raise SpecError(
             f"{kind.__name__} is not a privacy model",
-            hint="such as KAnonymity(5), 'distinct-l-diversity l=2 sensitive=disease', or a "
-            "table with its name",
+            hint="such as KAnonymity(5), or by name and parameters: "
+            "'distinct-l-diversity l=2 sensitive=disease'",
         )
     from core_mondrian.models.load import model_from_mapping, parse_model
 
