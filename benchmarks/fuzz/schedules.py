@@ -17,12 +17,6 @@ from benchmarks.lines import say
 from core_mondrian import InfeasibleError, KAnonymity, OriginalPolicy, PaperPolicy, Spec
 from core_mondrian.errors import place_of
 from core_mondrian.hierarchies.tree import from_paths
-from core_mondrian.measures.verify_series import (
-    Numbered,
-    SeriesVerification,
-    verify_persons,
-    verify_series,
-)
 from core_mondrian.models import DistinctLDiversity, EntropyLDiversity, TCloseness
 from core_mondrian.recoding.value_sets import MISSING
 from core_mondrian.series.release_step import RowCounts, take_step
@@ -30,6 +24,12 @@ from core_mondrian.series.state import Rules, State, series_spec
 from core_mondrian.series.step_rows import persons_of, step_rows
 from core_mondrian.spec.policies import BestPolicy, Policy
 from core_mondrian.tables.keys import Key
+from core_mondrian.verification.verify_series import (
+    Numbered,
+    SeriesVerification,
+    verify_persons,
+    verify_series,
+)
 
 Row = dict[str, Any]
 Shown = dict[int, tuple[Any, ...]]

@@ -14,11 +14,11 @@ class Group(NamedTuple):
 
 GROUPS = (
     Group(
-        ("suppression.py",),
+        ("spec/suppression.py",),
         ("tests/unit/test_suppression.py", "tests/unit/test_spec.py"),
     ),
     Group(
-        ("measure/verify.py", "measure/counting.py"),
+        ("verification/verify.py", "verification/counting.py"),
         (
             "tests/unit/measure/test_verify.py",
             "tests/unit/measure/test_verify_counts.py",

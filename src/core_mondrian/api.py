@@ -1,7 +1,7 @@
 """anonymize(): the stages, in order, on one screen."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,21 +22,29 @@ from core_mondrian.errors import (
 )
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
+    Generalized,
     Repeats,
     RowSample,
     count_cells,
     count_repeats,
     find_concerns,
+    sample_leaves,
     seen_columns,
 )
 from core_mondrian.measures.row_sample import look_at_frame
-from core_mondrian.recoding.plan import Plan, build_plan, built, tightened_spec
-from core_mondrian.recoding.recode import Recoded, spread
+from core_mondrian.recoding.plan import (
+    Plan,
+    build_plan,
+    tightened_spec,
+    with_resolved_hierarchies,
+)
+from core_mondrian.recoding.recode import Recoded, broadcast_labels
+from core_mondrian.release.from_plan import release_from
 from core_mondrian.release.result import Release
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import started, useful_threads
-from core_mondrian.spec.declaration import Spec, check_look_alikes
+from core_mondrian.spec.declaration import Spec, as_spec, check_look_alikes
 from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.frames import (
     arrow_column,
@@ -65,14 +73,18 @@ FrameT = TypeVar("FrameT")
 @watched
 def anonymize(
     data: FrameT,
-    spec: Spec,
+    spec: Spec | str | Iterable[str],
     *,
     key: bytes | None = None,
     by: Sequence[str] = (),
     threads: int | None = None,
     progress: Progress | bool | None = None,
+    **keys: Any,  # noqa: ANN401
 ) -> Release[FrameT]:
     """Return ``data`` generalized until every class satisfies ``spec.models``.
+
+    ``anonymize(people, ["age", "sex"], k=5)`` is short for
+    ``anonymize(people, Spec(["age", "sex"], k=5))``.
 
     ``threads`` and the dataframe library change speed and type, never a cell. ``key``
     is a secret of 16 bytes or more: it makes pseudonyms, and decides which of several
@@ -88,6 +100,7 @@ def anonymize(
         InfeasibleError: no release satisfies the models within the budget.
         PrivacyViolation: the finished release failed its own verification.
     """
+    spec = as_spec(spec, keys)
     check_threads(threads)
     secret = key_for(key, spec.pseudonyms)
     stages = Stages(progress)
@@ -122,8 +135,10 @@ def anonymize(
         warnings = concerns_found()
         stages.end("warn")
     placed = replace(encoded, table=plan.pieces, row_tuple=piece)
-    return plan.release(
-        *(released, verification),
+    return release_from(
+        plan,
+        released,
+        verification,
         suppressed=filter_rows(frame, leaf < 0)
         if spec.suppressed == "separate"
         else None,
@@ -203,7 +218,10 @@ def _release_verified(
     stages.report("verify")
     spec, budget = plan.spec, plan.budget
     verification = verify(
-        released, built(spec, plan.encoded), budget=budget, threads=threads
+        released,
+        with_resolved_hierarchies(spec, plan.encoded),
+        budget=budget,
+        threads=threads,
     )
     if spec.unit is not None and spec.is_unit_removed:
         released = drop_column(released, spec.unit)
@@ -249,7 +267,8 @@ def _find_concerns(
     """
     spec, (piece, leaf) = plan.spec, placed
     names = seen_columns(spec, frame.columns)
-    is_seen = plan.looked_at(len(names))[leaf]
+    generalized = Generalized.of_plan(plan)
+    is_seen = sample_leaves(plan, generalized, len(names))[leaf]
     seen = None if is_seen.all() else np.flatnonzero(is_seen)
     pieces = piece if seen is None else piece[seen]
     is_shown = leaf >= 0
@@ -268,7 +287,7 @@ def _find_concerns(
 
     sight = look_at_frame(frame, names, pieces, seen, threads)
     looked = RowSample(tuple(frame.columns), sight, repeats)
-    return find_concerns(looked, spec, plan.generalized, threads)
+    return find_concerns(looked, spec, generalized, threads)
 
 
 def make_pseudonyms(
@@ -332,7 +351,7 @@ def release_rows(
                 name: pc.if_else(gone, None, array) for name, array in hidden.items()
             }
     columns = {
-        **spread(recoded, leaf, spec, threads),
+        **broadcast_labels(recoded, leaf, spec, threads),
         **{name: {name: array} for name, array in hidden.items()},
     }
     # Persons are counted before the unit is taken out.

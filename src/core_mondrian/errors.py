@@ -18,7 +18,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Final, ParamSpec, TypeVar
 
@@ -160,3 +161,13 @@ def drops_context(work: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return guarded
+
+
+@contextmanager
+def about(*key: str | int) -> Iterator[None]:
+    """Say of errors below which table of the spec they are about."""
+    try:
+        yield
+    except SpecError as error:
+        error.key = (*key, *error.key)
+        raise

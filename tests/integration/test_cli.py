@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command
 
+from core_mondrian import __version__
+
 SOURCE = Path(__file__).parents[2] / "src"
 
 
@@ -615,3 +617,16 @@ def test_no_file_is_readable_before_it_is_complete(
     assert cli("anonymize", people, *flags()).code == 0
     assert seen[0] == ["people.parquet"]
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("words", [("-h",), ("anonymize", "-h"), ("verify", "-h")])
+def test_help_has_a_short_form(words: tuple[str, ...], cli: Command) -> None:
+    done = cli(*words)
+    assert done.code == 0
+    assert "Usage" in done.out
+
+
+def test_version_has_a_short_form_and_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "core_mondrian", "-V"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == __version__

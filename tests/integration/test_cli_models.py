@@ -346,8 +346,8 @@ def test_what_is_wrong_with_a_model_is_told_and_nothing_written(
     ("spec", "message"),
     [
         ("[[models]]\nk = 3\n", "a model has no name"),
-        ("[models]\nk = 3\n", "models has the wrong kind: dict"),
-        ("models = [3]\n", "models are tables"),
+        ("[models]\nk = 3\n", "a model has no name"),
+        ("models = [3]\n", "int is not a privacy model"),
         ('[[models]]\nname = "k-anonymity"\nk = "3"\n', "k must be a whole number"),
         ("[[models]]\nname = 3\n", "a model has no name"),
         ('[[models]]\nname = "k-anonymity"\nkk = 3\n', "'k-anonymity' has no 'kk'"),

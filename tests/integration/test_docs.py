@@ -20,7 +20,7 @@ import pytest
 from core_mondrian import errors
 from core_mondrian.spec.declaration import Thresholds
 from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
-from core_mondrian.spec.toml_file import KEYS
+from core_mondrian.spec.reading import KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

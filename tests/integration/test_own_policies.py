@@ -408,8 +408,11 @@ class WithSelf(PaperPolicy):
 
 @pytest.mark.parametrize(
     "policy",
-    [Alien(), "paper", None, 42, PaperPolicy, Better(), WithSelf(), Nothing()],
-    ids=["alien", "text", "none", "number", "class", "best", "self", "spends nothing"],
+    [Alien(), Alien, "papr", None, 42, int, Better(), WithSelf(), Nothing()],
+    ids=[
+        *("alien", "alien class", "text", "none", "number", "class", "best", "self"),
+        "spends nothing",
+    ],
 )
 def test_what_is_no_policy_is_refused(policy: Any) -> None:
     with pytest.raises(SpecError) as caught:

@@ -22,8 +22,8 @@ from benchmarks.fuzz.schedules import (
     run_schedules,
 )
 from core_mondrian import InfeasibleError, KAnonymity, PrivacyViolation, Spec, SpecError
-from core_mondrian.measures.verify_series import Numbered, verify_series
 from core_mondrian.series.state import Rules
+from core_mondrian.verification.verify_series import Numbered, verify_series
 
 N_SCHEDULES = 10 if IS_PLAIN else 60
 

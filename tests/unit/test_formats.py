@@ -591,7 +591,7 @@ def test_the_shape_of_a_release_in_toml() -> None:
         pytest.param(
             {"numbers": "range"}, "numbers is one of interval, bounds", id="n"
         ),
-        pytest.param({"suppressed": "keep"}, "drop, blank, apart", id="suppressed"),
+        pytest.param({"suppressed": "keep"}, "drop, blank, separate", id="suppressed"),
     ],
 )
 def test_shapes_that_cannot_be_are_refused(more: dict[str, Any], told: str) -> None:

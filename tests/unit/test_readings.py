@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.tables.files.cells import spelled, without_nulls
+from core_mondrian.tables.files.cells import unified_texts, without_nulls
 from core_mondrian.tables.readings import ascending, spell
 
 SAME = [
@@ -56,13 +56,13 @@ def test_columns_are_spelled_as_cells_are(texts: list[str | None]) -> None:
             [pa.array(texts[:3], pa.string()), pa.array(texts[3:], pa.string())]
         ),
     ):
-        assert spelled(column, ("n/a",)).to_pylist() == expected
+        assert unified_texts(column, ("n/a",)).to_pylist() == expected
 
 
 def test_other_types_than_text_stay() -> None:
     column = pa.chunked_array([pa.array([1, None, 999])])
 
-    assert spelled(column, ("999",)) is column
+    assert unified_texts(column, ("999",)) is column
     assert without_nulls(column, ("999",)) is column
 
 

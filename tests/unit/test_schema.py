@@ -8,8 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from core_mondrian.spec.json_schema import DESCRIPTIONS, spec_schema
-from core_mondrian.spec.toml_file import KEYS
+from core_mondrian.spec.descriptions import DESCRIPTIONS
+from core_mondrian.spec.json_schema import spec_schema
+from core_mondrian.spec.reading import KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -199,7 +199,7 @@ def test_k_is_asked_for() -> None:
 
 
 def test_spec_without_models_is_refused() -> None:
-    with pytest.raises(SpecError, match="no privacy model"):
+    with pytest.raises(SpecError, match="k is missing"):
         Spec(("a",), ())
 
 

@@ -26,7 +26,7 @@ def refused(text: str, tmp_path: Path) -> str:
         ('policy = "paper"\n[paper]\nx = 1', "line 5: unknown key 'paper.x'"),
         ('suppress = "some"', "line 3: suppress is neither"),
         ("inline_below = -1", "line 3: inline_below is"),
-        ("exclude = 'a'", "line 3: exclude has the wrong kind: str"),
+        ("exclude = 3", "line 3: exclude is a list of texts"),
         ('exclude = ["z"]', "line 3: exclude for ['z']"),
         ("unit = 'a'", "line 3: column 'a' named twice"),
         ('identifiers = [\n"b"]', "line 3: column 'b' named twice"),

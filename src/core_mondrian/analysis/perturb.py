@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.tables.cell_keys import splitmix64
+from core_mondrian.tables.hashing import splitmix64
 
 Codes: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
@@ -123,7 +123,7 @@ def _choose_rows(
     """
     order = np.lexsort((keys, values, owner))
     owner, values = owner[order], values[order]
-    # All different within a class: `splitmix64` maps different numbers to different ones.
+    # All different within a class: `splitmix64` is a bijection.
     lots = splitmix64(seeds[owner] + _count_up(owner).astype(np.uint64))
     by_value = np.lexsort((lots, values, owner))
     stays = np.ones(owner.size, dtype=np.bool_)

@@ -59,9 +59,7 @@ from core_mondrian.runtime.progress import show_progress
 if TYPE_CHECKING:
     from core_mondrian.measures.groups import GroupMeasures
     from core_mondrian.measures.utility import Measures
-    from core_mondrian.release.report_file import ReportFile
     from core_mondrian.release.result import Release
-    from core_mondrian.release.signatures import Signer
     from core_mondrian.spec.declaration import Spec
 
 
@@ -321,7 +319,7 @@ def anonymize_file(
     found, groups = measured(release, options)
     output = release_json(release, found, groups) if as_json else None
     if schema is not None:  # else it is written already
-        _write(release, files, page, schema, signer, overwrite=overwrite)
+        _publish(release, overwrite, target, suppressed_file, page, signer, schema)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         print_release(release, found, groups, output)
         say_written(target, time.perf_counter() - started)
@@ -356,7 +354,7 @@ def release_json(
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
 ) -> str:
     """Return manifest, figures and what was lost as one line: for the owner."""
-    from core_mondrian.report.plain import finite
+    from core_mondrian.release.manifests import finite
 
     told = {**release.manifest(), **release.figures()}
     if release.disk_bytes:
@@ -475,34 +473,7 @@ def _anonymize(
     return release, source_schema(table)
 
 
-def _write(
-    release: "Release[Any]",
-    files: list[Path],
-    report: "ReportFile | None",
-    schema: Any,  # noqa: ANN401
-    signer: "Signer | None",
-    *,
-    overwrite: bool,
-) -> None:
-    from core_mondrian.release.owner_record import record_text
-    from core_mondrian.release.publication import release_writer
-    from core_mondrian.release.signatures import sealed
-    from core_mondrian.report.plain import manifest_text
-    from core_mondrian.tables.files.atomic_write import Content, record_of, write_files
-    from core_mondrian.tables.files.write import table_writer
+def _publish(release: "Release[Any]", overwrite: bool, *places: Any) -> None:  # noqa: ANN401, FBT001
+    from core_mondrian.release.publication import Publication
 
-    guard = release.spec.guard_formulas
-    contents: dict[Path, Content] = {
-        files[0]: release_writer(release, files[0], schema),
-        **{
-            file: table_writer(release.suppressed, file, source=schema, guard=guard)
-            for file in files[1:]
-        },
-    }
-    contents[manifest_of(files[0])] = manifest_text(release.manifest()).encode()
-    contents[record_of(files[0])] = record_text(release.record())
-    if report is not None:
-        contents[report.path] = report.page_of(release)
-    contents = sealed(contents, files[0], release.manifest(), signer)
-    secret = [record_of(files[0]), *files[1:]]
-    write_files(contents, overwrite=overwrite, private=secret)
+    Publication(*places).write(release, overwrite=overwrite)

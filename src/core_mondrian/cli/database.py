@@ -137,8 +137,8 @@ class Beside:
 
     def publish(self, release: "Release[str]", commit: Callable[[], None]) -> None:
         """Write all files, and commit the table when they are complete."""
+        from core_mondrian.release.manifests import manifest_text
         from core_mondrian.release.owner_record import record_text
-        from core_mondrian.report.plain import manifest_text
         from core_mondrian.tables.files.atomic_write import Content, write_files
 
         raw = manifest_text(release.manifest()).encode()

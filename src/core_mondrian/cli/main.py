@@ -60,6 +60,9 @@ _PUBLISHING: Final = ("anonymize", "p-sensitize", "series")
 """Commands that write a release, which lost output does not undo."""
 
 
+_HELP: Final = {"help_option_names": ["-h", "--help"]}
+
+
 class _Terminated(BaseException):
     """SIGTERM arrived."""
 
@@ -217,12 +220,13 @@ def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
 def stand_alone(function: Callable[..., None], name: str) -> typer.Typer:
     """Return a function as a command that fails with a message and an exit code."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=Command)(_guarded(function))
+    alone.command(name, cls=Command, context_settings=_HELP)(_guarded(function))
     return alone
 
 
 app = typer.Typer(
     cls=_Commands,
+    context_settings=_HELP,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -236,6 +240,7 @@ def main(
         bool,
         typer.Option(
             "--version",
+            "-V",
             callback=_show_version,
             is_eager=True,
             help="Show the version and leave.",

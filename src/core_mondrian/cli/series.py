@@ -9,7 +9,7 @@ from core_mondrian.cli.options import AsJson, SpecFile
 from core_mondrian.cli.summary import FOR_OWNER, echo, json_line, print_verification
 
 if TYPE_CHECKING:
-    from core_mondrian.released_series import ReleasedSeries
+    from core_mondrian.analysis.released_series import ReleasedSeries
     from core_mondrian.series.release_step import RowCounts
     from core_mondrian.series.series import Series
     from core_mondrian.spec.declaration import Spec
@@ -140,7 +140,7 @@ def verify_series(
 
 def tell_series(folder: Path, spec: "Spec | None", *, as_json: bool) -> None:
     """Recount a series from its files, and say what was found."""
-    from core_mondrian.released_series import verify_released
+    from core_mondrian.analysis.released_series import verify_released
 
     found = verify_released(folder, spec)
     if as_json:

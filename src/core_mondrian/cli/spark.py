@@ -158,9 +158,9 @@ def _release(
 def _texts(
     release: "Release[Any]", target: Path, report: "ReportFile | None"
 ) -> "dict[Path, Content]":
+    from core_mondrian.release.manifests import manifest_text
     from core_mondrian.release.owner_record import record_text
     from core_mondrian.release.signatures import signature_of
-    from core_mondrian.report.plain import manifest_text
     from core_mondrian.tables.files.atomic_write import record_of
 
     manifest = manifest_of(target)

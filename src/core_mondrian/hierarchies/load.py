@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -51,16 +52,70 @@ def load_hierarchies(
     uncovered: dict[str, Uncovered] = {}
     for column, given in asked.items():
         where = f"hierarchies.{column}"
-        if isinstance(given, str):
-            found[column] = read_hierarchy(folder / given)
+        if not isinstance(given, Mapping):
+            found[column] = _read_entry(given, folder, where)
             continue
-        if not isinstance(given, dict):
-            raise SpecError(f"{where} is the name of a file, or a table")
         table = dict(given)
+        if not {"kind", "file"} & table.keys():
+            found[column] = _by_values(table, where)
+            continue
         if "uncovered" in table:
             uncovered[column] = table.pop("uncovered")
         found[column] = _load(table, folder, where)
     return found, uncovered
+
+
+def _read_entry(given: object, folder: Path, where: str) -> Hierarchy | Builder:
+    """Return a tree or builder, given as such, as a file, short form or table."""
+    if isinstance(given, Hierarchy | Builder):
+        return given
+    if isinstance(given, str) and (short := parse_short(given)) is not None:
+        return _load(short, folder, where)
+    if isinstance(given, str | os.PathLike):
+        return read_hierarchy(folder / given)
+    columns = _columns_of(given)
+    if columns is None:
+        raise SpecError(
+            f"{where} is the name of a file, or a table",
+            hint="or a short form such as 'prefix:2', or a mapping of values to groups",
+        )
+    rows = zip(*columns, strict=True)
+    return _by_values({value: groups for value, *groups in rows}, where)
+
+
+def _columns_of(given: Any) -> list[list[Any]] | None:  # noqa: ANN401
+    """Return the cells of a frame by column; no library of frames is loaded here."""
+    names = getattr(given, "column_names", getattr(given, "columns", None))
+    if names is None:
+        return None
+    columns = [given[name] for name in names]
+    return [
+        column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        for column in columns
+    ]
+
+
+def _by_values(groups: Mapping[Any, Any], where: str) -> Builder:
+    """Return the builder of a mapping from values to groups, or to lists of them."""
+    from core_mondrian.hierarchies.groups import Lookup
+
+    if any(
+        difflib.get_close_matches(str(value), ("kind", "file"), cutoff=0.8)
+        for value in groups
+    ):
+        raise SpecError(f"{where} has neither file nor kind", hint=_kinds())
+    levels: dict[str, tuple[str, ...]] = {}
+    for value, over in groups.items():
+        above = (over,) if isinstance(over, str) else over
+        if not isinstance(above, list | tuple) or not all(
+            isinstance(one, str) for one in above
+        ):
+            raise SpecError(
+                f"{where} maps each value to its group, which is a text",
+                hint=f"or is a table with file or kind; {_kinds()}",
+            )
+        levels[value] = tuple(above)
+    return Lookup(levels)
 
 
 def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builder:

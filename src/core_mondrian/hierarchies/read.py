@@ -3,13 +3,14 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from core_mondrian.errors import CHECK_PATH, DataError
+from core_mondrian.errors import CHECK_PATH, DataError, drops_context
 from core_mondrian.hierarchies.base import as_text
 from core_mondrian.hierarchies.tree import Hierarchy, from_paths, lay_out
 from core_mondrian.tables.toml_positions import read_toml
@@ -20,7 +21,8 @@ _HINT = 'write {"*": {"group": ["value", "value"]}}'
 _AGAIN = "write it again, or as CSV with a row per value"
 
 
-def read_hierarchy(path: Path) -> Hierarchy:
+@drops_context
+def read_hierarchy(path: str | os.PathLike[str]) -> Hierarchy:
     """Read a hierarchy; ``.json`` and ``.toml`` are what they say, all others CSV.
 
     CSV has a row ``leaf;parent;…;*`` per value, with semicolons as ARX writes them or
@@ -30,6 +32,7 @@ def read_hierarchy(path: Path) -> Hierarchy:
     Raises:
         DataError: the file cannot be read or is not such a tree.
     """
+    path = Path(path)
     where = f"hierarchy {path}"
     if path.suffix.lower() not in (".json", ".toml"):
         rows, lines = read_rows(path, has_root=True)

@@ -1,1 +1,15 @@
-"""What was lost, what is at risk, what was promised."""
+"""What was lost and what is at risk.
+
+utility               information loss: NCP, discernibility, and the rest
+quality               the share of a loss that good and bad releases have
+cells                 loss of single cells
+groups                loss by group
+association           associations between columns, before and after
+risk                  re-identification risk, before and after
+savings               what one cut saved
+changed               what differs between two releases
+disclosure_warnings   columns that pass through and may single people out
+row_sample            the rows that these warnings look at
+leakage               what a column gives away of generalized ones
+mistyped              texts that are numbers or dates
+"""

@@ -16,6 +16,7 @@ from core_mondrian.errors import show_name
 from core_mondrian.measures.leakage import Hidden, HiddenCounts
 from core_mondrian.measures.row_sample import MOST_CELLS, EveryRow, Sight
 from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.plan import Plan
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.identifier_detection import (
@@ -23,7 +24,7 @@ from core_mondrian.spec.identifier_detection import (
     recognize_name,
     recognize_values,
 )
-from core_mondrian.tables.cell_keys import splitmix64
+from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import (
     Coded,
     combine,
@@ -232,6 +233,11 @@ class Generalized(NamedTuple):
             _add_words(mixed, owner, differs.view(np.uint64))
         flags = mixed.view(np.bool_)[:, :n_columns]
         return cls(table, classes, np.ascontiguousarray(flags.T))
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> "Generalized":
+        """Return the same of what a plan releases."""
+        return cls.of(plan.pieces, plan.recoded.classes)
 
     def kinds(self) -> KindCounts:
         """Count the classes of each kind, and their rows."""
@@ -527,20 +533,17 @@ class _Look(NamedTuple):
         return f"by its values, {few} classes hold fewer than {least} persons; "
 
 
-def pick_leaves(
-    release: Generalized, class_of_leaf: Integers, n_columns: int
-) -> Flags | None:
-    """Return the leaves whose rows to look at; None: all of them.
+def sample_leaves(plan: Plan, release: Generalized, n_columns: int) -> Flags:
+    """Tell of each leaf whether its rows are looked at for what they give away.
 
-    Large tables are looked at in part: all rows of classes that a hash of their number
-    picks, which are the same ones whatever the order of rows. ``n_columns`` are looked
-    at.
+    The last entry is that of rows that are suppressed. Large tables are looked at in
+    part: all rows of classes that a hash of their number picks, which are the same ones
+    whatever the order of rows. ``n_columns`` are looked at.
     """
-    shares = release.shares(n_columns)
+    of_leaf, shares = plan.recoded.class_of_leaf, release.shares(n_columns)
     if (shares >= 1.0).all():
-        return None
-    picked: Flags = are_picked(shares)[class_of_leaf]
-    return picked
+        return np.append(np.ones(of_leaf.size, np.bool_), not plan.spec.leaves_out)
+    return np.append(are_picked(shares)[of_leaf], False)
 
 
 def are_picked(shares: Floats, first: int = 0) -> Flags:

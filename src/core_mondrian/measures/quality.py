@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core_mondrian.errors import SpecError
 from core_mondrian.measures.utility import ColumnMeasures, Measures
-from core_mondrian.spec.declaration import Thresholds
+from core_mondrian.spec.thresholds import Thresholds
 
 # Steepness of the score below and above a threshold, by powers of the threshold.
 _BELOW = (-3.45, 158.0, -989.0, 2948.0, -4426.0, 3229.0, -906.0)

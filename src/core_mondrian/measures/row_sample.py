@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from core_mondrian.errors import DataError
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.identifier_detection import some_values
-from core_mondrian.tables.cell_keys import Keys, cell_keys, splitmix64
+from core_mondrian.tables.cell_keys import Keys, cell_keys
 from core_mondrian.tables.cleaning import take_arrow
 from core_mondrian.tables.frames import arrow_column, open_frame, take_rows
+from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import (
     Coded,
     class_sizes,

@@ -8,7 +8,7 @@ counts ─► encode ─► collapse ─► partition ─► what each class sho
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,24 +25,19 @@ from core_mondrian.encoding.encoder import (
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow import Grown, grow
 from core_mondrian.errors import InternalError
-from core_mondrian.measures.disclosure_warnings import Generalized, pick_leaves
-from core_mondrian.measures.mistyped import find_mistyped
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.recoding.recode import (
     Recoded,
+    broadcast_labels,
     recode_classes,
     release_digest,
-    spread,
 )
 from core_mondrian.recoding.representatives import number_leaves
-from core_mondrian.release.result import Release
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.suppression import Suppression
 from core_mondrian.tables.keys import Key
-from core_mondrian.verification.verify import Verification
 
-DataT = TypeVar("DataT")
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
@@ -198,7 +193,7 @@ class Plan:
         leaves = np.arange(self.grown.tree.n_classes, dtype=np.int32)
         if not self.spec.leaves_out:
             leaves = np.append(leaves, np.int32(SUPPRESSED))
-        columns = spread(self.recoded, leaves, self.spec)
+        columns = broadcast_labels(self.recoded, leaves, self.spec)
         flat = {name: array for one in columns.values() for name, array in one.items()}
         return pa.table(flat)
 
@@ -236,55 +231,9 @@ class Plan:
             piece[divided] = shares.piece[place]
         return piece
 
-    @cached_property
-    def generalized(self) -> Generalized:
-        """The columns in which each class hides something."""
-        return Generalized.of(self.pieces, self.recoded.classes)
-
-    def looked_at(self, n_columns: int) -> NDArray[np.bool_]:
-        """Tell of each leaf whether its rows are looked at for what they give away.
-
-        The last entry is that of rows that are suppressed.
-        """
-        of_leaf = self.recoded.class_of_leaf
-        picked = pick_leaves(self.generalized, of_leaf, n_columns)
-        if picked is None:
-            return np.append(np.ones(of_leaf.size, np.bool_), not self.spec.leaves_out)
-        return np.append(picked, False)
-
     def places(self, names: Sequence[str]) -> list[Place]:
         """Return the columns of the release of a table with such columns, in order."""
         return places_of(self.spec, names, self.shown.column_names)
-
-    def release(
-        self,
-        data: DataT,
-        verification: Verification,
-        **evidence: Any,  # noqa: ANN401
-    ) -> Release[DataT]:
-        """Return what was made of it; ``evidence`` is what else a Release holds."""
-        encoded, grown = self.encoded, self.grown
-        mistyped = find_mistyped(encoded.table, self.spec)
-        evidence["warnings"] = (*mistyped, *evidence["warnings"])
-        return Release(
-            data=data,
-            spec=self.spec,
-            tree=grown.tree,
-            funnel=grown.funnel,
-            verification=verification,
-            n_rows=self.n_rows,
-            n_suppressed=self.n_suppressed,
-            n_blanked=encoded.n_blanked + grown.n_blanked,
-            budget=self.budget,
-            _search=grown.search,
-            balance=grown.balance,
-            # What is as long as the table is let go.
-            _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
-            _pieces=self.pieces,
-            _recoded=self.recoded,
-            _key=self.key,
-            **evidence,
-        )
 
 
 def places_of(spec: Spec, names: Sequence[str], shown: Sequence[str]) -> list[Place]:
@@ -347,7 +296,7 @@ def plan_of(
     return Plan(spec, encoded, grown, pieces, recoded, key)
 
 
-def built(spec: Spec, encoded: Encoded) -> Spec:
+def with_resolved_hierarchies(spec: Spec, encoded: Encoded) -> Spec:
     """Return the spec with the hierarchies that the table was encoded with."""
     trees = {column.name: column.hierarchy for column in encoded.table.columns}
     found = {name: tree for name in spec.hierarchies if (tree := trees[name])}

@@ -48,7 +48,7 @@ class Recoded(NamedTuple):
         return leaf
 
 
-def spread(
+def broadcast_labels(
     recoded: Recoded, leaf: NDArray[np.int32], spec: Spec, threads: int | None = None
 ) -> dict[str, dict[str, pa.Array]]:
     """Return what stands in the place of each quasi-identifier, and the class's number.
@@ -57,7 +57,7 @@ def spread(
     """
     columns = {}
     places = leaf.astype(np.intp)
-    show = partial(_spread, leaf_of_row=places, has_blanks=bool((leaf < 0).any()))
+    show = partial(_broadcast, leaf_of_row=places, has_blanks=bool((leaf < 0).any()))
     every = list(recoded.labels.values())
     arrays = map_columns(show, every, leaf.size, threads)
     for name, array in zip(recoded.labels, arrays, strict=True):
@@ -289,7 +289,7 @@ def describe_classes(
     )
 
 
-def _spread(
+def _broadcast(
     labels: Labels, leaf_of_row: NDArray[np.intp], *, has_blanks: bool
 ) -> pa.Array:
     """Return one column of the release; suppressed rows (leaf -1) are blank."""

@@ -13,7 +13,7 @@ from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.engine.boxes import find_medians
 from core_mondrian.engine.grow import Grown
 from core_mondrian.recoding.labels import Labels
-from core_mondrian.tables.cell_keys import splitmix64
+from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.tables.keys import Key
 
 Box = tuple[NDArray[np.int32], NDArray[np.int32]]

@@ -3,7 +3,7 @@
 import platform
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +27,14 @@ from core_mondrian.recoding.recode import Recoded, release_digest, shown_sizes
 from core_mondrian.runtime.stages import Spent
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
-from core_mondrian.tables.files.atomic_write import check_place, write_files
+from core_mondrian.tables.files.atomic_write import (
+    check_place,
+    check_target,
+    manifest_of,
+    record_of,
+    require_distinct,
+    write_files,
+)
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import Verification
 
@@ -331,6 +338,47 @@ class Release(Generic[FrameT]):
         from core_mondrian.release.owner_record import build_record
 
         return build_record(self)
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        report: str | Path | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the release, its manifest and the owner's record beside it.
+
+        The suffix of ``path`` says in which form: .csv, .csv.gz, .parquet, .arrow or
+        .feather. The file is read back and verified before it gets its name; all files
+        are there afterwards, or none. ``report`` is an HTML file. The owner's record
+        is for you alone: do not pass it on.
+
+        Raises:
+            SpecError: the form is unknown, or a file exists and is not overwritten.
+            OutputError: a file cannot be written.
+            PrivacyViolation: a reader of the file would not read what was verified.
+        """
+        from core_mondrian.release.publication import Publication
+        from core_mondrian.release.report_file import ReportFile
+
+        target = Path(path)
+        check_target(target, overwrite=overwrite)
+        check_place(manifest_of(target), overwrite=overwrite)
+        check_place(record_of(target), overwrite=overwrite, private=True)
+        page = None
+        if report is not None:
+            page = ReportFile(Path(report))
+            page.check(self.spec)
+            check_place(page.path, overwrite=overwrite)
+            require_distinct("the release and its report", (page.path, target))
+        Publication(target, report=page).write(self, overwrite=overwrite)
+
+    def measures_table(self) -> Any:  # noqa: ANN401
+        """Return what was lost by quasi-identifier, as the caller's kind of frame."""
+        from core_mondrian.tables.frames import like
+
+        columns = [asdict(column) for column in self.measures().columns]
+        return like(self.data, pa.Table.from_pylist(columns))
 
     def report_html(
         self,

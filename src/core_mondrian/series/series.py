@@ -19,14 +19,6 @@ from numpy.typing import NDArray
 from core_mondrian import __version__
 from core_mondrian.api import check_threads
 from core_mondrian.errors import DataError, OutputError, SpecError, drops_context
-from core_mondrian.measures.verify_series import (
-    Numbered,
-    SeriesVerification,
-    first_values,
-    verify_next,
-    verify_persons,
-    verify_series,
-)
 from core_mondrian.recoding.recode import release_digest
 from core_mondrian.release.manifests import manifest_text
 from core_mondrian.release.signatures import digest_file
@@ -49,6 +41,14 @@ from core_mondrian.tables.frames import drop_column, open_frame
 from core_mondrian.tables.keys import open_key
 from core_mondrian.verification.read_back import read_release
 from core_mondrian.verification.verify import Verification
+from core_mondrian.verification.verify_series import (
+    Numbered,
+    SeriesVerification,
+    first_values,
+    verify_next,
+    verify_persons,
+    verify_series,
+)
 
 FrameT = TypeVar("FrameT")
 _STATE: Final = "state"

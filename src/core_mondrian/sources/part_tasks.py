@@ -16,7 +16,11 @@ from core_mondrian.engine.layout import Codes, Columns, Counts
 from core_mondrian.engine.parts import Arrays, SolvedPart, class_of_record
 from core_mondrian.engine.scheduler import number_nodes
 from core_mondrian.engine.split_tuples import number_split_tuples
-from core_mondrian.measures.disclosure_warnings import KindCounts, are_picked
+from core_mondrian.measures.disclosure_warnings import (
+    Generalized,
+    KindCounts,
+    are_picked,
+)
 from core_mondrian.measures.utility import MeasureSums, Reach, sum_part
 from core_mondrian.recoding.plan import Plan, plan_of
 from core_mondrian.spec.declaration import Spec
@@ -183,6 +187,7 @@ class DescribePart:
         rows = np.bincount(plan.leaf_of_piece + 1, pieces.counts, n_leaves + 1)[1:]
         content = np.zeros(pieces.n_tuples, dtype=np.uint64)
         content[plan.shares.piece] = plan.shares.content
+        generalized = Generalized.of_plan(plan)
         kept: dict[str, NDArray[Any]] = {
             "index": np.stack([one.index for one in labels], axis=1),
             "leaf_rows": rows.astype(np.int64),
@@ -192,14 +197,14 @@ class DescribePart:
             "content": content,
             "codes": pieces.codes[:, : len(pieces.columns)].astype(np.int32),
             "owner": recoded.classes.of_tuple,
-            "mixed": plan.generalized.is_mixed.T,
+            "mixed": generalized.is_mixed.T,
             "class_rows": recoded.classes.rows,
         }
         shown = {f"shown{i}": pack(one.shown) for i, one in enumerate(labels)}
         return kept | shown, Described(
             n_leaves,
             sums,
-            plan.generalized.kinds(),
+            generalized.kinds(),
             plan.shares.n_rows,
         )
 

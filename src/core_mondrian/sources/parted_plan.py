@@ -35,7 +35,13 @@ from core_mondrian.measures.disclosure_warnings import (
 from core_mondrian.measures.mistyped import find_mistyped
 from core_mondrian.measures.utility import Measures, Reach, finish_measures
 from core_mondrian.recoding.classes import ReleasedClasses
-from core_mondrian.recoding.plan import DIVIDED, Place, Shares, built, places_of
+from core_mondrian.recoding.plan import (
+    DIVIDED,
+    Place,
+    Shares,
+    places_of,
+    with_resolved_hierarchies,
+)
 from core_mondrian.recoding.recode import as_released
 from core_mondrian.release.owner_record import SALT
 from core_mondrian.release.result import PartedFigures, PartedRelease, Release
@@ -270,7 +276,7 @@ class PartedClasses:
     ) -> Verification:
         """Check what a source made of the plan, as it counted it again."""
         self.check_rows(int(rows.sum()))
-        spec = built(self.spec, self.encoded)
+        spec = with_resolved_hierarchies(self.spec, self.encoded)
         return verify_counts(values, rows, spec, budget=self.budget, names=names)
 
     def verify_buckets(
@@ -281,7 +287,7 @@ class PartedClasses:
     ) -> Verification:
         """Check the same where different rows are too many to be here at once."""
         self.check_rows(whole.n_rows)
-        spec = built(self.spec, self.encoded)
+        spec = with_resolved_hierarchies(self.spec, self.encoded)
         return verify_buckets(buckets, whole, spec, budget=self.budget, names=names)
 
     def check_rows(self, n_released: int) -> None:

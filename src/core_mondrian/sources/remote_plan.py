@@ -18,9 +18,11 @@ from core_mondrian.encoding.encoder import collapse, encode, weigh_tuples
 from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, list_names
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
+    Generalized,
     Repeats,
     RowSample,
     find_concerns,
+    sample_leaves,
     seen_columns,
 )
 from core_mondrian.measures.groups import count_groups
@@ -30,9 +32,10 @@ from core_mondrian.recoding.plan import (
     Plan,
     Shares,
     build_plan,
-    built,
     tightened_spec,
+    with_resolved_hierarchies,
 )
+from core_mondrian.release.from_plan import release_from
 from core_mondrian.release.result import Release
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.tuple_counts import TupleCounts
@@ -85,7 +88,7 @@ class RemotePlan:
         plan = self.plan
         _check_rows(plan.n_rows, plan.n_suppressed, plan.spec, int(rows.sum()))
         found = verify_counts(
-            *(values, rows, built(plan.spec, plan.encoded)),
+            *(values, rows, with_resolved_hierarchies(plan.spec, plan.encoded)),
             budget=plan.budget,
             names=names,
         )
@@ -133,6 +136,10 @@ class RemotePlan:
         """Return the columns of the release of a table with such columns, in order."""
         return self.plan.places(names)
 
+    @cached_property
+    def _generalized(self) -> Generalized:
+        return Generalized.of_plan(self.plan)
+
     def look(self, names: Sequence[str]) -> "_LookedAtLeaves":
         """Pick the rows that are looked at for what they give away."""
         return _LookedAtLeaves(self, self.looked_at(names))
@@ -146,7 +153,7 @@ class RemotePlan:
         """Check the same where different rows are too many to be here at once."""
         plan = self.plan
         _check_rows(plan.n_rows, plan.n_suppressed, plan.spec, whole.n_rows)
-        spec = built(plan.spec, plan.encoded)
+        spec = with_resolved_hierarchies(plan.spec, plan.encoded)
         found = verify_buckets(buckets, whole, spec, budget=plan.budget, names=names)
         return replace(found, models=found.models[: len(self.spec.models)])
 
@@ -155,7 +162,8 @@ class RemotePlan:
 
         ``names`` are the columns of the table.
         """
-        return self.plan.looked_at(len(seen_columns(self.spec, names)))
+        n_columns = len(seen_columns(self.spec, names))
+        return sample_leaves(self.plan, self._generalized, n_columns)
 
     def find_concerns(
         self,
@@ -177,7 +185,7 @@ class RemotePlan:
 
     def concerns_of(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
         """Say what columns that pass through may give away, by what was seen."""
-        return find_concerns(looked, self.spec, self.plan.generalized)
+        return find_concerns(looked, self.spec, self._generalized)
 
     def entries(self) -> Entries:
         """Divide the counted tuples as their rows are, tuple by tuple."""
@@ -211,7 +219,7 @@ class RemotePlan:
         named = tuple(dict.fromkeys((*by, *equity)))
         if named or self.spec.weight is not None:
             evidence |= self._weigh(named)
-        made = self.plan.release(data, verification, **evidence)
+        made = release_from(self.plan, data, verification, **evidence)
         return replace(made, spec=self.spec, budget=self.budget)
 
     def _weigh(self, by: Sequence[str]) -> dict[str, Any]:

@@ -5,18 +5,18 @@ import difflib
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, about
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
 from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.hierarchies.load import check_entry
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.spec.descriptions import DESCRIPTIONS
 from core_mondrian.spec.policies import (
     BestPolicy,
     FunnelPolicy,
@@ -26,7 +26,9 @@ from core_mondrian.spec.policies import (
     check_policy,
     describe_policy,
 )
+from core_mondrian.spec.reading import bind_keys, read_keys
 from core_mondrian.spec.suppression import Suppression, exact
+from core_mondrian.spec.thresholds import Thresholds
 from core_mondrian.tables.keys import Key
 
 Numbers = Literal[
@@ -36,6 +38,7 @@ Categories = Literal["label", "set"]
 Missing = Literal["pattern", "value"]
 SmallPatterns = Literal["repair", "suppress"]
 Suppressed = Literal["drop", "blank", "separate"]
+ModelLike: TypeAlias = PrivacyModel | str | Mapping[str, Any]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "numbers": get_args(Numbers),
@@ -54,29 +57,26 @@ RANGES = ("interval", "bounds", "struct")
 _NO_SUPPRESSION = (Suppression(), Suppression(rows=0))
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Quality a release should reach; None: not asked. Defaults of the reference."""
+class _SpecType(type):
+    """Reads what a spec is made of, so that lists, names and short forms all work."""
 
-    pct_non_suppressed: float | None = 0.99
-    rilm_categorical: float | None = 0.90
-    rilm_numerical: float | None = None
-    pearson: float | None = 0.90
-    nmi: float | None = 0.80
-
-    def __post_init__(self) -> None:
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            if value is not None and not 0.0 <= value <= 1.0:
-                raise SpecError(f"thresholds.{item.name} lies between 0 and 1")
+    def __call__(cls, *args: Any, **keys: Any) -> "Spec":  # noqa: ANN401
+        fields = read_keys(bind_keys(args, keys))
+        spec: Spec = super().__call__(**fields)
+        return spec
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(metaclass=_SpecType):
     """What is asked of a release.
 
-    >>> Spec(("age", "sex"), models=(KAnonymity(5),)).min_rows
+    >>> Spec(["age", "sex"], k=5, policy="best", suppress="1%").min_rows
     5
+
+    Every key may be given as in a spec file: one column or a list of them, a policy by
+    its name with its options in a table of that name, a model by its name and
+    parameters, a share such as ``"1%"``, a hierarchy as a file, a short form such as
+    ``"prefix:2"``, a mapping from values to groups, or a table with a column per level.
     """
 
     quasi_identifiers: tuple[str, ...]
@@ -134,6 +134,48 @@ class Spec:
     """Seed of a row order that depends on the released cells alone; None: kept."""
     guard_formulas: bool = False
     """Of CSV files: an apostrophe before text that a spreadsheet would run."""
+
+    if TYPE_CHECKING:  # what `_SpecType` takes; the tests compare it with the fields
+
+        def __init__(  # noqa: PLR0913
+            self,
+            quasi_identifiers: str | Iterable[str],
+            models: "ModelLike | Iterable[ModelLike]" = (),
+            *,
+            identifiers: str | Iterable[str] = (),
+            unit: str | None = None,
+            pseudonyms: str | Iterable[str] = (),
+            pseudonym_domains: Mapping[str, str] = ...,
+            weight: str | None = None,
+            accept: str | Iterable[str] = (),
+            hierarchies: Mapping[str, Any] = ...,
+            uncovered: Uncovered | Mapping[str, Uncovered] = "error",
+            uncovered_by_column: Mapping[str, Uncovered] = ...,
+            policy: Policy | type[Policy] | str = "best",
+            missing: Missing | None = None,
+            small_patterns: SmallPatterns = "repair",
+            suppress: Suppression | str | int | None = None,
+            suppressed: Suppressed = "drop",
+            numbers: Numbers | Mapping[str, Numbers] = "interval",
+            numbers_by_column: Mapping[str, Numbers] = ...,
+            nice: bool | Mapping[str, bool] = False,
+            nice_by_column: Mapping[str, bool] = ...,
+            categories: Categories | Mapping[str, Categories] = "label",
+            categories_by_column: Mapping[str, Categories] = ...,
+            weights: Mapping[str, float] = ...,
+            inline_below: int = 1000,
+            exclude: str | Iterable[str] = (),
+            thresholds: Thresholds | Mapping[str, float | None] = ...,
+            null_values: str | Iterable[str] = ("",),
+            class_id: str | None = None,
+            shuffle: int | None = None,
+            guard_formulas: bool = False,
+            k: int | None = None,
+            best: Mapping[str, Any] = ...,
+            paper: Mapping[str, Any] = ...,
+            original: Mapping[str, Any] = ...,
+            suppress_multiplier: float = 1,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         check_policy(self.policy)
@@ -286,6 +328,34 @@ class Spec:
         if suppress is not None and suppress.multiplier != 1:
             result["suppress_multiplier"] = float(suppress.multiplier)
         return result
+
+
+def _with_keys(text: str) -> str:
+    """Return a docstring with a line for every key, for `help`."""
+    keys = [key for key in DESCRIPTIONS if "." not in key]
+    width = max(map(len, keys))
+    lines = [f"        {key:<{width}}  {DESCRIPTIONS[key]}" for key in keys]
+    return "\n".join([text.rstrip(), "", "    Keys:", *lines, "    "])
+
+
+if Spec.__doc__:  # else Python runs without docstrings
+    Spec.__doc__ = _with_keys(Spec.__doc__)
+
+
+def as_spec(asked: Spec | str | Iterable[str], keys: Mapping[str, Any]) -> Spec:
+    """Return a spec as it is, or that of quasi-identifiers and other keys.
+
+    Raises:
+        SpecError: there are keys beside a whole spec, or they make none.
+    """
+    if not isinstance(asked, Spec):
+        return Spec(asked, **keys)
+    if keys:
+        raise SpecError(
+            f"{', '.join(keys)} beside a spec",
+            hint=f"put it into the spec: Spec(..., {next(iter(keys))}=...)",
+        )
+    return asked
 
 
 def bound_names(column: str) -> tuple[str, str]:
@@ -556,13 +626,3 @@ def check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is not one of those allowed."""
     if value not in allowed:
         raise SpecError(f"{key} is one of {', '.join(allowed)}")
-
-
-@contextmanager
-def about(*key: str | int) -> Iterator[None]:
-    """Say of errors below which table of the spec they are about."""
-    try:
-        yield
-    except SpecError as error:
-        error.key = (*key, *error.key)
-        raise

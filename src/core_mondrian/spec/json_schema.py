@@ -8,9 +8,11 @@ from typing import Any, Final, Literal
 
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models import MODELS
-from core_mondrian.spec.declaration import CHOICES, Thresholds
+from core_mondrian.spec.declaration import CHOICES
+from core_mondrian.spec.descriptions import DESCRIPTIONS
 from core_mondrian.spec.policies import POLICIES
-from core_mondrian.spec.toml_file import KEYS
+from core_mondrian.spec.reading import KEYS
+from core_mondrian.spec.thresholds import Thresholds
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN: Final[dict[object, str]] = {
@@ -21,84 +23,6 @@ _PLAIN: Final[dict[object, str]] = {
     list: "array",
     dict: "object",
 }
-
-DESCRIPTIONS: Final = {
-    "quasi_identifiers": "Columns others may know of a person; ties go to the first.",
-    "identifiers": "Columns removed from the release.",
-    "unit": "The column that says whose row it is: sizes of classes count persons.",
-    "pseudonyms": "Columns replaced by keyed pseudonyms; needs a key outside the spec.",
-    "pseudonym_domains": "Column to a domain; pseudonyms of one domain can be joined.",
-    "weight": "The column that says how many people a row stands for; measures use it.",
-    "accept": "Columns that pass through and whose warnings are known.",
-    "k": "Rows a class needs, at least 2.",
-    "models": "Privacy models that every class has to pass, next to k.",
-    "policy": "How cuts are chosen: lowest loss, Core Mondrian's funnel, the classic.",
-    "missing": "Missing values: one more value, or kept apart by pattern.",
-    "small_patterns": "Missing patterns that fail: repaired by blanks, or suppressed.",
-    "suppress": 'Rows that may be left out: a share such as "1%", or a number.',
-    "suppress_multiplier": "Safety margin factor on a share, also above 1.",
-    "suppressed": "Rows that are left out: dropped, blank, or given back apart.",
-    "numbers": "How numbers are released: one word, or a table by column.",
-    "nice": "Put the bounds of ranges on a grid: true, or a table by column.",
-    "class_id": "A column to add, with the number of each row's class.",
-    "shuffle": "A seed: rows in an order of their own, not that of the source.",
-    "guard_formulas": "CSV: an apostrophe before text that a spreadsheet would run.",
-    "categories": "How categories are released: one word, or a table by column.",
-    "weights": "How much a loss in a column matters, next to 1 for the others.",
-    "inline_below": "Partitions with fewer rows are solved in place.",
-    "exclude": "Quasi-identifiers left out of the minima of thresholds.",
-    "null_values": "Texts that stand for a missing value, next to the empty one.",
-    "hierarchies": "Column to a file, relative to the spec, or how to make a tree.",
-    "uncovered": "Values that a hierarchy lacks: error, own branch, or suppress.",
-    "thresholds": "The quality a release should reach.",
-    "best": "Options of policy best.",
-    "paper": "Options of policy paper.",
-    "original": "Options of policy original.",
-    "thresholds.pct_non_suppressed": "Share of rows released.",
-    "thresholds.rilm_categorical": "Smallest RILM of a category.",
-    "thresholds.rilm_numerical": "Smallest RILM of a number.",
-    "thresholds.pearson": "Smallest correlation of a number with its original.",
-    "thresholds.nmi": "Smallest scaled mutual information of a number.",
-    "best.effort": "How long to search; longer loses less.",
-    "best.disjoint": "Keep the boxes of classes disjoint.",
-    "best.beta": "Weight of impurity next to loss, 0 to 1000; else the data chooses.",
-    "best.price": "What a suppressed cell costs, where 1 is a cell that shows nothing.",
-    "best.equity": "Column whose groups should lose about as much as each other.",
-    "best.equity_bound": "How much the worst group may lose, as a multiple of all.",
-    "paper.cut_points": "Where numbers may be cut.",
-    "paper.spend": "Whether partitions solved in place suppress rows, too.",
-    "paper.bin_edges_above": "Bin edges from this share of all rows on.",
-    "paper.max_bin_edges": "Edges proposed per histogram.",
-    "paper.min_bin_values": "Distinct values a histogram needs.",
-    "paper.tails": "Percent cut off both ends, in any order, 0 among them.",
-    "paper.rilm_epsilon": 'Columns this close in RILM compete; "always": all do.',
-    "paper.compete_above": "Columns compete from this share of all rows on.",
-    "paper.breakout_multiplier": "How far above its threshold a column is left alone.",
-    "paper.breakout_thresholds": "RILM threshold of single columns, 0 to 1.",
-    "original.variant": "Whether the next-widest column is tried.",
-    "models.name": "Which model: one of ours, or FILE.py:CLASS.",
-    "models.k": "Rows a class needs; for k-map, persons of the population.",
-    "models.sensitive": "The sensitive column.",
-    "models.missing": "A missing value is a value, or does not count.",
-    "models.l": "Sensitive values a class needs.",
-    "models.p": "Different sensitive values a class needs.",
-    "models.c": "How much more frequent the most frequent value may be.",
-    "models.alpha": "Largest share of a sensitive value in a class.",
-    "models.values": "Only these values are sensitive.",
-    "models.t": "Largest distance from the whole table, 0 to 1.",
-    "models.distance": "How far apart two sensitive values are.",
-    "models.hierarchy": "File with the hierarchy of the sensitive column.",
-    "models.delta": "Largest difference, in logarithms, from the whole table.",
-    "models.absent": "Whether a class may lack a sensitive value.",
-    "models.beta": "Largest relative gain of a value's share.",
-    "models.kind": "enhanced also limits the gain of frequent values.",
-    "models.risk": "Largest chance of being picked out, below 1.",
-    "models.population": "File with the population, one row a person.",
-    "models.low": "Smallest chance of being in the table.",
-    "models.high": "Largest chance of being in the table.",
-}
-"""A sentence for every key; the tests ask for it."""
-
 
 _OWN_CLASS: Final = r"\.py:\w+"
 """The name of a class in a user's file."""

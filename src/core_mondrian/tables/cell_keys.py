@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from core_mondrian.tables.hashing import splitmix64
+
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
 Keys: TypeAlias = NDArray[np.uint64]
@@ -27,15 +29,6 @@ _PLAIN: Final = (
     *(bool, int, float, str, bytes, Decimal, UUID),
     *(dt.date, dt.time, dt.timedelta),
 )
-
-
-def splitmix64(keys: Keys) -> Keys:
-    """Return numbers that look random, the same for the same ones (splitmix64)."""
-    keys = keys + np.uint64(0x9E3779B97F4A7C15)
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    scattered: Keys = keys ^ (keys >> np.uint64(31))
-    return scattered
 
 
 def cell_keys(column: Array) -> Keys:

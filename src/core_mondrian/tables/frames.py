@@ -1,6 +1,7 @@
 """Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -47,8 +48,11 @@ def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
 def check_columns(frame: nw.DataFrame[Any], wanted: Iterable[str]) -> None:
     """Raise SpecError unless the frame has every wanted column."""
     if missing := sorted(set(wanted).difference(frame.columns)):
+        close = get_close_matches(missing[0], frame.columns, n=1)
+        hint = f"it has {list_names(frame.columns)}"
         raise SpecError(
-            f"not in the data: {missing}", hint=f"it has {list_names(frame.columns)}"
+            f"not in the data: {missing}",
+            hint=f"did you mean {close[0]!r}? {hint}" if close else hint,
         )
 
 
@@ -74,6 +78,23 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     if isinstance(native, pa.ChunkedArray):
         return native
     return pa.chunked_array([native])
+
+
+def arrow_table(data: Any) -> pa.Table:  # noqa: ANN401
+    """Return any frame as an Arrow table; one that is Arrow's stays as it is."""
+    if isinstance(data, pa.Table):
+        return data
+    frame = open_frame(data)
+    return pa.table({name: arrow_column(frame, name) for name in frame.columns})
+
+
+def like(data: Any, table: pa.Table) -> Any:  # noqa: ANN401
+    """Return an Arrow table as a frame of the library that ``data`` is of."""
+    try:
+        backend = open_frame(data).implementation
+    except SpecError:  # it lies elsewhere
+        return table
+    return nw.DataFrame.from_arrow(table, backend=backend).to_native()
 
 
 def row_weights(frame: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:

@@ -18,6 +18,11 @@ def mix(words: Words) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
+def splitmix64(words: Words) -> Words:
+    """Return words that look random, the same for the same ones; missing cells too."""
+    return mix(words + np.uint64(_GOLDEN))
+
+
 def mixed_seed(seed: int) -> np.uint64:
     """Return a word in which neighbouring seeds have nothing in common."""
     return np.uint64(mix(np.array([seed], np.uint64) + np.uint64(_GOLDEN))[0])

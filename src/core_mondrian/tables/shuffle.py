@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from core_mondrian.tables.cell_keys import Keys, splitmix64
+from core_mondrian.tables.cell_keys import Keys
 from core_mondrian.tables.frames import column_keys, open_frame, order_rows
+from core_mondrian.tables.hashing import splitmix64
 
 
 def shuffle_rows(data: Any, seed: int, *, hidden: str | None = None) -> Any:  # noqa: ANN401

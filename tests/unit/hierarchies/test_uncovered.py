@@ -213,9 +213,9 @@ def test_entry_that_cannot_be_is_refused(entry: Any, told: str) -> None:
     assert told in str(caught.value)
 
 
-def test_spec_takes_trees_and_builders_only() -> None:
-    with pytest.raises(SpecError, match="neither a tree nor a builder"):
-        Spec(("a",), (KAnonymity(2),), hierarchies={"a": "x.csv"})  # type: ignore[dict-item]
+def test_spec_refuses_what_is_no_hierarchy() -> None:
+    with pytest.raises(SpecError, match="name of a file, or a table"):
+        Spec(("a",), (KAnonymity(2),), hierarchies={"a": 3})
     with pytest.raises(SpecError, match="uncovered is one of"):
         Spec(("a",), (KAnonymity(2),), uncovered="drop")  # type: ignore[arg-type]
 

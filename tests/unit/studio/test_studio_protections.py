@@ -13,12 +13,12 @@ from core_mondrian.models.load import model_from_mapping
 from core_mondrian.studio.draft import Draft, Guard
 from core_mondrian.studio.protections import (
     Parameter,
-    as_asked,
     find_parameters,
     first_values,
     of_columns,
     of_tables,
     parse,
+    requested_model,
 )
 
 FILES = {"population", "hierarchy"}
@@ -32,7 +32,7 @@ def test_no_model_is_forgotten() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_begins_with_what_it_accepts(name: str) -> None:
     values = first_values(name)
-    asked = as_asked(name, values)
+    asked = requested_model(name, values)
     if name in of_columns():
         asked["sensitive"] = "income"
     lacking = {one.name for one in find_parameters(name)} & FILES - {"hierarchy"}

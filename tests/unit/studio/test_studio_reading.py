@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, SpecError
 from core_mondrian.spec.policies import PaperPolicy
+from core_mondrian.spec.reading import KEYS
 from core_mondrian.spec.toml_file import (
-    KEYS,
     SpecFile,
     read_spec_file,
     spec_from_mapping,

@@ -27,7 +27,7 @@ from core_mondrian.encoding.columns import (
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.tree import Hierarchy
-from core_mondrian.recoding.plan import built
+from core_mondrian.recoding.plan import with_resolved_hierarchies
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import arrow_column, check_columns, open_frame
@@ -171,7 +171,7 @@ def open_tables(
             )
     if any(isinstance(entry, Builder) for entry in spec.hierarchies.values()):
         _, encoded = load_and_encode(original, spec, Stages(None))
-        spec = built(spec, encoded)
+        spec = with_resolved_hierarchies(spec, encoded)
     held_out = None if test is None else open_frame(test)
     return Tables(before, after, held_out, spec)
 

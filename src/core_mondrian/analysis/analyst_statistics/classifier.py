@@ -27,7 +27,7 @@ from core_mondrian.analysis.analyst_statistics.design import (
 )
 from core_mondrian.analysis.analyst_statistics.questions import Question
 from core_mondrian.errors import SpecError
-from core_mondrian.tables.cell_keys import splitmix64
+from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import Codes
 
 HOLDOUT: Final = 0.3

@@ -342,7 +342,7 @@ class Run:
         self, release: Release[Path], drafts: Drafts, counts: Counts, space: Workspace
     ) -> None:
         """Move everything to where it belongs, together."""
-        from core_mondrian.report.plain import manifest_text
+        from core_mondrian.release.manifests import manifest_text
 
         targets = self.targets
         files: dict[Path, Content] = {targets.release: drafts.release}

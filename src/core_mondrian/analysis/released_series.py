@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
-from core_mondrian.measures.verify_series import (
-    Numbered,
-    SeriesVerification,
-    verify_series,
-)
 from core_mondrian.release.manifests import Manifest, get, parse_bytes
 from core_mondrian.release.signatures import digest_file
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.verification.read_back import read_release
+from core_mondrian.verification.verify_series import (
+    Numbered,
+    SeriesVerification,
+    verify_series,
+)
 
 _MANIFEST: Final = ".manifest.json"
 _HINT: Final = "name the folder with the releases of a series and their manifests"
