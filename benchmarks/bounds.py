@@ -40,7 +40,7 @@ def main() -> None:
 
 def _measure(bench: Bench, columns: str, format_: str, k: int, *, proves: bool) -> None:
     from core_mondrian import KAnonymity, Spec, anonymize
-    from core_mondrian.policies import BestPolicy
+    from core_mondrian.spec.policies import BestPolicy
 
     if format_ == "tax" and not bench.has_hierarchies:
         return

@@ -242,7 +242,7 @@ CASES = [
             class_id="class",
             identifiers=("person",),
             suppress=FORTY,
-            suppressed="apart",
+            suppressed="separate",
         ),
         id="structs, class numbers, rows apart",
     ),
@@ -275,7 +275,7 @@ CASES = [
             identifiers=("person",),
             small_patterns="suppress",
             suppress=FORTY,
-            suppressed="apart",
+            suppressed="separate",
         ),
         id="small missing patterns, suppressed",
     ),
@@ -450,8 +450,8 @@ def made_locally(cli: Command, *arguments: object) -> dict[str, Any]:
 def test_command_line_writes_what_it_writes_locally(
     cluster: Cluster, cli: Command, suffix: str
 ) -> None:
-    from core_mondrian.files.read import read_table
-    from core_mondrian.files.write import table_writer
+    from core_mondrian.tables.files.read import read_table
+    from core_mondrian.tables.files.write import table_writer
 
     table = hostile().drop_columns(["list"])
     table_writer(table, Path(f"in.{suffix}"))(Path(f"in.{suffix}"))
@@ -503,7 +503,14 @@ def test_rows_left_out_are_for_the_user_alone(
 
     done = cli(
         *("anonymize", "in.csv", "out.csv", "--qid", "age", "--k", "5"),
-        *("--suppress", "1", "--suppressed", "apart", "--suppressed-file", "rows.csv"),
+        *(
+            "--suppress",
+            "1",
+            "--suppressed",
+            "separate",
+            "--suppressed-file",
+            "rows.csv",
+        ),
         *("--engine", "spark", "--remote", cluster.remote),
     )
 

@@ -16,7 +16,7 @@ from oracle import Sample, samples
 
 from core_mondrian import InfeasibleError, KAnonymity, Release, Spec, anonymize
 from core_mondrian.bounds.check import prove
-from core_mondrian.policies import BestPolicy
+from core_mondrian.spec.policies import BestPolicy
 
 FEWER = settings(max_examples=max(2, settings.default.max_examples // 2))
 MOST_ROWS = 7 if IS_PLAIN else 10

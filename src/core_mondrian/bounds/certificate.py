@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from core_mondrian.bounds.bound import Bound
 from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.spec import Spec
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.spec.declaration import Spec
 
 
 def certify(bound: Bound, table: EncodedTable, spec: Spec) -> dict[str, Any]:

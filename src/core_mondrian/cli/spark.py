@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING, Any
 from core_mondrian.cli.anonymize import (
     check_formats,
     manifest_of,
+    print_details,
     read_key,
     release_json,
-    tell_more,
 )
 from core_mondrian.cli.report import report_of
 from core_mondrian.cli.summary import (
     measured,
+    print_release,
     say_written,
-    tell_release,
 )
 from core_mondrian.errors import SpecError
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from core_mondrian.files.place import Content
-    from core_mondrian.release import Release
-    from core_mondrian.report_file import ReportFile
-    from core_mondrian.sources.spark.placing import Placing
+    from core_mondrian.release.report_file import ReportFile
+    from core_mondrian.release.result import Release
+    from core_mondrian.sources.spark.publish import Placing
     from core_mondrian.sources.spark.tables import Spot
-    from core_mondrian.spec import Spec
+    from core_mondrian.spec.declaration import Spec
+    from core_mondrian.tables.files.atomic_write import Content
 
 
 def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
-    from core_mondrian.files.place import record_of
-    from core_mondrian.sources.spark.placing import Placing
+    from core_mondrian.sources.spark.publish import Placing
     from core_mondrian.sources.spark.tables import check_spot, spot_of
+    from core_mondrian.tables.files.atomic_write import record_of
 
     started = time.perf_counter()
     target, overwrite = options["target"], options["overwrite"]
@@ -63,22 +63,22 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
             placing.texts.update(_texts(release, target, page))
             placing.private.append(record_of(target))
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        tell_release(release, found, groups, output)
+        print_release(release, found, groups, output)
         say_written(target, time.perf_counter() - started)
-        tell_more(options["report"], options["suppressed_file"])
+        print_details(options["report"], options["suppressed_file"])
 
 
 def _check_files(
     source: "Spot", spots: "list[Spot]", texts: list[Path], *, overwrite: bool
 ) -> None:
     """Refuse places that are taken, or are one another, before any work."""
-    from core_mondrian.files.place import check_apart, check_place
+    from core_mondrian.tables.files.atomic_write import check_place, require_distinct
 
     for file in texts:
         check_place(file, overwrite=overwrite)
     places = [Path(spot.text).resolve() for spot in (source, *spots)]
     places += [file.resolve() for file in texts]
-    check_apart("source, target and the files beside it", places)
+    require_distinct("source, target and the files beside it", places)
     if any(place.is_relative_to(places[0]) for place in places[1:]):
         raise SpecError(
             "the target is inside the source", hint="name a folder beside it"
@@ -97,7 +97,7 @@ def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]"
         raise SpecError(
             "Spark is not installed", hint="pip install 'core-mondrian[spark]'"
         ) from None
-    from core_mondrian.sources.spark.troubles import working
+    from core_mondrian.sources.spark.failures import working
 
     with working("starting; it needs Java 17 or newer", SpecError):
         if remote is not None:
@@ -132,9 +132,9 @@ def _release(
     options: Mapping[str, Any],
 ) -> "Release[Any]":
     """Write the release beside its place, and verify what was written."""
+    from core_mondrian.runtime.stages import Stages
     from core_mondrian.sources.spark.api import DRIVER_TUPLES, Means, draft_release
     from core_mondrian.sources.spark.tables import open_table
-    from core_mondrian.stages import Stages
 
     frame, read = open_table(source, session, spec)
     asked = options["driver_tuples"]
@@ -158,10 +158,10 @@ def _release(
 def _texts(
     release: "Release[Any]", target: Path, report: "ReportFile | None"
 ) -> "dict[Path, Content]":
-    from core_mondrian.files.place import record_of
-    from core_mondrian.owner_record import record_text
+    from core_mondrian.release.owner_record import record_text
+    from core_mondrian.release.signatures import signature_of
     from core_mondrian.report.plain import manifest_text
-    from core_mondrian.signatures import signature_of
+    from core_mondrian.tables.files.atomic_write import record_of
 
     manifest = manifest_of(target)
     texts: dict[Path, Content] = {

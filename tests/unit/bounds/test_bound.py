@@ -12,7 +12,7 @@ from core_mondrian import KAnonymity, Spec, SpecError, Suppression, anonymize
 from core_mondrian.bounds.check import prove
 from core_mondrian.datasets import census
 from core_mondrian.models import DistinctLDiversity
-from core_mondrian.policies import BestPolicy
+from core_mondrian.spec.policies import BestPolicy
 
 COLUMNS = ("age", "sex", "occupation", "hours_per_week")
 N_ROWS = 120 if IS_PLAIN else 1500

@@ -19,7 +19,7 @@ from core_mondrian.bounds.tuples import NearTuples
 from core_mondrian.encoding.encoder import collapse, encode
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.search.loss_weights import build_objective
-from core_mondrian.frames import open_frame
+from core_mondrian.tables.frames import open_frame
 
 FEWER = settings(max_examples=max(2, settings.default.max_examples // 2))
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from core_mondrian.api import check_threads, grouped_by
 from core_mondrian.errors import OutputError, SpecError, drops_context, list_names
-from core_mondrian.measure.verify import Verification
-from core_mondrian.progress import Progress, watched
-from core_mondrian.release import Release
+from core_mondrian.release.result import Release
+from core_mondrian.runtime.progress import Progress, watched
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.spark.plans import PlannedTuples, count_tuples, plan_tuples
 from core_mondrian.sources.spark.recode import (
     PlacedRows,
@@ -23,9 +23,9 @@ from core_mondrian.sources.spark.recount import (
     same_counts,
 )
 from core_mondrian.sources.spark.rows import Reading, open_rows
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import key_for
+from core_mondrian.verification.verify import Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,8 +60,8 @@ class Draft:
     @property
     def suppressed(self) -> "DataFrame | None":
         """The rows left out, if they are asked for."""
-        is_apart = self.spec.suppressed == "apart"
-        return suppressed_rows(self.placed) if is_apart else None
+        is_separate = self.spec.suppressed == "separate"
+        return suppressed_rows(self.placed) if is_separate else None
 
     def verify(self) -> Verification:
         """Count the released rows again, as they are laid out.

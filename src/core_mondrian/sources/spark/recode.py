@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.plan import DIVIDED, SUPPRESSED, Place, Plan
+from core_mondrian.recoding.plan import DIVIDED, SUPPRESSED, Place, Plan
 from core_mondrian.sources.spark.arrow import send
 from core_mondrian.sources.spark.plans import LEAF, ROWS, TUPLE, PlannedTuples
 from core_mondrian.sources.spark.rows import Rows, numbered

@@ -9,21 +9,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import PrivacyViolation, SpecError, drops_context, list_names
-from core_mondrian.measure.concerns import Concern, Repeats
-from core_mondrian.measure.verify import (
+from core_mondrian.measures.disclosure_warnings import DisclosureWarning, Repeats
+from core_mondrian.recoding.plan import SUPPRESSED
+from core_mondrian.sources.spark.arrow import in_utc, send
+from core_mondrian.sources.spark.failures import working
+from core_mondrian.sources.spark.plans import LEAF, ROWS, TUPLE, PlannedTuples
+from core_mondrian.sources.spark.recode import PlacedRows
+from core_mondrian.sources.spark.rows import key_of, numbered
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.pseudonyms import LENGTH, PATTERN
+from core_mondrian.verification.verify import (
     SHOWS_PSEUDONYM,
     Verification,
     beside,
     verify_counts,
 )
-from core_mondrian.plan import SUPPRESSED
-from core_mondrian.pseudonyms import LENGTH, PATTERN
-from core_mondrian.sources.spark.arrow import in_utc, send
-from core_mondrian.sources.spark.plans import LEAF, ROWS, TUPLE, PlannedTuples
-from core_mondrian.sources.spark.recode import PlacedRows
-from core_mondrian.sources.spark.rows import key_of, numbered
-from core_mondrian.sources.spark.troubles import working
-from core_mondrian.spec import Spec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -127,7 +127,9 @@ def verify_spark(
     )
 
 
-def find_concerns(placed: PlacedRows, tuples: PlannedTuples) -> tuple[Concern, ...]:
+def find_concerns(
+    placed: PlacedRows, tuples: PlannedTuples
+) -> tuple[DisclosureWarning, ...]:
     """Say what columns that pass through may give away; some rows come here for it."""
     source, planned = placed.source, tuples.planned
     picked = planned.looked_at(source.names)

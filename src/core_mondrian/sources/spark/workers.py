@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.frames import open_frame, row_keys
-from core_mondrian.plan import Shares
-from core_mondrian.pseudonyms import pseudonymize
+from core_mondrian.recoding.plan import Shares
 from core_mondrian.sources.spark.arrow import in_utc
+from core_mondrian.tables.frames import open_frame, row_keys
+from core_mondrian.tables.pseudonyms import pseudonymize
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
