@@ -58,7 +58,7 @@ cdef bint rules_admit_change(
 ) noexcept nogil
 cdef int best_target(
     ClassSet pool, SearchWorkspace workspace, Py_ssize_t source, Py_ssize_t record,
-    long long taken, double saved, int since,
+    long long taken, double saved,
 ) noexcept nogil
 cdef Py_ssize_t move_records(
     ClassSet pool, SearchWorkspace workspace
@@ -68,7 +68,7 @@ cdef Py_ssize_t move_records_of(
 ) noexcept nogil
 cdef int find_target(
     ClassSet pool, SearchWorkspace workspace, int a, int i, long long taken,
-    long long less, int since,
+    long long less,
 ) noexcept nogil
 cdef int take_out(
     ClassSet pool, int a, int i, int previous, long long taken

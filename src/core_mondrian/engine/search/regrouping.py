@@ -303,12 +303,11 @@ def best_target(
     record: int,
     taken: int,
     saved: float,
-    since: int,
 ) -> int:
     """Return the class where ``taken`` rows of a record cost least, -1: all too much.
 
-    ``saved`` is what its own class would gain. Classes that have not changed ``since``
-    are known to cost too much.
+    ``saved`` is what its own class would gain. Classes that have not changed since
+    ``pool.since`` are known to cost too much.
     """
     best = -1
     least = saved
@@ -316,7 +315,7 @@ def best_target(
     moved = row(pool.records, record)
     more = worth_of(workspace.objective, moved, rows_at) // moved[rows_at] * taken
     for number in range(pool.n_classes):
-        if pool.classes[number].changed < since:
+        if pool.classes[number].changed < pool.since:
             continue
         if number == source or pool.classes[number].rows == 0:
             continue
@@ -350,9 +349,9 @@ def move_records_of(pool: ClassSet, workspace: SearchWorkspace, a: int) -> int:
     n_moved = 0
     previous = -1
     pool.clock += 1
-    since = pool.classes[a].searched
-    if pool.classes[a].changed >= since:
-        since = 0
+    pool.since = pool.classes[a].searched
+    if pool.classes[a].changed >= pool.since:
+        pool.since = 0
     pool.classes[a].searched = pool.clock
     i = pool.classes[a].head
     while i >= 0 and pool.classes[a].rows > least:
@@ -361,12 +360,12 @@ def move_records_of(pool: ClassSet, workspace: SearchWorkspace, a: int) -> int:
         n = cython.cast(cython.longlong, record[rows_at])
         taken = min(n, pool.classes[a].rows - least)
         less = worth_of(workspace.objective, record, rows_at) // n * taken
-        target = find_target(pool, workspace, a, i, taken, less, since)
+        target = find_target(pool, workspace, a, i, taken, less)
         if target < 0:
             previous = i
         else:
             n_moved += 1
-            since = 0
+            pool.since = 0
             moved = take_out(pool, a, i, previous, taken)
             if moved != i:
                 previous = i
@@ -376,13 +375,7 @@ def move_records_of(pool: ClassSet, workspace: SearchWorkspace, a: int) -> int:
 
 
 def find_target(
-    pool: ClassSet,
-    workspace: SearchWorkspace,
-    a: int,
-    i: int,
-    taken: int,
-    less: int,
-    since: int,
+    pool: ClassSet, workspace: SearchWorkspace, a: int, i: int, taken: int, less: int
 ) -> int:
     """Return the class that ``taken`` rows of a record should move to, or -1.
 
@@ -399,7 +392,7 @@ def find_target(
     saved -= ROUNDING * worth * pool.classes[a].loss
     if not rules_admit_change(pool, workspace, a, i, -taken):
         return -1
-    return best_target(pool, workspace, a, i, taken, saved, since)
+    return best_target(pool, workspace, a, i, taken, saved)
 
 
 def take_out(pool: ClassSet, a: int, i: int, previous: int, taken: int) -> int:

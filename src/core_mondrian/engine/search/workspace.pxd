@@ -101,6 +101,7 @@ cdef class ClassSet:
     cdef Py_ssize_t n_classes
     cdef int free
     cdef int clock
+    cdef int since
 
 
 cdef class SolvedBlocks:

@@ -185,6 +185,7 @@ class ClassSet:
     lists       the nearest classes of each class when they were last looked for
     free        the first of the places without a record
     clock       when classes were changed, and tried
+    since       classes that changed before need no look as targets of a move
     """
 
     def __init__(
