@@ -340,7 +340,7 @@ class PartedPlan(PartedClasses):
         others = [name for name in (*shape.codes, *shape.others) if name != "u"]
         profiles = Profiles(table.n_units)
         for batch in self.store.scan(
-            f"SELECT {', '.join([*others, 'u', 'n'])} FROM tuples ORDER BY id"
+            f"SELECT {', '.join([*others, 'u', 'n'])} FROM tuples"
         ):
             person = batch["u"].to_numpy().astype(np.int64)
             rows = batch["n"].to_numpy().astype(np.int64)
@@ -419,14 +419,12 @@ class PartedPlan(PartedClasses):
         names = [*self.store.shape.codes, *self.store.shape.others]
 
         def codes() -> Iterator[bytes]:
-            for batch in self.store.scan(
-                f"SELECT {', '.join(names)} FROM tuples ORDER BY id"
-            ):
+            for batch in self.store.scan(f"SELECT {', '.join(names)} FROM tuples"):
                 columns = [batch[name].to_numpy() for name in names]
                 yield np.stack(columns, axis=1).astype("<i4").tobytes()
 
         def counts() -> Iterator[bytes]:
-            for batch in self.store.scan("SELECT n FROM tuples ORDER BY id"):
+            for batch in self.store.scan("SELECT n FROM tuples"):
                 yield batch["n"].to_numpy().astype("<i8").tobytes()
 
         return salt, {"input": digest_input(self.encoded, salt, codes(), counts())}

@@ -112,11 +112,12 @@ class LocalStore(TupleRelation):
         self.connection.execute(f"DROP TABLE {_PARTIAL}")
         return n_tuples
 
-    def query(self, sql: str) -> pa.Table:
-        return self.connection.sql(sql).to_arrow_table()
+    def query(self, sql: str, by: Sequence[str] = ()) -> pa.Table:
+        order = f" ORDER BY {', '.join(by)}" if by else ""
+        return self.connection.sql(sql + order).to_arrow_table()
 
     def scan(self, sql: str) -> Iterator[pa.Table]:
-        yield from read_batches(self.connection, sql)
+        yield from read_batches(self.connection, f"{sql} ORDER BY id")
 
     def replace(self, name: str, sql: str) -> None:
         self.connection.execute(f"CREATE TABLE new_{name} AS {sql}")
@@ -141,7 +142,8 @@ class LocalStore(TupleRelation):
             place.mkdir(parents=True)
             (place / "tuples").touch()
         names = [*self.shape.record, "node"]
-        for batch in self.scan(f"SELECT {', '.join(names)} FROM {PLANTED}"):
+        every = f"SELECT {', '.join(names)} FROM {PLANTED}"
+        for batch in read_batches(self.connection, every):
             records = as_records(batch, names)
             owner = numbers[records[:, -1]]
             order = np.argsort(owner, kind="stable")

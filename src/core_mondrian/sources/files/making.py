@@ -180,8 +180,7 @@ class Run:
         coded = encode_values(values.meanings, values.rows, self.spec)
         names = tuple_columns(self.spec)
         self.stages.report("collapse")
-        table = coded.encoded.table
-        store.open(TupleShape(table))
+        store.open(TupleShape(coded.encoded.table))
         bits = store.bits
         for codes, rows in counts.chunks():
             good = ~values.is_bad(codes)
@@ -190,8 +189,7 @@ class Run:
                 packer.append(own[codes[good, self.columns.index(name)]])
             store.add(packer.words, rows[good])
             self.limit.check_now()
-        store.finish()
-        encoded = replace(coded.encoded, table=replace(table, figures=store.figures()))
+        encoded = coded.counted(store.finish())
         self.stages.end("collapse")
         give_back()
         plan = make_parted_plan(store, encoded, self.spec, self.key, self.stages)
