@@ -44,7 +44,10 @@ from core_mondrian.sources.files.words import find_words, refuse_words, warn_of_
 from core_mondrian.sources.files.workspace import Workspace
 from core_mondrian.sources.files.writing import Drafts, Writing, Written
 from core_mondrian.sources.mapped_files import give_back
-from core_mondrian.sources.parted_plan import make_parted_plan
+from core_mondrian.sources.parted_plan import (
+    make_parted_plan,
+    refuse_what_needs_all,
+)
 from core_mondrian.sources.remote_plan import make_plan
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
 from core_mondrian.sources.tuple_counts import counted_columns
@@ -176,7 +179,7 @@ class Run:
     def _plan_on_disk(
         self, counts: Counts, values: TypedValues, store: LocalStore
     ) -> Planned:
-        self._refuse_what_needs_all()
+        refuse_what_needs_all(self.by, has_report=self.targets.report is not None)
         coded = encode_values(values.meanings, values.rows, self.spec)
         names = tuple_columns(self.spec)
         self.stages.report("collapse")
@@ -203,16 +206,6 @@ class Run:
         kept = [counts.values[self.columns.index(name)] for name in names]
         bad = [values.bad[self.columns.index(name)] for name in names]
         return Planned(plan, RowCoder(names, kept, bits, tuples, maps, bad))
-
-    def _refuse_what_needs_all(self) -> None:
-        """Refuse, before the long work, what takes all tuples in memory."""
-        asked = {"a report": self.targets.report is not None, "--by": bool(self.by)}
-        if needs := [name for name, is_asked in asked.items() if is_asked]:
-            raise SpecError(
-                f"{needs[0]} needs all distinct tuples in memory at once, and here "
-                "they are too many",
-                hint="allow more memory, or do without",
-            )
 
     def _check_names(self, plan: RowPlan) -> None:
         names = Counter(x.name for x in plan.places(self.source.schema.names))
