@@ -110,18 +110,14 @@ def _measure(session: Any, root: int, folder: Path, n_rows: int) -> Line:
     del table
     clock = _Clock(root)
     stages = Stages(clock)
-    draft = draft_release(
-        session.read.parquet(str(source)),
-        spec,
-        Means(driver_tuples=2**31),
-        stages=stages,
-    )
+    frame = session.read.parquet(str(source))
     target = Folder(str(folder / f"{n_rows}-out.parquet"), "parquet")
-    stages.report("write")
-    target.write(draft.data)
-    stages.end("write")
-    written = target.read_back(session, draft.data)
-    release = draft.release(draft.verify_written(written))
+    with draft_release(frame, spec, Means(), stages=stages) as draft:
+        stages.report("write")
+        target.write(draft.data)
+        stages.end("write")
+        written = target.read_back(session, draft.data)
+        release = draft.release(draft.verify_written(written))
     return {
         "rows": n_rows,
         "columns": n_columns,

@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,12 +139,14 @@ def _release(
     frame, read = open_table(source, session, spec)
     asked = options["driver_tuples"]
     most = DRIVER_TUPLES if asked is None else asked
-    means = Means(most, options["key"], options["threads"])
-    with show_progress() as progress:
-        stages = Stages(progress)
-        draft = draft_release(
+    has_report = options["report"] is not None
+    means = Means(most, options["key"], options["threads"], has_report)
+    with ExitStack() as stack:
+        stages = Stages(stack.enter_context(show_progress()))
+        drafting = draft_release(
             frame, spec, means, by=options["by"] or (), stages=stages, read=read
         )
+        draft = stack.enter_context(drafting)
         stages.report("write")
         frames = (draft.data, draft.suppressed)
         for place, data in zip(placing.drafts, frames, strict=False):

@@ -277,7 +277,7 @@ class PartedClasses:
             )
         return pa.table(flat)
 
-    @property
+    @cached_property
     def shown_schema(self) -> pa.Schema:
         """The columns that classes show, and their types."""
         none = np.zeros(0, dtype=np.int32)

@@ -1,20 +1,35 @@
 """Arrow tables to and from the cluster."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+_BROADCAST: Final = 1_000_000
+"""Tables of fewer rows are sent to every executor; larger ones are shuffled."""
 
 
 def send(session: "SparkSession", table: pa.Table) -> "DataFrame":
     """Return a table as a Spark frame; moments without a time zone stay so."""
+    plain = pa.table([_decoded(column) for column in table.columns], table.column_names)
+    return session.createDataFrame(plain, schema=spark_schema(plain.schema))
+
+
+def spark_schema(schema: pa.Schema) -> "StructType":
+    """Return the types that Spark has for those of a table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    plain = pa.table([_decoded(column) for column in table.columns], table.column_names)
-    schema = from_arrow_schema(plain.schema, prefer_timestamp_ntz=True)
-    return session.createDataFrame(plain, schema=schema)
+    fields = [field.with_type(_plain(field.type)) for field in schema]
+    return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)
+
+
+def sized(frame: "DataFrame", n_rows: int) -> "DataFrame":
+    """Say how a table is to be joined: sent to all executors, or shuffled."""
+    return frame.hint("broadcast" if n_rows < _BROADCAST else "shuffle_hash")
 
 
 def in_utc(table: pa.Table) -> pa.Table:
@@ -34,5 +49,8 @@ def _utc(kind: pa.DataType) -> pa.DataType:
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = column.type
-    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    return column.cast(_plain(column.type))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

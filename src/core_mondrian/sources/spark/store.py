@@ -1,0 +1,128 @@
+"""Tuples on a cluster: counted by Spark, solved part by part in its executors.
+
+A stage is a relation with one row per part: its arrays, and what is known of it. Both
+are packed; only the latter comes to the driver.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from core_mondrian.engine.parts import PartRoots, Task
+from core_mondrian.errors import InternalError
+from core_mondrian.sources.spark.arrow import send
+from core_mondrian.sources.spark.relations import Relations
+from core_mondrian.sources.spark.troubles import working
+from core_mondrian.sources.spark.workers import PART, doing, packing, unpacked
+from core_mondrian.sources.tuple_relation import PLANTED, TupleRelation, TupleShape
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ResultT = TypeVar("ResultT")
+Report = Callable[[float], None]
+_SCHEMA: Final = f"{PART} INT, arrays BINARY, summary BINARY"
+_SLICE: Final = 1 << 16
+_MOST: Final = 1 << 20
+"""Tuples that come here at a time: few at first, for few are enough mostly."""
+
+
+class SparkStore(TupleRelation):
+    """See `parts.PartitionStore`; ``tuples`` is one of the relations."""
+
+    def __init__(
+        self, relations: Relations, shape: TupleShape, n_tuples: int, task_tuples: int
+    ) -> None:
+        self.relations = relations
+        self.shape = shape
+        self.task_tuples = task_tuples
+        self._n_tuples = n_tuples
+        self._stages: dict[str, int] = {}
+
+    def named(self, name: str) -> str:
+        return self.relations.view(name)
+
+    def query(self, sql: str, by: Sequence[str] = ()) -> pa.Table:
+        with working("counting partitions"):
+            found = self.relations.session.sql(sql).toArrow()
+        return found.sort_by([(name, "ascending") for name in by]) if by else found
+
+    def scan(self, sql: str) -> Iterator[pa.Table]:
+        start, size = 0, _SLICE
+        while start < self._n_tuples:
+            inside = f"id >= {start} AND id < {start + size}"
+            yield self.query(f"SELECT * FROM ({sql}) AS t WHERE {inside}", by=["id"])
+            start, size = start + size, min(2 * size, _MOST)
+
+    def replace(self, name: str, sql: str) -> None:
+        # The last one is there when the next is made of it; the one before is done.
+        self.relations.put(name, self.relations.session.sql(sql))
+        self.relations.drop(name, but=2)
+
+    def upload(self, name: str, table: pa.Table) -> None:
+        frame = send(self.relations.session, table)
+        self.relations.drop(name)
+        self.relations.put(name, frame, is_kept=False)
+
+    def hand_out(self, parts: Sequence[PartRoots], stage: str) -> None:
+        """Bring the tuples of each part together, on some executor."""
+        part_of = {node: i for i, part in enumerate(parts) for node in part.numbers}
+        pairs = np.array([*part_of.items()], dtype=np.int32)
+        owners = pa.table({"node": pairs[:, 0], PART: pairs[:, 1]})
+        self.upload("part_of_node", owners)
+        names = [*self.shape.record, "node"]
+        cells = ", ".join(f"p.{name}" for name in names)
+        tuples = self.relations.session.sql(
+            f"SELECT m.{PART}, {cells} FROM {self.named(PLANTED)} AS p "
+            f"JOIN {self.named('part_of_node')} AS m ON m.node = p.node"
+        )
+        # As many partitions: Spark would put small ones together, for one executor.
+        spread = tuples.repartition(len(parts), PART).groupBy(PART)
+        self._keep(stage, spread.applyInArrow(packing(names), _SCHEMA), len(parts))
+
+    def run(
+        self, task: Task[ResultT], stage: str, target: str | None = None
+    ) -> list[ResultT]:
+        n_parts = self._stages[stage]
+        done = self.frame(stage).mapInArrow(doing(task), _SCHEMA)
+        if target is not None:
+            self._keep(target, done, n_parts)
+            done = self.frame(target)
+        return self._summaries(done, n_parts)
+
+    def fetch(self, task: Task[ResultT], stage: str, parts: range) -> list[ResultT]:
+        """Do a task with some parts, of which it keeps nothing."""
+        own = self.frame(stage).filter(
+            f"{PART} >= {parts[0]} AND {PART} <= {parts[-1]}"
+        )
+        return self._summaries(own.mapInArrow(doing(task), _SCHEMA), len(parts))
+
+    def _summaries(self, done: "DataFrame", n_parts: int) -> list[ResultT]:
+        with working("solving partitions"):
+            found = done.select(PART, "summary").toArrow().sort_by(PART)
+        if found.num_rows != n_parts:
+            raise InternalError("parts came back that were not handed out, or too few")
+        return [unpacked(one) for one in found["summary"].to_pylist()]
+
+    def frame(self, stage: str) -> "DataFrame":
+        """Return a stage."""
+        return self.relations[_relation(stage)]
+
+    def _keep(self, stage: str, frame: "DataFrame", n_parts: int) -> None:
+        self.drop(stage)
+        self.relations.put(_relation(stage), frame)
+        self._stages[stage] = n_parts
+
+    def drop(self, stage: str) -> None:
+        if self._stages.pop(stage, None) is not None:
+            self.relations.drop(_relation(stage))
+
+    def clear(self) -> None:
+        for stage in [*self._stages]:
+            self.drop(stage)
+
+
+def _relation(stage: str) -> str:
+    return f"stage {stage}"
