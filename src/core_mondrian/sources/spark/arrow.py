@@ -33,14 +33,14 @@ def sized(frame: "DataFrame", n_rows: int) -> "DataFrame":
 
 
 def in_utc(table: pa.Table) -> pa.Table:
-    """Return a table whose moments are told in UTC, whatever the session's zone is."""
+    """Return a table whose moments are as Spark takes them, whatever its zone is."""
     schema = pa.schema([(field.name, _utc(field.type)) for field in table.schema])
     return table if schema.equals(table.schema) else table.cast(schema)
 
 
 def _utc(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_utc(field.type)) for field in kind])
     if pa.types.is_list(kind):

@@ -229,14 +229,12 @@ class _Layout:
 
     def _labels(self) -> "DataFrame":
         """Return what each leaf shows; and suppressed rows, if they stay."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         plan, session = self.plan, self._relations.session
         spec = plan.spec
         shown = [field for field in plan.shown_schema if field.name != spec.class_id]
         fields = [field.with_name(f"s{i}") for i, field in enumerate(shown)]
         schema = spark_schema(pa.schema([pa.field(LEAF, pa.int32()), *fields]))
-        show = showing(plan.names, spec, plan.first_leaf, to_arrow_schema(schema))
+        show = showing(plan.names, spec, plan.first_leaf)
         labels = self.store.frame(DESCRIBED).mapInArrow(show, schema)
         if not spec.leaves_out:
             blank = [(SUPPRESSED, *(None for _ in fields))]

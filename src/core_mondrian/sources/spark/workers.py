@@ -119,24 +119,21 @@ class _Pieces(NamedTuple):
 
 
 def showing(
-    names: Sequence[str], spec: Spec, first_leaf: Sequence[int], schema: pa.Schema
+    names: Sequence[str], spec: Spec, first_leaf: Sequence[int]
 ) -> Callable[[Batches], Batches]:
-    """Return what says what the leaves of parts show, in columns of a schema.
-
-    Its first is the number of the leaf.
-    """
+    """Return what says what the leaves of parts show: columns ``leaf``, ``s0 …``."""
 
     def show(batches: Batches) -> Batches:
         for number, arrays in _parts(batches):
             index = arrays["index"]
             leaves = np.arange(len(index), dtype=np.int32) + first_leaf[number]
-            columns = [pa.array(leaves)]
+            columns: list[pa.Array] = []
             for i, name in enumerate(names):
                 at = pa.array(index[:, i], mask=index[:, i] < 0)
                 shown = unpack(arrays[f"shown{i}"]).take(at)
                 columns += as_released(name, shown, spec).values()
-            table = pa.table(columns, names=schema.names)
-            yield from in_utc(table).cast(schema).to_batches()
+            cells = {f"s{i}": column for i, column in enumerate(columns)}
+            yield from in_utc(pa.table({"leaf": leaves, **cells})).to_batches()
 
     return show
 
