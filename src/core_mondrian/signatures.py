@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.errors import CHECK_PATH, DataError, PrivacyViolation, SpecError
 from core_mondrian.files.drafts import read_secret
+from core_mondrian.files.kinds import parts_of
 from core_mondrian.files.place import Content, check_place, manifest_of, write_files
 from core_mondrian.manifests import manifest_text, parse_bytes
 
@@ -250,7 +251,7 @@ def digest_file(path: Path) -> str:
     """Return the SHA-256 of a file, or of the names and digests of a folder's parts."""
     digest = hashlib.sha256()
     if path.is_dir():
-        for part in sorted(path.iterdir()):
+        for part in parts_of(path):
             digest.update(f"{part.name}\0{digest_file(part)}\n".encode())
         return digest.hexdigest()
     with path.open("rb") as stream:

@@ -1,9 +1,8 @@
 """core-mondrian anonymize --engine spark: tables that a cluster reads and writes."""
 
 import time
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from core_mondrian.cli.anonymize import (
     tell_more,
 )
 from core_mondrian.cli.report import report_of
+from core_mondrian.cli.sign import open_signer, signed_text
 from core_mondrian.cli.summary import (
     measured,
     say_written,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from core_mondrian.files.place import Content
     from core_mondrian.release import Release
     from core_mondrian.report_file import ReportFile
+    from core_mondrian.signatures import Signer
     from core_mondrian.sources.spark.placing import Placing
     from core_mondrian.sources.spark.tables import Spot
     from core_mondrian.spec import Spec
@@ -38,34 +39,38 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
     from core_mondrian.files.place import record_of
     from core_mondrian.sources.spark.placing import Placing
-    from core_mondrian.sources.spark.tables import check_spot, spot_of
+    from core_mondrian.sources.spark.session import connected
+    from core_mondrian.sources.spark.tables import spot_of
 
     started = time.perf_counter()
     target, overwrite = options["target"], options["overwrite"]
     check_formats(spec, target, options["suppressed_file"])
     page = report_of(options, spec)
     key = read_key(options["key_file"], spec)
+    signer = open_signer(options["sign_key"], target, overwrite=overwrite)
     source = spot_of(options["source_name"])
     asked = [options["target_name"], options["suppressed_file"]]
     spots = [spot_of(str(name)) for name in asked if name is not None]
     texts = [manifest_of(target), record_of(target), options["report"]]
     _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
-    with _session(options["master"], options["remote"]) as session:
-        _set_up(session, (source, *spots))
-        for spot in spots:
-            check_spot(spot, session, overwrite=overwrite)
+    with connected(options["master"], options["remote"]) as session:
+        _set_up(session, source, spots, overwrite=overwrite)
         with Placing(session, spots, overwrite=overwrite) as placing:
             release = _release(session, source, spec, placing, {**options, "key": key})
             found, groups = measured(release, options)
             output = (
                 release_json(release, found, groups) if options["as_json"] else None
             )
-            placing.texts.update(_texts(release, target, page))
+            placing.texts.update(
+                _texts(release, target, placing.drafts[0], signer, page)
+            )
             placing.private.append(record_of(target))
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         tell_release(release, found, groups, output)
         say_written(target, time.perf_counter() - started)
-        tell_more(options["report"], options["suppressed_file"])
+        tell_more(
+            options["report"], options["suppressed_file"], signed_text(signer, target)
+        )
 
 
 def _check_files(
@@ -85,39 +90,15 @@ def _check_files(
         )
 
 
-@contextmanager
-def _session(master: str | None, remote: str | None) -> "Iterator[SparkSession]":
-    """Connect to the cluster that is asked for: as spark-submit says, if to none."""
-    if master is not None and remote is not None:
-        raise SpecError("--master and --remote are two ways to one cluster: take one")
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise SpecError(
-            "Spark is not installed", hint="pip install 'core-mondrian[spark]'"
-        ) from None
-    from core_mondrian.sources.spark.troubles import working
+def _set_up(
+    session: "SparkSession", source: "Spot", spots: "Sequence[Spot]", *, overwrite: bool
+) -> None:
+    """Let Spark read and write files as others do, and refuse places that are taken."""
+    from core_mondrian.sources.spark.tables import Folder, check_spot
 
-    with working("starting; it needs Java 17 or newer", SpecError):
-        if remote is not None:
-            session = SparkSession.builder.remote(remote).create()
-        else:
-            # Spark logs rows that it cannot read, and they must not be seen.
-            builder = SparkSession.builder.config("spark.log.level", "OFF")
-            builder = builder if master is None else builder.master(master)
-            session = builder.appName("core-mondrian").getOrCreate()
-    try:
-        yield session
-    finally:
-        session.stop()
-
-
-def _set_up(session: "SparkSession", spots: "Sequence[Spot]") -> None:
-    """Let Spark read and write files as others do."""
-    from core_mondrian.sources.spark.tables import Folder
-
-    if all(isinstance(spot, Folder) for spot in spots):
+    for spot in spots:
+        check_spot(spot, session, overwrite=overwrite)
+    if all(isinstance(spot, Folder) for spot in (source, *spots)):
         # Names in files may differ in case only; those in a catalog do not.
         session.conf.set("spark.sql.caseSensitive", "true")
     # Spark's own choice, INT96, is no moment to others.
@@ -158,18 +139,28 @@ def _release(
 
 
 def _texts(
-    release: "Release[Any]", target: Path, report: "ReportFile | None"
+    release: "Release[Any]",
+    target: Path,
+    draft: "Spot",
+    signer: "Signer | None",
+    report: "ReportFile | None",
 ) -> "dict[Path, Content]":
+    """Return what is written next to the table."""
     from core_mondrian.files.place import record_of
     from core_mondrian.owner_record import record_text
     from core_mondrian.report.plain import manifest_text
-    from core_mondrian.signatures import signature_of
+    from core_mondrian.signatures import digest_file, signature_of
+    from core_mondrian.sources.spark.tables import Folder
 
-    manifest = manifest_of(target)
+    told = release.manifest()
+    if signer is not None and isinstance(draft, Folder):
+        told = {**told, "files": {"release": digest_file(draft.path)}}
+    manifest, raw = manifest_of(target), manifest_text(told).encode()
     texts: dict[Path, Content] = {
-        manifest: manifest_text(release.manifest()).encode(),
+        manifest: raw,
         record_of(target): record_text(release.record()),
-        signature_of(manifest): None,  # an old one would be of another manifest
+        # An old one would be of another manifest.
+        signature_of(manifest): None if signer is None else signer.sign(raw),
     }
     if report is not None:
         texts[report.path] = report.page_of(release)

@@ -65,7 +65,8 @@ _HERE = (*_OPTIONS, "sign_key")
 
 def check_streamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Refuse options of streams where rows are not in files read here; return all."""
-    given = [name for name in _HERE if options[name] not in (None, False)]
+    refused = _OPTIONS if options["database"] is None else _HERE
+    given = [name for name in refused if options[name] not in (None, False)]
     if given and (options["database"] is not None or options["engine"] != "local"):
         raise SpecError(
             f"--{given[0].replace('_', '-')} is for files that are read here",

@@ -191,12 +191,12 @@ def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # no
     """
     from tempfile import TemporaryDirectory
 
-    from core_mondrian.files.kinds import source_schema
+    from core_mondrian.files.kinds import parts_of, source_schema
     from core_mondrian.files.write import table_writer
     from core_mondrian.frames import same_rows
     from core_mondrian.measure.read_back import read_release
 
-    parts = sorted(file.iterdir()) if file.is_dir() else [file]
+    parts = parts_of(file) if file.is_dir() else [file]
     with TemporaryDirectory() as folder:
         draft = Path(folder) / f"again{parts[0].suffix.lower()}"
         guard = spec.guard_formulas

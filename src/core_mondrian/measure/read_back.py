@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
+from core_mondrian.files.kinds import parts_of
 from core_mondrian.files.place import Writer
 from core_mondrian.files.read import read_table
 from core_mondrian.measure.verify import Verification, looked_at, verify
@@ -31,7 +32,9 @@ def read_release(
 
     ``columns`` are those that are needed; None: all.
     """
-    parts = sorted(file.iterdir()) if file.is_dir() else []
+    parts = parts_of(file) if file.is_dir() else []
+    # Spark writes files without a row, and without the names of columns.
+    parts = [part for part in parts if part.is_dir() or part.stat().st_size] or parts
     if parts:
         tables = [read_release(part, spec, columns) for part in parts]
         return pa.concat_tables(tables, promote_options="permissive")

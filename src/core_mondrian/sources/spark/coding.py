@@ -78,7 +78,7 @@ def _count_values(counted: "DataFrame", key: str) -> tuple[Any, NDArray[np.int64
     """Return the distinct values of a key, and how many rows have each."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    with working("counting values"):
+    with working("count values"):
         found = counted.groupBy(key).agg(F.sum(ROWS).alias(ROWS)).toArrow()
     return found[key], found[ROWS].to_numpy().astype(np.int64)
 
@@ -163,7 +163,7 @@ class _Ranking:
     def _first(self) -> tuple[pa.Table, int]:
         """Return the number of the first tuple of each run, and how many there are."""
         ranked = self.relations["ranked"]
-        with working("numbering tuples"):
+        with working("number tuples"):
             found = ranked.groupBy("run").agg({"place": "max"}).toArrow()
         found = found.sort_by("run")
         ends = np.cumsum(found["max(place)"].to_numpy().astype(np.int64))

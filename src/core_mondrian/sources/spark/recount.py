@@ -126,7 +126,7 @@ class Recount:
         """Fetch counts that are kept on the cluster bucket by bucket."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        with working("counting the release"):
+        with working("count the release"):
             found = kept.groupBy("bucket").agg(F.count(F.lit(1)), F.sum(ROWS)).toArrow()
         bucket, n, rows = (found.column(i).to_numpy() for i in range(3))
         different = np.zeros(_BUCKETS, dtype=np.int64)
@@ -144,7 +144,7 @@ class Recount:
         return judge.verify_buckets(bundles, whole, self.names)
 
     def _fetch(self, counted: "DataFrame") -> tuple[pa.Table, NDArray[np.int64]]:
-        with working("counting the release"):
+        with working("count the release"):
             table = counted.toArrow()
         if any(np.any(table[f"w{i}"].to_numpy()) for i in range(len(self.hidden))):
             raise PrivacyViolation(
@@ -169,7 +169,7 @@ class Recount:
             shown = [key for name, key in key_of_name.items() if name != unit]
             kept = kept.filter(" OR ".join(f"{key} IS NOT NULL" for key in shown))
         values, n_persons = {}, None
-        with working("counting the release"):
+        with working("count the release"):
             for name in self.spec.sensitive:
                 by_value = kept.groupBy(key_of_name[name]).agg(F.sum(ROWS).alias(ROWS))
                 found = by_value.toArrow()
@@ -187,7 +187,7 @@ def same_counts(
     wanted = _looked_at(names, replace(spec, unit=None))
     frames = [_keyed(frame, names, wanted) for frame in (one, other)]
     counts = [plain.groupBy(*keys).count() for plain, keys in frames]
-    with working("comparing what was written"):
+    with working("compare what was written"):
         more, less = (counts[i].exceptAll(counts[1 - i]) for i in range(2))
         return bool(more.isEmpty() and less.isEmpty())
 
@@ -263,7 +263,7 @@ def find_concerns(placed: PlacedRows) -> tuple[Concern, ...]:
     leaves = send(placed.frame.sparkSession, pa.table({LEAF: every[look.leaves]}))
     names = seen_columns(spec, source.names)
     own = [source.place(name) for name in names]
-    with working("looking at columns that pass through"):
+    with working("look at columns that pass through"):
         rows = in_utc(
             placed.frame.join(leaves, LEAF).select(TUPLE, LEAF, *own).toArrow()
         )
@@ -297,7 +297,7 @@ def _count_repeats(placed: PlacedRows, name: str, spec: Spec) -> Repeats:
     person = F.lit(0) if unit is None else key(unit)
     pairs = rows.select(key(name).alias("v"), person.alias("u"))
     filled = pairs.filter(F.col("v").isNotNull())
-    with working("counting values"):
+    with working("count values"):
         return _repeats_of_rows(filled) if unit is None else _repeats_of_persons(filled)
 
 

@@ -45,7 +45,7 @@ class SparkStore(TupleRelation):
         return self.relations.view(name)
 
     def query(self, sql: str, by: Sequence[str] = ()) -> pa.Table:
-        with working("counting partitions"):
+        with working("count partitions"):
             found = self.relations.session.sql(sql).toArrow()
         return found.sort_by([(name, "ascending") for name in by]) if by else found
 
@@ -100,7 +100,7 @@ class SparkStore(TupleRelation):
         return self._summaries(own.mapInArrow(doing(task), _SCHEMA), len(parts))
 
     def _summaries(self, done: "DataFrame", n_parts: int) -> list[ResultT]:
-        with working("solving partitions"):
+        with working("solve partitions"):
             found = done.select(PART, "summary").toArrow().sort_by(PART)
         if found.num_rows != n_parts:
             raise InternalError("parts came back that were not handed out, or too few")

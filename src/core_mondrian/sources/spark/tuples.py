@@ -77,7 +77,7 @@ class PlannedTuples:
 def count_tuples(rows: Rows) -> CountedTuples:
     """Count the distinct tuples on the cluster, and keep them there."""
     counted = rows.frame.groupBy(*rows.keys).count().withColumnRenamed("count", ROWS)
-    with working("counting tuples"):
+    with working("count tuples"):
         kept = counted.persist()
         return CountedTuples(kept, rows, kept.count())
 
@@ -99,7 +99,7 @@ def plan_here(
         InfeasibleError: no release satisfies the models within the budget.
     """
     source, session = counted.source, counted.frame.sparkSession
-    with working("fetching tuples"):
+    with working("fetch tuples"):
         table = counted.frame.toArrow()
     keys = table.select(source.keys)
     values = source.read(in_utc(keys).rename_columns(list(source.counted)))
