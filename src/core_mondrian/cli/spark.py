@@ -115,6 +115,7 @@ def _release(
     """Write the release beside its place, and verify what was written."""
     from core_mondrian.sources.spark.api import DRIVER_TUPLES, Means, draft_release
     from core_mondrian.sources.spark.tables import open_table
+    from core_mondrian.sources.spark.watch import following
     from core_mondrian.stages import Stages
 
     frame, read = open_table(source, session, spec)
@@ -123,7 +124,8 @@ def _release(
     has_report = options["report"] is not None
     means = Means(most, options["key"], options["threads"], has_report)
     with ExitStack() as stack:
-        stages = Stages(stack.enter_context(show_progress()))
+        progress = stack.enter_context(show_progress())
+        stages = Stages(stack.enter_context(following(session, progress)))
         drafting = draft_release(
             frame, spec, means, by=options["by"] or (), stages=stages, read=read
         )

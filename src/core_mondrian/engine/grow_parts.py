@@ -95,7 +95,7 @@ def grow_parts(
         SpecError: the spec asks for what needs all tuples in one place.
         InfeasibleError: no release satisfies the models within the budget.
     """
-    _check_spec(spec)
+    check_parts(spec)
     prepare(spec)
     constraints = first_constraints(table, spec)
     check_feasible(table, spec, constraints)
@@ -107,7 +107,7 @@ def grow_parts(
     return grown
 
 
-def _check_spec(spec: Spec) -> None:
+def check_parts(spec: Spec) -> None:
     """Refuse what takes all tuples in one place."""
     asked = {
         "equity": spec.equity is not None,
@@ -119,7 +119,7 @@ def _check_spec(spec: Spec) -> None:
         raise SpecError(
             f"{needs[0]} needs all distinct tuples in memory at once, and here they "
             "are too many",
-            hint="allow more memory, or do without",
+            hint="allow more memory (--memory, --driver-tuples), or do without",
         )
 
 

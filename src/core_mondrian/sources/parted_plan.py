@@ -154,7 +154,7 @@ def refuse_what_needs_all(by: Sequence[str], *, has_report: bool) -> None:
         raise SpecError(
             f"{needs[0]} needs all distinct tuples in memory at once, and here they "
             "are too many",
-            hint="allow more memory, or do without",
+            hint="allow more memory (--memory, --driver-tuples), or do without",
         )
 
 
@@ -307,7 +307,7 @@ class PartedClasses:
             raise SpecError(
                 f"losses by {list_names(by)} need all distinct tuples in memory at "
                 "once, and here they are too many",
-                hint="allow more memory, or do without",
+                hint="allow more memory (--memory, --driver-tuples), or do without",
             )
         salt, digests = self.salted_digests
         return PartedRelease(

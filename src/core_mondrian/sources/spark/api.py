@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from core_mondrian.api import check_threads, grouped_by
+from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import OutputError, SpecError, drops_context, list_names
 from core_mondrian.measure.verify import Verification
 from core_mondrian.progress import Progress, watched
@@ -28,6 +29,7 @@ from core_mondrian.sources.spark.tuples import (
     count_tuples,
     plan_here,
 )
+from core_mondrian.sources.spark.watch import following
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
 from core_mondrian.tables.keys import Key, key_for
@@ -157,9 +159,12 @@ def anonymize_spark(  # noqa: PLR0913  # as `anonymize`, and driver_tuples
         InfeasibleError: no release satisfies the models within the budget.
         PrivacyViolation: the finished release failed its own verification.
     """
-    stages = Stages(progress)
+    shown = progress if callable(progress) else None
     means = Means(driver_tuples, key, threads)
-    with draft_release(frame, spec, means, by=by, stages=stages) as draft:
+    with (
+        following(frame.sparkSession, shown) as told,
+        draft_release(frame, spec, means, by=by, stages=Stages(told)) as draft,
+    ):
         return draft.release(draft.verify())
 
 
@@ -230,6 +235,7 @@ def _planned(
                 counted, spec, key, by=by, threads=means.threads, stages=stages
             )
         else:
+            check_parts(spec)
             refuse_what_needs_all(by, has_report=means.has_report)
             most = min(means.driver_tuples, PART_TUPLES)
             tuples = plan_there(counted, spec, key, most, stages)

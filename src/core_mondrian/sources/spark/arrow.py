@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 _BROADCAST: Final = 1_000_000
-"""Tables of fewer rows are sent to every executor; larger ones are shuffled."""
+"""Tables of fewer rows are sent to every executor."""
 
 
 def send(session: "SparkSession", table: pa.Table) -> "DataFrame":
@@ -28,8 +28,11 @@ def spark_schema(schema: pa.Schema) -> "StructType":
 
 
 def sized(frame: "DataFrame", n_rows: int) -> "DataFrame":
-    """Say how a table is to be joined: sent to all executors, or shuffled."""
-    return frame.hint("broadcast" if n_rows < _BROADCAST else "shuffle_hash")
+    """Say how a table is to be joined: sent to all executors, if it is small.
+
+    Else as Spark sees fit: to hash a large one may take more memory than there is.
+    """
+    return frame.hint("broadcast") if n_rows < _BROADCAST else frame
 
 
 def in_utc(table: pa.Table) -> pa.Table:
