@@ -276,24 +276,36 @@ class TupleRelation(ABC):
         known = dict(pairs)
         return {node: known.get(node, 0) for node in nodes}
 
-    def marginal(self, nodes: Sequence[int], column: int) -> Marginal:
+    def marginals(self, nodes: Sequence[int], columns: Sequence[int]) -> list[Marginal]:
         others = self.shape.others
-        keys = ["node", *others, f"c{column}"]
-        found = self._grouped(nodes, keys, "sum(n) AS n")
-        codes = [found[name].to_numpy() for name in others]
+        codes = [f"c{column}" for column in columns]
+        found = self.grouped_each(nodes, ["node", *others], codes)
+        return [self._marginal(*each) for each in zip(found, codes, strict=True)]
+
+    def _marginal(self, found: pa.Table, code: str) -> Marginal:
+        others = [found[name].to_numpy() for name in self.shape.others]
         empty = np.zeros((found.num_rows, 0), dtype=np.int32)
         return Marginal(
             found["node"].to_numpy(),
-            np.stack(codes, axis=1) if codes else empty,
-            found[f"c{column}"].to_numpy(),
+            np.stack(others, axis=1) if others else empty,
+            found[code].to_numpy(),
             found["n"].to_numpy().astype(np.int64),
         )
 
-    def pairs(self, nodes: Sequence[int], column: int, other: int) -> Pairs:
-        keys = ["node", f"c{column}", f"c{other}"]
-        found = self._grouped(nodes, keys, "sum(n) AS n")
-        node, first, second = (found[name].to_numpy() for name in keys)
-        return Pairs(node, first, second, found["n"].to_numpy().astype(np.int64))
+    def pairs(
+        self, nodes: Sequence[int], column: int, others: Sequence[int]
+    ) -> list[Pairs]:
+        first, codes = f"c{column}", [f"c{other}" for other in others]
+        found = self.grouped_each(nodes, ["node", first], codes)
+        return [
+            Pairs(
+                table["node"].to_numpy(),
+                table[first].to_numpy(),
+                table[code].to_numpy(),
+                table["n"].to_numpy().astype(np.int64),
+            )
+            for table, code in zip(found, codes, strict=True)
+        ]
 
     def moments(self, nodes: Sequence[int], column: int) -> Moments:
         numbers = self.shape.numbers
@@ -320,6 +332,12 @@ class TupleRelation(ABC):
             stacked("levels", np.int64),
             stacked("squares", np.int64),
         )
+
+    def grouped_each(
+        self, nodes: Sequence[int], keys: list[str], each: Sequence[str]
+    ) -> list[pa.Table]:
+        """Add up the rows of partitions by keys and one more, after the other."""
+        return [self._grouped(nodes, [*keys, one], "sum(n) AS n") for one in each]
 
     def _grouped(self, nodes: Sequence[int], keys: list[str], sums: str) -> pa.Table:
         """Add up partitions by keys, in the order of these."""
