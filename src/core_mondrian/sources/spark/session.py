@@ -28,6 +28,8 @@ _PROBE: Final = 5.0
 """Seconds until a port has to answer."""
 _GOODBYE: Final = 5.0
 """Seconds for a session to end."""
+_STARTED: Final = 60.0
+"""Seconds for Java to start, so that it can be stopped."""
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _RETRIES: Final = 6
 """Attempts to reach a server that has answered before: about a minute."""
@@ -46,7 +48,7 @@ def connected(master: str | None, remote: str | None) -> "Iterator[SparkSession]
     for address in (master, remote):
         if address is not None:
             _probe(address)
-    session = _open(master, remote)
+    session = _start(master, remote)
     try:
         if remote is not None:
             _within(lambda: _ask(session), "connect", NO_SERVER)
@@ -74,6 +76,31 @@ def _probe(address: str) -> None:
         with suppress(OSError), socket.create_connection((host, port), _PROBE):
             return
     raise failed("connect", NO_SERVER)
+
+
+def _start(master: str | None, remote: str | None) -> "SparkSession":
+    """Open a session on a thread: whoever interrupts that leaves no Java behind."""
+    done: list[SparkSession | BaseException] = []
+
+    def do() -> None:
+        try:
+            done.append(_open(master, remote))
+        except BaseException as error:  # noqa: BLE001  # raised below
+            done.append(error)
+
+    thread = threading.Thread(target=do, daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        thread.join(_STARTED)
+        for one in done:
+            if not isinstance(one, BaseException):
+                _quietly(one.stop)
+        raise
+    if isinstance(done[0], BaseException):
+        raise done[0]
+    return done[0]
 
 
 def _open(master: str | None, remote: str | None) -> "SparkSession":
