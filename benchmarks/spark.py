@@ -117,7 +117,7 @@ def _measure(session: Any, root: int, folder: Path, n_rows: int) -> Line:
         target.write(draft.data)
         stages.end("write")
         written = target.read_back(session, draft.data)
-        release = draft.release(draft.verify_written(written))
+        release = draft.release(draft.verify_written(written), written)
     return {
         "rows": n_rows,
         "columns": n_columns,

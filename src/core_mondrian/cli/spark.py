@@ -137,7 +137,7 @@ def _release(
                 place.write(data)
         stages.end("write")
         written = placing.drafts[0].read_back(session, draft.data)
-        return draft.release(draft.verify_written(written))
+        return draft.release(draft.verify_written(written), written)
 
 
 def _texts(

@@ -27,7 +27,7 @@ def spark_schema(schema: pa.Schema) -> "StructType":
     return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)
 
 
-def sized(frame: "DataFrame", n_rows: int) -> "DataFrame":
+def sized(frame: "DataFrame", n_rows: int = 0) -> "DataFrame":
     """Say how a table is to be joined: sent to all executors, if it is small.
 
     Else as Spark sees fit: to hash a large one may take more memory than there is.

@@ -31,21 +31,32 @@ class PlacedRows:
     tuples: PlannedTuples
 
 
-def place_rows(rows: Rows, tuples: PlannedTuples) -> PlacedRows:
+def place_rows(
+    rows: Rows, tuples: PlannedTuples, only: "DataFrame | None" = None
+) -> PlacedRows:
     """Give every row the leaf of its tuple, or its share of a divided tuple's.
 
     A row whose tuple was not counted gets none and is lost: what the table did not
-    hold when it was counted must not be released.
+    hold when it was counted must not be released. ``only``: those of some leaves.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     kept = [*numbered("c", rows.names), TUPLE, LEAF]
     is_divided = F.col(LEAF) == DIVIDED
-    places, n_tuples = tuples.places, tuples.n_tuples
-    found = _join(rows, places.filter(~is_divided), n_tuples).select(kept)
-    if tuples.shares is not None:
-        divided = _join(rows, places.filter(is_divided), n_tuples).select(kept)
-        found = found.unionByName(_allocate(divided, tuples.shares, rows, tuples))
+    whole, divided = (tuples.places.filter(x) for x in (~is_divided, is_divided))
+    n_tuples, shares = tuples.n_tuples, tuples.shares
+    if only is not None:
+        n_tuples, whole = 0, whole.join(sized(only), LEAF)
+    found = _join(rows, whole, n_tuples).select(kept)
+    if shares is not None:
+        if only is not None:
+            seen = shares.join(sized(only), LEAF).select(TUPLE).distinct()
+            divided = divided.join(sized(seen), TUPLE, "left_semi")
+        placed = _join(rows, divided, n_tuples).select(kept)
+        placed = _allocate(placed, shares, rows, tuples)
+        if only is not None:
+            placed = placed.join(sized(only), LEAF).select(kept)
+        found = found.unionByName(placed)
     return PlacedRows(found, rows, tuples)
 
 
@@ -120,9 +131,10 @@ def _mixed(frame: "DataFrame", key: Key) -> "DataFrame":
         if not isinstance(field.dataType, T.MapType | T.VariantType)
     ]
     seed = int.from_bytes(key.derive("row order")[:8], "little", signed=True)
-    place = F.xxhash64(F.lit(seed), *flat)
+    placed = frame.withColumn("place", F.xxhash64(F.lit(seed), *flat))
     # Rows that show the same, but for what cannot be hashed, are mixed by chance.
-    return frame.repartition(place).sortWithinPartitions(place, F.rand(seed))
+    mixed = placed.repartition("place").sortWithinPartitions("place", F.rand(seed))
+    return mixed.drop("place")
 
 
 def _without_notes(field: "StructField") -> "Column":

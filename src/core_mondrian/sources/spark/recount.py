@@ -1,9 +1,9 @@
 """Count a released table again on the cluster, and look at what passes through."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from core_mondrian.measure.verify import (
 from core_mondrian.plan import SUPPRESSED
 from core_mondrian.pseudonyms import LENGTH, PATTERN
 from core_mondrian.sources.spark.arrow import in_utc, send
-from core_mondrian.sources.spark.recode import PlacedRows
+from core_mondrian.sources.spark.recode import PlacedRows, place_rows
 from core_mondrian.sources.spark.relations import Relations
 from core_mondrian.sources.spark.rows import key_of, numbered
 from core_mondrian.sources.spark.troubles import working
@@ -255,71 +255,144 @@ class _JudgeBySpec:
         return verify_buckets(buckets, whole, self.spec, budget=budget, names=names)
 
 
-def find_concerns(placed: PlacedRows) -> tuple[Concern, ...]:
+@dataclass(frozen=True)
+class WrittenRows:
+    """Released rows as they were written: columns by their names in the release."""
+
+    frame: "DataFrame"
+    names: Sequence[str]
+
+
+def find_concerns(
+    placed: PlacedRows, written: WrittenRows | None = None
+) -> tuple[Concern, ...]:
     """Say what columns that pass through may give away; some rows come here for it."""
     source, spec = placed.source, placed.tuples.spec
     look = placed.tuples.plan.look(source.names)
     every = np.append(np.arange(look.leaves.size - 1), SUPPRESSED).astype(np.int32)
-    leaves = send(placed.frame.sparkSession, pa.table({LEAF: every[look.leaves]}))
+    only = send(placed.frame.sparkSession, pa.table({LEAF: every[look.leaves]}))
     names = seen_columns(spec, source.names)
     own = [source.place(name) for name in names]
+    some = place_rows(source, placed.tuples, only).frame
     with working("look at columns that pass through"):
-        rows = in_utc(
-            placed.frame.join(leaves, LEAF).select(TUPLE, LEAF, *own).toArrow()
-        )
+        rows = in_utc(some.select(TUPLE, LEAF, *own).toArrow())
     piece = look.pieces(rows[TUPLE].to_numpy(), rows[LEAF].to_numpy())
     frame = open_frame(rows.select(own).rename_columns(list(names)))
-    looked = LookedAt(
-        tuple(source.names),
-        look_at_frame(frame, names, piece),
-        lambda name: _count_repeats(placed, name, spec),
-    )
-    return look.find_concerns(looked)
+    sight = look_at_frame(frame, names, piece)
+    # Which columns have to be counted is known only then: all in one job.
+    asked: list[str] = []
+
+    def ask(name: str) -> Repeats:
+        asked.append(name)
+        return Repeats(0, 0, 0)
+
+    look.find_concerns(LookedAt(tuple(source.names), sight, ask))
+    counted = _count_repeats(placed, written, asked) if asked else {}
+    return look.find_concerns(LookedAt(tuple(source.names), sight, counted.__getitem__))
 
 
-def _count_repeats(placed: PlacedRows, name: str, spec: Spec) -> Repeats:
-    """Count how far the values of a column repeat in all released rows.
+def _count_repeats(
+    placed: PlacedRows, written: WrittenRows | None, names: Sequence[str]
+) -> dict[str, Repeats]:
+    """Count how far the values of columns repeat in all released rows.
 
     Of a column that is removed, all rows are counted.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
-    def key(column: str) -> "Column":
-        place = placed.source.place(column)
-        kind = placed.source.frame.schema[place].dataType
-        return key_of(F.col(place), kind, column)
-
-    is_removed = name in spec.removed
-    rows, unit = placed.frame, None if is_removed else spec.unit
-    is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
-    if not is_removed and (spec.leaves_out or is_blanked):
-        rows = rows.filter(F.col(LEAF) >= 0)
-    person = F.lit(0) if unit is None else key(unit)
-    pairs = rows.select(key(name).alias("v"), person.alias("u"))
-    filled = pairs.filter(F.col("v").isNotNull())
-    with working("count values"):
-        return _repeats_of_rows(filled) if unit is None else _repeats_of_persons(filled)
+    jobs: dict[_Asked, list[str]] = {}
+    for name in names:
+        jobs.setdefault(_Asked.of(name, placed, written), []).append(name)
+    found: dict[str, Repeats] = {}
+    for asked, own in jobs.items():
+        found |= _Repeating(*_rows_of(asked.rows, placed, written), asked.unit).count(
+            own
+        )
+    return found
 
 
-def _repeats_of_rows(filled: "DataFrame") -> Repeats:
+class _Asked(NamedTuple):
+    """Which rows a column is counted in, and whose they are."""
+
+    rows: Literal["all", "written", "released"]
+    unit: str | None
+
+    @classmethod
+    def of(cls, name: str, placed: PlacedRows, written: WrittenRows | None) -> "_Asked":
+        spec = placed.tuples.spec
+        if name in spec.removed:
+            return cls("all", None)
+        unit = [] if spec.unit is None else [spec.unit]
+        is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
+        is_less = placed.tuples.plan.n_suppressed and (spec.leaves_out or is_blanked)
+        if not is_less:
+            return cls("all", spec.unit)
+        if written is not None and {name, *unit} <= {*written.names}:
+            return cls("written", spec.unit)
+        return cls("released", spec.unit)
+
+
+def _rows_of(
+    which: str, placed: PlacedRows, written: WrittenRows | None
+) -> "tuple[DataFrame, dict[str, str]]":
+    """Return rows, and what their columns are called."""
+    if which == "written" and written is not None:
+        names = dict(zip(written.names, numbered("r", written.names), strict=True))
+        return written.frame.toDF(*names.values()), names
+    source = placed.source
+    names = dict(zip(source.names, numbered("c", source.names), strict=True))
+    is_all = which == "all"
+    return source.frame if is_all else placed.frame.filter(f"{LEAF} >= 0"), names
+
+
+@dataclass(frozen=True)
+class _Repeating:
+    """Rows of which the values of some columns are counted, by hashes."""
+
+    rows: "DataFrame"
+    place: Mapping[str, str]
+    """By name: what a column is called there."""
+    unit: str | None
+
+    def count(self, names: Sequence[str]) -> dict[str, Repeats]:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        cells = [
+            F.when(
+                self._key(name).isNotNull(),
+                F.struct(F.lit(i).alias("i"), F.xxhash64(self._key(name)).alias("v")),
+            )
+            for i, name in enumerate(names)
+        ]
+        person = F.lit(0) if self.unit is None else F.xxhash64(self._key(self.unit))
+        pairs = self.rows.select(
+            F.explode(F.array(*cells)).alias("x"), person.alias("u")
+        )
+        filled = pairs.filter("x IS NOT NULL").select("x.i", "x.v", "u")
+        counted = _repeats_of_rows if self.unit is None else _repeats_of_persons
+        with working("count values"):
+            found = {row[0]: Repeats(*row[1:]) for row in counted(filled).collect()}
+        none = Repeats(0, 0, 0)
+        return {name: found.get(i, none) for i, name in enumerate(names)}
+
+    def _key(self, name: str) -> "Column":
+        from pyspark.sql import functions as F  # noqa: N812
+
+        place = self.place[name]
+        return key_of(F.col(place), self.rows.schema[place].dataType, name)
+
+
+def _repeats_of_rows(filled: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as F  # noqa: N812
 
     n = F.col("count")
-    alone = F.sum(F.when(n == 1, 1).otherwise(0))
-    (row,) = filled.groupBy("v").count().agg(F.sum(n), F.count(n), alone).collect()
-    return Repeats(*(int(x or 0) for x in row))
+    counted = filled.groupBy("i", "v").count().groupBy("i")
+    return counted.agg(F.sum(n), F.count(n), F.count_if(n == 1))
 
 
-def _repeats_of_persons(filled: "DataFrame") -> Repeats:
+def _repeats_of_persons(filled: "DataFrame") -> "DataFrame":
+    from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    different = filled.distinct()
-    each = different.groupBy("v").agg(
-        F.count(F.lit(1)).alias("n"), F.first("u").alias("u")
-    )
-    alone = each.filter(F.col("n") == 1)
-    return Repeats(
-        different.select("u").distinct().count(),
-        each.count(),
-        alone.select("u").distinct().count(),
-    )
+    n = F.count(F.lit(1)).over(Window.partitionBy("i", "v"))
+    alone = F.when(F.col("n") == 1, F.col("u"))
+    each = filled.distinct().withColumn("n", n).groupBy("i")
+    return each.agg(*(F.count_distinct(x) for x in (F.col("u"), F.col("v"), alone)))
