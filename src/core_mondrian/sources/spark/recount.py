@@ -38,6 +38,8 @@ Buckets: TypeAlias = Iterable[tuple[pa.Table, NDArray[np.int64]]]
 _AT_ONCE: Final = 1 << 19
 """Different rows that come here at a time."""
 _BUCKETS: Final = 1 << 12
+_TOGETHER: Final = 1_000_000
+"""Rows of which several columns are counted at once."""
 
 
 class Judge(Protocol):
@@ -302,10 +304,13 @@ def _count_repeats(
     for name in names:
         jobs.setdefault(_Asked.of(name, placed, written), []).append(name)
     found: dict[str, Repeats] = {}
-    for asked, own in jobs.items():
-        found |= _Repeating(*_rows_of(asked.rows, placed, written), asked.unit).count(
-            own
-        )
+    # A job takes longer to start than to count few rows; many are counted one by one.
+    is_small = placed.tuples.plan.n_rows < _TOGETHER
+    for asked, columns in jobs.items():
+        for own in [columns] if is_small else [[x] for x in columns]:
+            found |= _Repeating(
+                *_rows_of(asked.rows, placed, written), asked.unit
+            ).count(own)
     return found
 
 
@@ -353,25 +358,27 @@ class _Repeating:
     unit: str | None
 
     def count(self, names: Sequence[str]) -> dict[str, Repeats]:
+        """Count all columns in one job, each by itself."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        cells = [
-            F.when(
-                self._key(name).isNotNull(),
-                F.struct(F.lit(i).alias("i"), F.xxhash64(self._key(name)).alias("v")),
-            )
-            for i, name in enumerate(names)
+        own, unit = numbered("v", names), [] if self.unit is None else ["u"]
+        hashed = [
+            F.when(self._key(x).isNotNull(), F.xxhash64(self._key(x))).alias(v)
+            for v, x in zip(own, names, strict=True)
         ]
-        person = F.lit(0) if self.unit is None else F.xxhash64(self._key(self.unit))
-        pairs = self.rows.select(
-            F.explode(F.array(*cells)).alias("x"), person.alias("u")
-        )
-        filled = pairs.filter("x IS NOT NULL").select("x.i", "x.v", "u")
-        counted = _repeats_of_rows if self.unit is None else _repeats_of_persons
+        if self.unit is not None:
+            hashed.append(F.xxhash64(self._key(self.unit)).alias("u"))
+        sets = [[v, *unit] for v in own]
+        grouped = self.rows.select(*hashed).groupingSets(sets, *own, *unit)
+        counted = grouped.agg(F.count(F.lit(1)).alias("n"), F.grouping_id().alias("g"))
+        filled = counted.withColumn("v", F.coalesce(*own)).filter("v IS NOT NULL")
+        summed = _repeats_of_rows if self.unit is None else _repeats_of_persons
         with working("count values"):
-            found = {row[0]: Repeats(*row[1:]) for row in counted(filled).collect()}
-        none = Repeats(0, 0, 0)
-        return {name: found.get(i, none) for i, name in enumerate(names)}
+            found = {row[0]: Repeats(*row[1:]) for row in summed(filled).collect()}
+        # The bits of those by which was not grouped are set, the first one highest.
+        bits = [1 << (len(own) + len(unit) - 1 - i) for i in range(len(own))]
+        each = {name: sum(bits) - bit for name, bit in zip(names, bits, strict=True)}
+        return {name: found.get(g, Repeats(0, 0, 0)) for name, g in each.items()}
 
     def _key(self, name: str) -> "Column":
         from pyspark.sql import functions as F  # noqa: N812
@@ -380,19 +387,20 @@ class _Repeating:
         return key_of(F.col(place), self.rows.schema[place].dataType, name)
 
 
-def _repeats_of_rows(filled: "DataFrame") -> "DataFrame":
+def _repeats_of_rows(counted: "DataFrame") -> "DataFrame":
+    """Sum up how often the values of each column (g) occur."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    n = F.col("count")
-    counted = filled.groupBy("i", "v").count().groupBy("i")
-    return counted.agg(F.sum(n), F.count(n), F.count_if(n == 1))
+    n = F.col("n")
+    return counted.groupBy("g").agg(F.sum(n), F.count(n), F.count_if(n == 1))
 
 
-def _repeats_of_persons(filled: "DataFrame") -> "DataFrame":
+def _repeats_of_persons(counted: "DataFrame") -> "DataFrame":
+    """Sum up how many persons (u) have each value, and who is alone with one."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    n = F.count(F.lit(1)).over(Window.partitionBy("i", "v"))
+    n = F.count(F.lit(1)).over(Window.partitionBy("g", "v"))
     alone = F.when(F.col("n") == 1, F.col("u"))
-    each = filled.distinct().withColumn("n", n).groupBy("i")
+    each = counted.withColumn("n", n).groupBy("g")
     return each.agg(*(F.count_distinct(x) for x in (F.col("u"), F.col("v"), alone)))
