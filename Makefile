@@ -177,7 +177,7 @@ peers: $(VENV)/stamp-compiled
 # trains CTGAN for so many epochs (8 s each on one core), unless out/ctgan has the model.
 EPOCHS ?= 80
 experiments: $(VENV)/stamp-compiled
-	@$(BIN)/core-mondrian experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
+	@$(BIN)/python -m experiments $(if $(QUICK),--quick) $(if $(FIGURES),--figures $(FIGURES)) \
 	  $(if $(TABLE),--table $(TABLE)) $(if $(UPDATE),--synthesizer both --epochs $(EPOCHS) --docs docs)
 
 # FILES: only these modules. UPDATE=1 also replaces the tables of docs/mutants.md.

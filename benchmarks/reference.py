@@ -25,7 +25,7 @@ from benchmarks.cases import ROOT, adult_folder
 from benchmarks.lines import emit, facts, megabytes, middles, say, source_digest
 from benchmarks.peers.tools.lighthouse import REQUIREMENTS
 from core_mondrian.datasets import ADULT_SETS
-from core_mondrian.experiments.environments import Environment, find_environment
+from experiments.environments import Environment, find_environment
 
 ENVIRONMENT = Environment(REQUIREMENTS)
 FOLDER = ROOT / ".venv-lighthouse"

@@ -132,12 +132,14 @@ class Done:
 Command = Callable[..., Done]
 
 
-def in_process(capfd: Any, *, shows_cells: bool = False) -> Command:
+def in_process(
+    capfd: Any, main: Callable[[list[str]], object] = run, *, shows_cells: bool = False
+) -> Command:
     """Run commands in this process; none may show a traceback or a canary."""
 
     def command(*arguments: object) -> Done:
         with pytest.raises(SystemExit) as caught:
-            run([str(argument) for argument in arguments])
+            main([str(argument) for argument in arguments])
         captured = capfd.readouterr()
         code = caught.value.code
         assert isinstance(code, int | None)

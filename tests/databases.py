@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import socket
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import adbc_driver_postgresql.dbapi
-import adbc_driver_sqlite.dbapi
 import duckdb
 import pyarrow as pa
+import pytest
 
 PASSWORD = "CANARY-password"  # noqa: S105
 _BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -36,8 +37,24 @@ class Place:
                 quoted = name.replace('"', '""')
                 connection.execute(f'CREATE TABLE "{quoted}" AS SELECT * FROM loaded')
             return
-        with self._adbc() as connection, connection.cursor() as cursor:
+        if self.kind == "sqlite":
+            self._load_sqlite(name, table)
+            return
+        with self.connect() as connection, connection.cursor() as cursor:
             cursor.adbc_ingest(name, table, mode="create")
+            connection.commit()
+
+    def _load_sqlite(self, name: str, table: pa.Table) -> None:
+        fields = (
+            '"{}" {}'.format(field.name.replace('"', '""'), _sqlite_kind(field.type))
+            for field in table.schema
+        )
+        quoted = '"' + name.replace('"', '""') + '"'
+        marks = ", ".join("?" * table.num_columns)
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        with closing(self.connect()) as connection:
+            connection.execute(f"CREATE TABLE {quoted} ({', '.join(fields)})")
+            connection.executemany(f"INSERT INTO {quoted} VALUES ({marks})", rows)
             connection.commit()
 
     def run(self, *statements: str) -> None:
@@ -46,18 +63,22 @@ class Place:
                 for statement in statements:
                     connection.execute(statement)
             return
-        with self._adbc() as connection, connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
+        with closing(self.connect()) as connection:
+            with closing(connection.cursor()) as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
             connection.commit()
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
         if self.kind == "duckdb":
             with duckdb.connect(self.url) as connection:
                 return connection.execute(query).fetchall()
-        with self._adbc() as connection, connection.cursor() as cursor:
+        with (
+            closing(self.connect()) as connection,
+            closing(connection.cursor()) as cursor,
+        ):
             cursor.execute(query)
-            return cursor.fetchall()
+            return list(cursor.fetchall())
 
     def catalog(self) -> list[str]:
         """Return the names of all tables, views and indexes."""
@@ -71,10 +92,17 @@ class Place:
         }
         return sorted(name for (name,) in self.fetch(queries[self.kind]))
 
-    def _adbc(self) -> Any:
+    def connect(self) -> Any:
+        """Return a connection; not for DuckDB."""
         if self.kind == "sqlite":
-            return adbc_driver_sqlite.dbapi.connect(self.url)
+            return sqlite3.connect(self.url)
         return adbc_driver_postgresql.dbapi.connect(self.url)
+
+
+def _sqlite_kind(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return "INTEGER"
+    return "REAL" if pa.types.is_floating(kind) else "TEXT"
 
 
 def reason_without_postgres() -> str | None:
@@ -140,3 +168,29 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def empty(place: Place) -> None:
+    """Leave nothing in a database of PostgreSQL's but an empty schema."""
+    names = place.fetch(
+        "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname !~ "
+        "'^(pg_|information_schema$)'"
+    )
+    place.run(*(f"DROP SCHEMA {name} CASCADE" for (name,) in names))
+    place.run("CREATE SCHEMA public")
+
+
+def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
+    if kind == "duckdb":
+        path = folder / "people.duckdb"
+        duckdb.connect(path).close()
+    elif kind == "sqlite":
+        path = folder / "people.sqlite"
+    else:
+        place = Place(kind, request.getfixturevalue("server"))
+        empty(place)
+        return place
+    place = Place(kind, str(path))
+    if kind == "sqlite":
+        place.run("PRAGMA user_version = 1")
+    return place

@@ -157,8 +157,9 @@ def _read_csv(path: Path) -> None:
 
 def _read_stream(path: Path) -> None:
     """Read a table batch by batch, as the second pass does."""
-    from core_mondrian.sources.files.batches import Sizes, Wanted, read_batches
+    from core_mondrian.sources.files.batches import Wanted, read_batches
     from core_mondrian.sources.files.source import open_source
+    from core_mondrian.sources.memory import Sizes
 
     source = open_source(path)
     names = tuple(source.schema.names)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from benchmarks.cases import ROOT
 from benchmarks.lines import megabytes, say
 from benchmarks.peers.cells import Read
-from core_mondrian.experiments.environments import (
+from experiments.environments import (
     Environment,
     EnvironmentMissing,
     find_environment,

@@ -14,6 +14,7 @@ counts, positions and types, never what an input cell contains.
 """
 
 import functools
+import os
 import re
 import sys
 import traceback
@@ -55,9 +56,17 @@ def place_of(error: BaseException) -> str:
     return f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}"
 
 
-def is_cancelled(error: BaseException) -> bool:
-    """Tell whether an error is an interrupt that Arrow took."""
-    return type(error).__name__ == "ArrowCancelled"
+def reason(error: OSError) -> str:
+    """Return what the system says went wrong, without a file's content."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an error is an interrupt, maybe one that Arrow or DuckDB took."""
+    if not isinstance(error, Exception):
+        return True
+    is_duckdb = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+    return is_duckdb or type(error).__name__ in ("ArrowCancelled", "InterruptException")
 
 
 class MondrianError(Exception):

@@ -27,6 +27,7 @@ from core_mondrian.engine.grow import Grown, grow
 from core_mondrian.errors import InternalError
 from core_mondrian.labels import number_distinct
 from core_mondrian.measure.concerns import Generalized, pick_leaves
+from core_mondrian.measure.mistyped import find_mistyped
 from core_mondrian.measure.verify import Verification
 from core_mondrian.middles import number_leaves
 from core_mondrian.models.k_anonymity import KAnonymity
@@ -258,6 +259,8 @@ class Plan:
     ) -> Release[DataT]:
         """Return what was made of it; ``evidence`` is what else a Release holds."""
         encoded, grown = self.encoded, self.grown
+        mistyped = find_mistyped(encoded.table, self.spec)
+        evidence["warnings"] = (*mistyped, *evidence["warnings"])
         return Release(
             data=data,
             spec=self.spec,

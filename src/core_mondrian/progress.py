@@ -1,35 +1,94 @@
-"""A bar per stage for whoever watches: in a terminal, in a notebook, or nowhere."""
+"""Progress of a run, stage by stage: bars for people, lines of JSON for programs.
+
+The only clock of the package: nothing that is released depends on it.
+"""
 
 import functools
+import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Progress: TypeAlias = Callable[[str, float], None]
 """``progress(stage, done)``: how much of a stage is done, from 0 to 1."""
+_UNITS: Final = ("", "k", "M", "G", "T")
+_PAUSE: Final = 1.0
+"""Seconds between two lines for a program."""
 
 
-class Told(float):
-    """How much is done, with something to say about it: to people, and to machines."""
+class ProgressUpdate(float):
+    """How much of a stage is done, with what has gone by: for people and machines."""
 
     text: str
     figures: Mapping[str, int]
 
     def __new__(
-        cls, done: float, text: str, figures: Mapping[str, int] | None = None
-    ) -> "Told":
-        told = super().__new__(cls, done)
-        told.text = text
-        told.figures = figures or {}
-        return told
+        cls, done: float, text: str, figures: Mapping[str, int]
+    ) -> "ProgressUpdate":
+        update = super().__new__(cls, done)
+        update.text = text
+        update.figures = figures
+        return update
 
 
-def text_of(done: float) -> str:
-    """Return what is said about a share that is done."""
-    return done.text if isinstance(done, Told) else ""
+class Throughput:
+    """Counts the rows of a stage that go by, and reports how many in a second."""
+
+    def __init__(self, report: Callable[[float], None], n_bytes: int = 0) -> None:
+        """Count rows of a source that has so many bytes; 0: it is not known."""
+        self._report = report
+        self._since = time.perf_counter()
+        self.n_rows = 0
+        self._n_bytes = n_bytes
+
+    def step(self, n_rows: int, done: float) -> None:
+        """Report that so many more rows are done."""
+        self.n_rows += n_rows
+        seconds = max(time.perf_counter() - self._since, 1e-6)
+        rate = self.n_rows / seconds
+        text = f"{_short(rate)} rows/s"
+        figures = {"rows": self.n_rows, "rows_per_second": round(rate)}
+        if self._n_bytes:
+            size = self._n_bytes * done
+            text += f", {_short(size / seconds)}B/s"
+            figures |= {"bytes": round(size), "bytes_per_second": round(size / seconds)}
+        self._report(ProgressUpdate(done, text, figures))
+
+
+def _short(number: float) -> str:
+    for unit in _UNITS[:-1]:
+        if number < 1000:
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    return f"{number:.3g}{_UNITS[-1]}"
+
+
+class _Clock:
+    """Knows since when each stage runs, and so how long it will take."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+        self._since: dict[str, float] = {}
+
+    def seconds_left(self, stage: str, done: float) -> int | None:
+        """Return the seconds that are left of a stage; None: nobody knows yet."""
+        now = time.perf_counter()
+        since = self._since.setdefault(stage, now)
+        if not 0 < done < 1:
+            return None
+        # Clocks may jump.
+        return max(round((now - since) * (1 - done) / done), 0)
+
+    def text(self, stage: str, done: float) -> str:
+        """Return what is said about a stage next to its bar."""
+        left = self.seconds_left(stage, done)
+        parts = [done.text] if isinstance(done, ProgressUpdate) else []
+        parts += [f"{left // 60}:{left % 60:02d} left"] if left else []
+        return ", ".join(parts)
 
 
 def watched(work: Callable[P, R]) -> Callable[P, R]:
@@ -47,8 +106,11 @@ def watched(work: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def show_progress() -> Iterator[Progress | None]:
-    """Show a bar per stage, if a person is watching; they go when all is done."""
+def show_progress(*, as_json: bool = False) -> Iterator[Progress | None]:
+    """Show a bar per stage, if a person is watching; they go when all is done.
+
+    ``as_json``: if nobody is, print a line a second for a program that reads along.
+    """
     if _in_notebook():
         with _notebook_bars() as show:
             yield show
@@ -56,7 +118,27 @@ def show_progress() -> Iterator[Progress | None]:
         with _terminal_bars() as show:
             yield show
     else:
-        yield None
+        yield _print_lines() if as_json else None
+
+
+def _print_lines() -> Progress:
+    """Return what prints progress as JSON; runs of a second print none."""
+    clock = _Clock()
+    last = clock.start
+
+    def show(stage: str, done: float) -> None:
+        nonlocal last
+        left, now = clock.seconds_left(stage, done), time.perf_counter()
+        if now - last < _PAUSE:
+            return
+        last = now
+        line: dict[str, Any] = {"stage": stage, "done": round(float(done), 4)}
+        line |= done.figures if isinstance(done, ProgressUpdate) else {}
+        line |= {} if left is None else {"seconds_left": left}
+        sys.stderr.write(json.dumps({"progress": line}) + "\n")
+        sys.stderr.flush()
+
+    return show
 
 
 def _in_notebook() -> bool:
@@ -80,12 +162,14 @@ def _terminal_bars() -> Iterator[Progress]:
         TextColumn("{task.fields[text]}"),
     )
     tasks: dict[str, TaskID] = {}
+    clock = _Clock()
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
 
         def show(stage: str, done: float) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=1.0, text="")
-            bars.update(tasks[stage], completed=done, text=text_of(done))
+            text = clock.text(stage, done)
+            bars.update(tasks[stage], completed=done, text=text)
 
         yield show
 
@@ -97,12 +181,13 @@ def _notebook_bars() -> Iterator[Progress]:
 
     handle = display(_bundle({}), raw=True, display_id=True)
     percents: dict[str, tuple[int, str]] = {}
+    clock = _Clock()
 
     def show(stage: str, done: float) -> None:
-        percent = int(100 * done)
+        percent, text = int(100 * done), clock.text(stage, done)
         shown, _ = percents.get(stage, (-1, ""))
         if shown != percent:  # each change is a message to the browser
-            percents[stage] = percent, text_of(done)
+            percents[stage] = percent, text
             handle.update(_bundle(percents), raw=True)
 
     try:

@@ -84,6 +84,8 @@ class Release(Generic[FrameT]):
     are elsewhere, such as in files."""
     n_bad: int = 0
     """Rows of files that could not be read and were left out, as was allowed."""
+    disk_bytes: int = 0
+    """The most that a run on files had on disk at a time; it is gone."""
 
     @property
     def seconds(self) -> dict[str, float]:

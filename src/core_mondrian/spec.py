@@ -383,11 +383,6 @@ def _check_columns(spec: Spec) -> None:
         )
     _check_breakout(spec)
     _check_domains(spec)
-    if never := sorted(set(spec.accept) & set(spec.quasi_identifiers)):
-        raise SpecError(
-            f"accept for {never}, of which no warning is given",
-            hint="warnings are about columns that pass through, and identifiers",
-        )
 
 
 def _check_breakout(spec: Spec) -> None:

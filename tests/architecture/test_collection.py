@@ -64,12 +64,12 @@ def test_libraries_do_not_print() -> None:
 
 
 def test_nothing_reads_the_clock_or_hashes_but_where_it_may() -> None:
-    # Determinism: seconds are reported by stages.py alone, and by pace.py to whoever
+    # Determinism: seconds are reported by stages.py alone, and by progress.py to who
     # waits; hash() is used nowhere.
     suspects = [
         (file.name, called)
         for file in SOURCES
-        if "cli" not in file.parts and file.name != "pace.py"
+        if "cli" not in file.parts and file.name != "progress.py"
         for called, _ in calls_in(file)
         if called
         in {"hash", "time.time", "time.perf_counter", "datetime.now", "random.random"}

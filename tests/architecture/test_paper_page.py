@@ -108,15 +108,16 @@ def test_the_count_is_that_of_the_rows() -> None:
 
 @pytest.mark.parametrize("one", DONE, ids=lambda one: str(one.number))
 def test_code_and_test_are_where_the_page_says(one: Statement) -> None:
-    for cell, folder in ((one.where, "src"), (one.test, "tests")):
+    root = PAGE.parents[1]
+    for cell, *folders in ((one.where, "src", "experiments"), (one.test, "tests")):
         found = links(cell)
         assert found, "a row links to its code, and to its test"
         for file, names in found:
-            assert file.is_relative_to(PAGE.parents[1] / folder)
+            assert any(file.is_relative_to(root / folder) for folder in folders)
             assert file.is_file(), file.name
             assert names, f"what of {file.name}?"
             assert set(names) <= defined_in(file)
-            if folder == "tests":
+            if folders == ["tests"]:
                 assert all(name.startswith("test_") for name in names)
 
 

@@ -552,15 +552,6 @@ def test_options_that_need_others_say_so(
 
 
 @pytest.mark.usefixtures("signed")
-def test_a_table_in_a_database_is_signed_later(cli: Command) -> None:
-    words = ("people", "safe", "--database", "some.duckdb", "--sign-key", "key")
-    done = cli("anonymize", *words, *ASKED)
-
-    assert done.code == 2
-    assert "--sign-key is for files" in done.err
-
-
-@pytest.mark.usefixtures("signed")
 def test_without_the_package_the_extra_is_named(
     cli: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

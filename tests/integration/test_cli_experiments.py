@@ -1,4 +1,4 @@
-"""core-mondrian experiments: all figures on a made-up table, and no cell of it."""
+"""python -m experiments: all figures on a made-up table, and no cell of it."""
 
 import csv
 import io
@@ -14,13 +14,13 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from conftest import CANARY, Command, files_in
+from conftest import CANARY, Command, files_in, in_process
 
-from core_mondrian.cli.main import run
-from core_mondrian.experiments import tables
-from core_mondrian.experiments.evaluation import Setting, data_files, run_figures
-from core_mondrian.experiments.lab import QUICK, Clocks, Lab
-from core_mondrian.experiments.registry import FIGURES
+from experiments import tables
+from experiments.__main__ import app
+from experiments.evaluation import Setting, data_files, run_figures
+from experiments.lab import QUICK, Clocks, Lab
+from experiments.registry import FIGURES
 
 ROWS = 1500
 NAMES = [figure.name for figure in FIGURES]
@@ -57,12 +57,18 @@ class Run:
         return json.loads(self.text(name))
 
 
+@pytest.fixture
+def experiments(capfd: Any, monkeypatch: Any, tmp_path: Path) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return in_process(capfd, app)
+
+
 @pytest.fixture(scope="session")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run of the command, in this process."""
     folder = tmp_path_factory.mktemp("experiments") / "new" / "out"
     out, err = io.StringIO(), io.StringIO()
-    words = f"experiments --quick --table census --rows {ROWS} --threads 2".split()
+    words = f"--quick --table census --rows {ROWS} --threads 2".split()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "make_census", with_canaries)
         with (
@@ -70,7 +76,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
             redirect_stderr(err),
             pytest.raises(SystemExit) as end,
         ):
-            run([*words, "--out", str(folder)])
+            app([*words, "--out", str(folder)])
     assert end.value.code in (None, 0), err.getvalue()
     return Run(folder, out.getvalue(), err.getvalue())
 
@@ -221,7 +227,7 @@ def test_the_page_names_every_figure_statement_and_picture(done: Run) -> None:
 
     for figure in FIGURES:
         assert f"## {figure.title}\n" in page
-        assert f"core-mondrian experiments --figures {figure.key}`" in page
+        assert f"python -m experiments --figures {figure.key}`" in page
     for link in re.findall(r"\]\(([^)#]+)\)", page):
         assert (done.folder / link).is_file()
     assert all(f"| {claim.says} | " in page for claim in claims)
@@ -239,9 +245,7 @@ def test_the_page_says_what_it_was_measured_on(done: Run) -> None:
 
     for words in ("made-up census", f"{ROWS:,} rows", "quick run", "CPU time"):
         assert words in page
-    command = (
-        f"core-mondrian experiments --quick --table census --rows {ROWS} --threads 2"
-    )
+    command = f"python -m experiments --quick --table census --rows {ROWS} --threads 2"
     assert f"```sh {command} ```" in page
     assert str(done.folder) not in page
 
@@ -259,9 +263,9 @@ def test_verdicts_go_to_stdout_and_words_to_stderr(done: Run) -> None:
     assert re.search(r"wrote \d+ files to .* in \d+\.\d s", done.err)
 
 
-def test_some_figures_can_be_chosen(cli: Command, tmp_path: Path) -> None:
-    made = cli(
-        *("experiments", "--figures", "9", "--quick", "--table", "census"),
+def test_some_figures_can_be_chosen(experiments: Command, tmp_path: Path) -> None:
+    made = experiments(
+        *("--figures", "9", "--quick", "--table", "census"),
         *("--rows", 500, "--out", "nine"),
     )
 
@@ -282,9 +286,9 @@ def test_some_figures_can_be_chosen(cli: Command, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_told_before_the_work(
-    cli: Command, tmp_path: Path, words: tuple[str, ...], code: int, told: str
+    experiments: Command, tmp_path: Path, words: tuple[str, ...], code: int, told: str
 ) -> None:
-    made = cli("experiments", *words)
+    made = experiments(*words)
 
     assert made.code == code
     assert told in made.err
@@ -292,13 +296,13 @@ def test_what_cannot_be_done_is_told_before_the_work(
 
 
 def test_a_version_without_ctgan_says_what_to_do(
-    cli: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    experiments: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "core_mondrian.experiments.ctgan", None)
+    monkeypatch.setitem(sys.modules, "experiments.ctgan", None)
 
-    made = cli("experiments", "--table", "census", "--synthesizer", "ctgan")
+    made = experiments("--table", "census", "--synthesizer", "ctgan")
 
     assert made.code == 2
     assert "take --synthesizer tree" in made.err
@@ -306,7 +310,7 @@ def test_a_version_without_ctgan_says_what_to_do(
 
 
 def test_both_synthesizers_have_sections_of_their_own(
-    cli: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    experiments: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked = []
 
@@ -314,10 +318,10 @@ def test_both_synthesizers_have_sections_of_their_own(
         asked.append(epochs)
         return tables.sampler(table, "tree", seed=seed + 1, epochs=1)(n_rows)
 
-    monkeypatch.setattr("core_mondrian.experiments.ctgan.sample", stand_in)
+    monkeypatch.setattr("experiments.ctgan.sample", stand_in)
 
-    made = cli(
-        *("experiments", "--figures", "10,10-ctgan", "--quick", "--table", "census"),
+    made = experiments(
+        *("--figures", "10,10-ctgan", "--quick", "--table", "census"),
         *("--rows", 500, "--synthesizer", "both", "--epochs", 3, "--out", "ten"),
     )
 
@@ -333,11 +337,13 @@ def test_both_synthesizers_have_sections_of_their_own(
     assert numbers["10"][1]["digest"] != numbers["10-ctgan"][1]["digest"]
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(cli: Command, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error(
+    experiments: Command, tmp_path: Path
+) -> None:
     (tmp_path / "taken").write_text("a file")
 
-    made = cli(
-        *("experiments", "--figures", "9", "--quick", "--table", "census"),
+    made = experiments(
+        *("--figures", "9", "--quick", "--table", "census"),
         *("--rows", 300, "--out", "taken/out"),
     )
 

@@ -1,6 +1,9 @@
 """The command line in a database: what it makes, writes, says and never shows."""
 
+import errno
 import json
+import os
+import sys
 from pathlib import Path
 
 import duckdb
@@ -10,6 +13,8 @@ from conftest import CANARY, Command, files_in
 from databases import PASSWORD, Place
 
 from core_mondrian import KAnonymity, Spec, anonymize
+from core_mondrian.files.write import write_table
+from core_mondrian.sources.memory import Limit
 
 FLAGS = ("--qid", "age", "--qid", "sex", "--k", 5, "--identifier", "name")
 TABLE = pa.table(
@@ -138,3 +143,136 @@ def test_options_of_databases_mean_nothing_for_files(cli: Command) -> None:
 
     assert done.code == 2
     assert "--view and --manifest are for --database" in done.err
+
+
+# Next to the table
+
+
+def test_a_table_is_signed_as_a_file_is(cli: Command, place: Place) -> None:
+    pytest.importorskip("cryptography", reason="not installed: the extra 'sign'")
+    assert cli("keygen", "key").code == 0
+    arguments = ("anonymize", "--database", "db.duckdb", "people", "released", *FLAGS)
+
+    done = cli(*arguments, "--sign-key", "key")
+
+    assert done.code == 0, done.err
+    assert "wrote released.manifest.json.sig" in done.err
+    assert "signed      by key sha256:" in done.err
+    place.run("COPY released TO 'exported.parquet'")
+    check = ("verify", "exported.parquet", "--manifest", "released.manifest.json")
+    fits = cli(*check, "--public-key", "key.pub")
+    assert fits.code == 0, fits.err
+    # A signature of another manifest goes.
+    again = cli(*arguments, "--overwrite")
+    assert again.code == 0, again.err
+    assert not Path("released.manifest.json.sig").exists()
+
+
+def test_a_key_that_cannot_sign_is_refused_before_any_work(
+    cli: Command, place: Place
+) -> None:
+    pytest.importorskip("cryptography", reason="not installed: the extra 'sign'")
+    Path("key").write_text("no key")
+    arguments = ("anonymize", "--database", "db.duckdb", "people", "released", *FLAGS)
+
+    done = cli(*arguments, "--sign-key", "key")
+
+    assert done.code == 2
+    assert place.catalog() == ["people"]
+
+
+def test_files_that_cannot_be_written_leave_no_table(
+    cli: Command, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table was committed first, and stood there without its manifest."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("core_mondrian.files.place._write_one", full)
+
+    done = cli("anonymize", "--database", "db.duckdb", "people", "released", *FLAGS)
+
+    assert done.code == 6
+    assert "No space left on device" in done.err
+    assert place.catalog() == ["people"]
+    assert files_in(tmp_path) == ["db.duckdb"]
+
+
+def test_a_table_that_cannot_be_committed_leaves_no_files(
+    cli: Command, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("anonymize", "--database", "db.duckdb", "people", "released", *FLAGS)
+    assert cli(*arguments).code == 0
+    before = Path("released.manifest.json").read_bytes()
+
+    def fail(_: object) -> None:
+        raise duckdb.TransactionException("TransactionContext Error: Conflict on …")
+
+    monkeypatch.setattr("core_mondrian.sources.sql.duckdb_file.DuckDBFile.commit", fail)
+
+    done = cli(*arguments, "--overwrite", "--k", "9")
+
+    assert done.code == 6
+    assert "another transaction was in the way" in done.err
+    assert Path("released.manifest.json").read_bytes() == before
+    assert len(place.fetch("SELECT * FROM released")) == 200
+    assert files_in(tmp_path) == [
+        *("db.duckdb", "released.manifest.json", "released.owner.json")
+    ]
+
+
+def test_json_says_of_a_table_what_it_says_of_a_file(
+    cli: Command, place: Place
+) -> None:
+    write_table(TABLE, Path("people.parquet"))
+    asked = (*FLAGS, "--json", "--by", "sex")
+
+    table = cli("anonymize", "--database", place.url, "people", "released", *asked)
+    file = cli("anonymize", "people.parquet", "out.parquet", *asked)
+
+    assert table.code == file.code == 0, table.err
+    ours, theirs = json.loads(table.out), json.loads(file.out)
+    assert ours.keys() == theirs.keys()
+    for name in sorted(ours.keys() - {"seconds", "megabytes", "stages"}):
+        assert ours[name] == theirs[name], name
+
+
+def test_memory_is_kept_and_a_report_refused_where_tuples_do_not_fit(
+    cli: Command, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("anonymize", "--database", "db.duckdb", "people", "released", *FLAGS)
+    assert cli(*arguments, "--memory", "1MB").code == 2
+    monkeypatch.setattr(Limit, "tuples_in_memory", lambda *_: 5)
+
+    refused = cli(*arguments, "--memory", "1GB", "--report", "report.html")
+    done = cli(*arguments, "--memory", "1GB", "--json")
+
+    assert refused.code == 2
+    assert "a report needs all distinct tuples in memory" in refused.err
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert told["digests"]["release"] == anonymize(TABLE, SPEC).digest
+    assert told["disk_bytes"] > 0
+    assert place.catalog() == ["people", "released"]
+
+
+# Causes of errors, in the same words on each engine
+
+
+def test_a_missing_driver_is_named(
+    cli: Command, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ("people", "released", *FLAGS)
+    cases = {
+        "adbc_driver_postgresql": "postgresql://nobody@127.0.0.1:1/none",
+        "duckdb": place.url,
+    }
+    for package, url in cases.items():
+        with monkeypatch.context() as patch:
+            for name in (package, f"{package}.dbapi"):
+                patch.setitem(sys.modules, name, None)
+            done = cli("anonymize", "--database", url, *rows)
+        assert done.code == 2
+        assert f"databases need the package {package}" in done.err
+        assert "core-mondrian[sql]" in done.err

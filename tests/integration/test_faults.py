@@ -23,8 +23,9 @@ from core_mondrian.files import drafts, place
 from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.place import write_files
 from core_mondrian.files.write import write_table
+from core_mondrian.progress import Throughput
 from core_mondrian.sources.files import making
-from core_mondrian.sources.files.pace import Pace
+from core_mondrian.sources.memory import Limit
 from core_mondrian.stages import Stages
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--policy", "paper")
@@ -244,7 +245,7 @@ def signal_at(
     seen: list[str] = []
 
     @contextmanager
-    def progress() -> Iterator[Callable[[str, float], None]]:
+    def progress(**_how: object) -> Iterator[Callable[[str, float], None]]:
         def tell(name: str, _done: float) -> None:
             if name not in seen:
                 seen.append(name)
@@ -262,11 +263,18 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 @pytest.mark.filterwarnings("ignore:an interrupted run was left behind")
-@pytest.mark.parametrize("more", [(), ("--stream",)], ids=["memory", "stream"])
+@pytest.mark.parametrize("where", ["memory", "batches", "disk"])
 @pytest.mark.parametrize("kind", CODES)
 def test_interrupt_at_every_stage_publishes_nothing(
-    kind: signal.Signals, more: tuple[str, ...], cli: Command, few: Path
+    kind: signal.Signals,
+    where: str,
+    cli: Command,
+    few: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    more = () if where == "memory" else ("--stream",)
+    if where == "disk":
+        monkeypatch.setattr(Limit, "tuples_in_memory", lambda *_: 4)
     with pytest.MonkeyPatch.context() as patch:
         stages = signal_at(patch, "", kind)
         assert cli("anonymize", few, "out.csv", *ASKED, *more).code == 0
@@ -530,9 +538,9 @@ def test_clocks_that_jump_back_show_no_negative_times(
         monkeypatch.setattr(f"time.{name}", lambda: float(next(now)))
     told: list[Any] = []
     stages = Stages(lambda _, done: told.append(done))
-    pace = Pace(stages.report("count"))
+    throughput = Throughput(stages.report("count"))
     for i in range(1, 9):
-        pace.step(100, i / 8)
+        throughput.step(100, i / 8)
     stages.end("count")
 
     assert min(took.seconds for took in stages.spent.values()) >= 0

@@ -11,6 +11,7 @@ from conftest import CANARY, Command, files_in
 from core_mondrian import DataError, KAnonymity, Spec
 from core_mondrian.files import drafts
 from core_mondrian.sources.sql.anonymize import anonymize_sql
+from core_mondrian.sources.sql.base import Space
 from core_mondrian.sources.sql.open import open_database
 
 FLAGS = ("--qid", "age", "--k", "2", "--no-measures")
@@ -87,8 +88,8 @@ def test_nothing_opens_a_duckdb_file_up_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     duckdb.connect("gift.duckdb").close()
-    opened = open_database("gift.duckdb", None)
-    opened.begin()
+    opened = open_database("gift.duckdb")
+    opened.begin(Space(tmp_path, 256 << 20, 1))
 
     with pytest.raises(opened.errors):
         opened.run(statement)
@@ -97,21 +98,22 @@ def test_nothing_opens_a_duckdb_file_up_again(
     assert files_in(tmp_path) == ["gift.duckdb"]
 
 
-def test_what_duckdb_puts_on_disk_for_itself_is_for_the_user_alone(
-    tmp_path: Path,
-) -> None:
-    duckdb.connect(tmp_path / "db.duckdb").close()
-    opened = open_database(tmp_path / "db.duckdb", None)
-    opened.begin()
+def test_what_databases_put_on_disk_here_is_for_the_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "db.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute(f"CREATE TABLE people AS {PEOPLE.format(cell=1)}")
+    seen = []
 
-    found = opened.fetch("SELECT current_setting('temp_directory')")
+    def look(_stage: str, _done: float) -> None:
+        folders = [x for x in tmp_path.iterdir() if x != path and x.is_dir()]
+        seen.extend(stat.S_IMODE(folder.stat().st_mode) for folder in folders)
+        drafts.tidy(tmp_path)  # as other runs in this folder do
+        assert all(folder.exists() for folder in folders)
 
-    spill = Path(found[0][0].as_py())
-    assert stat.S_IMODE(spill.stat().st_mode) == 0o700
-    assert spill.resolve().parent == tmp_path
-    drafts.tidy(tmp_path)  # as other runs in this folder do
-    assert spill.exists()
-    opened.close()
+    spec = Spec(("age",), (KAnonymity(2),))
+    anonymize_sql(path, "people", "released", spec, progress=look)
+
+    assert set(seen) == {0o700}
     assert files_in(tmp_path) == ["db.duckdb"]
 
 

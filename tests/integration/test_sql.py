@@ -3,7 +3,7 @@
 import datetime as dt
 import os
 from collections import Counter
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import CANARY
-from databases import PASSWORD, Place, postgres_server, reason_without_postgres
+from databases import PASSWORD, Place, empty, new_place
 
 from core_mondrian import (
     BestPolicy,
@@ -34,58 +34,12 @@ from core_mondrian.datasets import adult, census
 from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.sources.sql.anonymize import anonymize_sql
+from core_mondrian.sources.sql.base import Space
+
+pytest_plugins = ("support.database_places",)
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")
 KEY = b"a key of sixteen bytes"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    if reason := reason_without_postgres():
-        pytest.skip(reason)
-    with postgres_server() as url:
-        yield url
-
-
-def empty(place: Place) -> None:
-    place.run(
-        'DROP SCHEMA IF EXISTS "My Schema" CASCADE',
-        "DROP SCHEMA public CASCADE",
-        "CREATE SCHEMA public",
-    )
-
-
-def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
-    if kind == "duckdb":
-        path = folder / "people.duckdb"
-        duckdb.connect(path).close()
-    elif kind == "sqlite":
-        path = folder / "people.sqlite"
-    else:
-        place = Place(kind, request.getfixturevalue("server"))
-        empty(place)
-        return place
-    place = Place(kind, str(path))
-    if kind == "sqlite":
-        place.run("PRAGMA user_version = 1")
-    return place
-
-
-@pytest.fixture(params=["duckdb", "sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Return an empty database of each kind."""
-    return new_place(request.param, tmp_path, request)
-
-
-@pytest.fixture(params=["duckdb", "sqlite"])
-def file_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Return an empty database in a file: the kinds that have views."""
-    return new_place(request.param, tmp_path, request)
-
-
-@pytest.fixture
-def duck(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
-    return new_place("duckdb", tmp_path, request)
 
 
 @pytest.fixture(scope="module")
@@ -481,6 +435,27 @@ def test_types_of_postgresql_alone(server: str) -> None:
     assert kinds_of(place, "released")["note"] == "json"
 
 
+def test_numbers_that_are_none_or_infinite_in_postgresql(server: str) -> None:
+    place = Place("postgresql", server)
+    empty(place)
+    place.run(
+        "CREATE TABLE people (a numeric, b integer)",
+        "INSERT INTO people SELECT CASE i % 3 WHEN 0 THEN 'NaN' ELSE i % 5 + .5 END, i "
+        "FROM generate_series(1, 90) AS i",
+        "CREATE TABLE others AS SELECT 'Infinity'::numeric AS a FROM people",
+    )
+    spec = Spec(quasi_identifiers=("a",), models=(KAnonymity(5),))
+
+    made = anonymize_sql(place.url, "people", "released", spec)
+
+    cells = [None if i % 3 == 0 else i % 5 + 0.5 for i in range(1, 91)]
+    kind = pa.decimal128(2, 1)
+    known = pa.array([None if x is None else Decimal(x) for x in cells], kind)
+    assert made.digest == anonymize(pa.table({"a": known}), spec).digest
+    with pytest.raises(DataError, match="'a' holds infinite or very long numbers"):
+        anonymize_sql(place.url, "others", "more", spec)
+
+
 def test_infinite_times_are_refused_by_name_of_their_column(place: Place) -> None:
     if place.kind == "sqlite":
         pytest.skip("SQLite has no infinite times")
@@ -679,7 +654,7 @@ def kinds_of_columns(place: Place, table: str) -> list[str]:
     if place.kind == "duckdb":
         with duckdb.connect(place.url) as connection:
             return list(connection.sql(f'SELECT * FROM "{table}"').columns)
-    with place._adbc() as connection, connection.cursor() as cursor:
+    with closing(place.connect()) as connection, closing(connection.cursor()) as cursor:
         cursor.execute(f'SELECT * FROM "{table}"')
         return [one[0] for one in cursor.description]
 
@@ -713,7 +688,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def leaky(database: Any, source: Any, planned: Any) -> Any:
         outputs = honest(database, source, planned)
-        return [replace(outputs[0], cell=source.cell("age")), *outputs[1:]]
+        return [replace(outputs[0], sql=source.cell("age")), *outputs[1:]]
 
     monkeypatch.setattr(module, "outputs_of", leaky)
 
@@ -1046,14 +1021,14 @@ def test_files_that_are_no_databases_are_told_apart(tmp_path: Path) -> None:
 def test_a_busy_database_is_told(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("core_mondrian.sources.sql.sqlite_file._PATIENCE", 50)
+    monkeypatch.setattr("core_mondrian.sources.sql.sqlite_file._PATIENCE", 0.05)
     place = new_place("sqlite", tmp_path, request)
     place.load("people", persons())
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
 
-    with place._adbc() as other, other.cursor() as cursor:
-        cursor.execute("INSERT INTO people SELECT * FROM people")
-        with pytest.raises(DataError, match="failed to open the database"):
+    with closing(place.connect()) as other:
+        other.execute("INSERT INTO people SELECT * FROM people")
+        with pytest.raises(DataError, match="open the database: another program"):
             anonymize_sql(place.url, "people", "released", spec)
 
     made = anonymize_sql(f"sqlite:///{place.url}", "people", "released", spec)
@@ -1090,7 +1065,7 @@ def test_new_columns_are_not_called_like_others(place: Place) -> None:
             anonymize_sql(place.url, "people", "released", spec)
 
 
-def test_duckdb_downloads_nothing(duck: Place) -> None:
+def test_duckdb_downloads_nothing(duck: Place, tmp_path: Path) -> None:
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),))
 
     with pytest.raises(DataError):
@@ -1099,8 +1074,8 @@ def test_duckdb_downloads_nothing(duck: Place) -> None:
         )
     from core_mondrian.sources.sql.open import open_database
 
-    opened = open_database(duck.url, 1)
-    opened.begin()
+    opened = open_database(duck.url)
+    opened.begin(Space(tmp_path, 256 << 20, 1))
     names = ("autoinstall_known_extensions", "autoload_known_extensions", "threads")
     found = [
         opened.fetch(f"SELECT current_setting('{name}') AS x")[0][0].as_py()

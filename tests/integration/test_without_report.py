@@ -114,15 +114,6 @@ def test_what_draws_is_refused_before_any_work(
     assert [file.name for file in tmp_path.iterdir()] == ["people.csv"]
 
 
-def test_experiments_are_refused_before_any_work(tmp_path: Path) -> None:
-    command = ["experiments", "--quick", "--table", "census", "--rows", "200"]
-
-    ends, words = run_commands(tmp_path, [command])
-
-    assert ends == ["experiments 2"]
-    assert words[-1] == "hint: pip install 'core-mondrian[experiments]'"
-
-
 def test_a_page_in_python_says_what_is_missing(tmp_path: Path) -> None:
     code = """
 import pyarrow.csv

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.attacks.parquet_pages import Page, read_pages
-from core_mondrian.files.kinds import FORMATS
+from core_mondrian.files.csv_text import CsvText
+from core_mondrian.files.kinds import kind_of
 from core_mondrian.measure.counting import Flags
 
 
@@ -114,10 +115,11 @@ def stored_in_file(path: Path) -> Stored:
     found = Stored()
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     for file in files:
-        kind = FORMATS.get(file.suffix.lower())
+        kind = kind_of(file)
         if kind is None or not file.is_file():
             continue
-        found.texts.append(file.read_bytes())
+        with CsvText(file).open() as opened:
+            found.texts.append(opened.read())
         if kind == "parquet":
             _add_pages(found, file)
         elif kind != "csv":

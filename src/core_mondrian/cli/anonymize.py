@@ -300,6 +300,7 @@ def anonymize_file(
     if streamed.is_asked(source, target, spec):
         release: Release[Any] = streamed.anonymize(
             *(source, target, spec),
+            as_json=as_json,
             key=key,
             by=by or [],
             threads=threads,
@@ -311,7 +312,7 @@ def anonymize_file(
     else:
         check_formats(spec, target, suppressed_file)
         _check_targets(source, files, report, overwrite=overwrite)
-        release, schema = _anonymize(source, spec, key, threads, by or [])
+        release, schema = _anonymize(source, spec, key, options)
     found, groups = measured(release, options)
     output = release_json(release, found, groups) if as_json else None
     if schema is not None:  # else it is written already
@@ -353,6 +354,8 @@ def release_json(
     from core_mondrian.report.plain import finite
 
     told = {**release.manifest(), **release.figures()}
+    if release.disk_bytes:
+        told["disk_bytes"] = release.disk_bytes
     if found is not None:
         told["measures"] = found.to_json()
     if groups:
@@ -364,6 +367,8 @@ def release_json(
 
 def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
     """Refuse what the files cannot hold, before any work."""
+    from core_mondrian.files.kinds import kind_of
+
     is_apart = spec.suppressed == "apart"
     if is_apart != (suppressed_file is not None):
         raise SpecError(
@@ -372,7 +377,7 @@ def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> N
         )
     columns = spec.quasi_identifiers
     has_structs = any(spec.format_of(name) == "struct" for name in columns)
-    if has_structs and target.suffix.lower() == ".csv":
+    if has_structs and kind_of(target) == "csv":
         raise SpecError(
             f"{target}: a CSV file has no structs",
             hint="take numbers = 'bounds', or write Parquet",
@@ -447,7 +452,7 @@ def _check_targets(
 
 
 def _anonymize(
-    source: Path, spec: "Spec", key: bytes | None, threads: int | None, by: list[str]
+    source: Path, spec: "Spec", key: bytes | None, options: Mapping[str, Any]
 ) -> tuple["Release[Any]", Any]:
     from core_mondrian.files.kinds import source_schema
     from core_mondrian.files.read import read_table
@@ -457,7 +462,8 @@ def _anonymize(
     )
     from core_mondrian.api import anonymize
 
-    with show_progress() as progress:
+    by, threads = options["by"] or [], options["threads"]
+    with show_progress(as_json=options["as_json"]) as progress:
         release = anonymize(
             table, spec, key=key, by=by, threads=threads, progress=progress
         )

@@ -2,8 +2,9 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,19 +13,14 @@ import typer
 from core_mondrian.cli.options import spec_of
 from core_mondrian.cli.report import report_of
 from core_mondrian.cli.stream import check_guarded
-from core_mondrian.cli.summary import (
-    FOR_OWNER,
-    measured,
-    say,
-    summarize,
-    tell_groups,
-)
+from core_mondrian.cli.summary import FOR_OWNER, measured, say, tell_release
 from core_mondrian.errors import SpecError
 from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
     from core_mondrian.release import Release
     from core_mondrian.report_file import ReportFile
+    from core_mondrian.signatures import Signer
     from core_mondrian.spec import Spec
 
 Database = Annotated[
@@ -74,28 +70,95 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
         )
     spec = spec_of(options)
     check_guarded(spec)
-    page = report_of(options, spec)
-    manifest = options["manifest"] or manifest_of_table(options["target_name"])
-    record = record_of_manifest(manifest)
-    files = [manifest, record, *([] if page is None else [page.path])]
-    _check_files(files, overwrite=options["overwrite"])
-    release = _anonymize(options, spec)
+    beside = Beside.of(options, spec)
+    beside.check()
+    release = _anonymize(options, spec, beside)
     found, groups = measured(release, options)
-    _write(release, manifest, page, overwrite=options["overwrite"])
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        if options["as_json"]:
-            typer.echo(release_json(release, found, groups))
-        summarize(release, found)
-        for name, lost in groups.items():
-            tell_groups(name, lost)
+        output = release_json(release, found, groups) if options["as_json"] else None
+        tell_release(release, found, groups, output)
         kind = "view" if options["view"] else "table"
         seconds = time.perf_counter() - started
         say(f"made {kind} {release.data} in {seconds:.1f} s")
         if release.suppressed is not None:
             told = f"made table {release.suppressed}: original rows, NOT anonymized"
             say(told)
+        beside.tell()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The files that are written with a table, all of them or none."""
+
+    manifest: Path
+    page: "ReportFile | None"
+    signer: "Signer | None"
+    overwrite: bool
+
+    @staticmethod
+    def of(options: Mapping[str, Any], spec: "Spec") -> "Beside":
+        """Return what the options of `anonymize` ask for."""
+        from core_mondrian.signatures import read_signer
+
+        manifest = options["manifest"] or manifest_of_table(options["target_name"])
+        key = options["sign_key"]
+        return Beside(
+            manifest,
+            report_of(options, spec),
+            None if key is None else read_signer(key),
+            options["overwrite"],
+        )
+
+    @property
+    def record(self) -> Path:
+        """The owner's record of a table stands beside its manifest."""
+        name = self.manifest.name.removesuffix(".json").removesuffix(".manifest")
+        return self.manifest.with_name(f"{name}.owner.json")
+
+    @property
+    def signature(self) -> Path:
+        from core_mondrian.signatures import signature_of
+
+        return signature_of(self.manifest)
+
+    def check(self) -> None:
+        """Refuse files that cannot be written, before any work."""
+        from core_mondrian.files.place import check_apart, check_place
+
+        pages = [] if self.page is None else [self.page.path]
+        files = [self.manifest, self.signature, self.record, *pages]
         for file in files:
-            say(f"wrote {file}" + (f": {FOR_OWNER}" if file == record else ""))
+            private = file == self.record
+            check_place(file, overwrite=self.overwrite, private=private)
+        check_apart("--manifest and --report", files)
+
+    def publish(self, release: "Release[str]", commit: Callable[[], None]) -> None:
+        """Write all files, and commit the table when they are complete."""
+        from core_mondrian.files.place import Content, write_files
+        from core_mondrian.owner_record import record_text
+        from core_mondrian.report.plain import manifest_text
+
+        raw = manifest_text(release.manifest()).encode()
+        files: dict[Path, Content] = {
+            self.manifest: raw,
+            self.record: record_text(release.record()),
+            self.signature: None if self.signer is None else self.signer.sign(raw),
+        }
+        if self.page is not None:
+            files[self.page.path] = self.page.page_of(release)
+        write_files(
+            files, overwrite=self.overwrite, private=[self.record], commit=commit
+        )
+
+    def tell(self) -> None:
+        """Say what was written."""
+        say(f"wrote {self.manifest}")
+        say(f"wrote {self.record}: {FOR_OWNER}")
+        if self.signer is not None:
+            say(f"wrote {self.signature}")
+            say(f"signed      by key {self.signer.fingerprint}")
+        if self.page is not None:
+            say(f"wrote {self.page.path}")
 
 
 def manifest_of_table(target: str) -> Path:
@@ -104,57 +167,24 @@ def manifest_of_table(target: str) -> Path:
     return Path(f"{plain or 'release'}.manifest.json")
 
 
-def record_of_manifest(manifest: Path) -> Path:
-    """Return where the owner's record of a table stands: beside its manifest."""
-    return manifest.with_name(
-        manifest.name.removesuffix(".json").removesuffix(".manifest") + ".owner.json"
-    )
-
-
-def _check_files(files: list[Path], *, overwrite: bool) -> None:
-    from core_mondrian.files.place import check_apart, check_place
-
-    for file in files:
-        check_place(file, overwrite=overwrite)
-    check_apart("--manifest and --report", files)
-
-
-def _anonymize(options: Mapping[str, Any], spec: "Spec") -> "Release[str]":
+def _anonymize(
+    options: Mapping[str, Any], spec: "Spec", beside: Beside
+) -> "Release[str]":
     from core_mondrian.cli.anonymize import read_key
     from core_mondrian.sources.sql.anonymize import anonymize_sql
 
     key = read_key(options["key_file"], spec)
-    with show_progress() as progress:
+    with show_progress(as_json=options["as_json"]) as progress:
         return anonymize_sql(
             *(options["database"], options["source_name"], options["target_name"]),
             spec,
             key=key,
             view=options["view"],
             overwrite=options["overwrite"],
+            memory=options["memory"],
             threads=options["threads"],
             progress=progress,
             by=options["by"] or [],
+            needs_all=[] if beside.page is None else ["a report"],
+            publish=beside.publish,
         )
-
-
-def _write(
-    release: "Release[str]",
-    manifest: Path,
-    page: "ReportFile | None",
-    *,
-    overwrite: bool,
-) -> None:
-    from core_mondrian.files.place import Content, write_files
-    from core_mondrian.owner_record import record_text
-    from core_mondrian.report.plain import manifest_text
-    from core_mondrian.signatures import signature_of
-
-    record = record_of_manifest(manifest)
-    files: dict[Path, Content] = {
-        manifest: manifest_text(release.manifest()).encode(),
-        record: record_text(release.record()),
-        signature_of(manifest): None,
-    }
-    if page is not None:
-        files[page.path] = page.page_of(release)
-    write_files(files, overwrite=overwrite, private=[record])

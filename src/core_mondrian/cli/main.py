@@ -20,8 +20,20 @@ from typer.main import get_command
 from core_mondrian import __version__
 from core_mondrian.cli.parsing import Command, read_plainly
 from core_mondrian.cli.process import own_process
+from core_mondrian.cli.standard_streams import (
+    GuardedStream,
+    guard_streams,
+    open_closed_streams,
+)
 from core_mondrian.cli.summary import say
-from core_mondrian.errors import MemoryLimitError, MondrianError, is_cancelled, place_of
+from core_mondrian.errors import (
+    MemoryLimitError,
+    MondrianError,
+    OutputError,
+    is_interrupt,
+    place_of,
+    reason,
+)
 
 P = ParamSpec("P")
 _COMMANDS: Final = {
@@ -41,24 +53,53 @@ _COMMANDS: Final = {
     "schema": "init:show_schema",
     "studio": "studio:open_studio",
     "demo": "demo:show_demo",
-    "experiments": "experiments:run_experiments",
 }
 """The commands in the order of the help: module and function of each."""
+_PUBLISHING: Final = ("anonymize", "p-sensitize")
+"""Commands that write a release, which lost output does not undo."""
 
 
 class _Terminated(BaseException):
     """SIGTERM arrived."""
 
+    arrived = False
+    """Libraries that are called when it does raise an error of their own."""
+
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; leave with the exit code of errors.py, or 2 on misuse."""
-    if arguments is None:
-        own_process()
+    if arguments is not None:  # a test, or a program that has its own streams
+        sys.exit(_run(arguments))
+    open_closed_streams()
+    own_process()
+    output, _ = guard_streams()
+    code = _run(None)
+    output.flush()
+    sys.exit(code or _lost_code(output, sys.argv[1:]))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(arguments, prog_name="core-mondrian")
     except KeyboardInterrupt:
-        sys.exit(_tell(KeyboardInterrupt()))
-    sys.exit(0)
+        return _tell(KeyboardInterrupt())
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    return 0
+
+
+def _lost_code(output: GuardedStream, arguments: Sequence[str]) -> int:
+    """Return the exit code of a command whose output did not arrive.
+
+    Where a release was written, that is what counts.
+    """
+    if output.error is None:
+        return 0
+    if not output.has_left:
+        say(f"note: the standard output could not be written ({reason(output.error)})")
+    if any(name in _PUBLISHING for name in arguments[:1]):
+        return 0
+    return 141 if output.has_left else OutputError.exit_code
 
 
 def _guarded(command: Callable[P, None]) -> Callable[P, None]:
@@ -85,6 +126,7 @@ def _stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    _Terminated.arrived = False
     previous = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
@@ -93,6 +135,7 @@ def _stoppable() -> Iterator[None]:
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    _Terminated.arrived = True
     raise _Terminated
 
 
@@ -100,13 +143,9 @@ def _tell(error: BaseException) -> int:
     """Say on stderr what went wrong, without a cell, and return the exit code."""
     if isinstance(error, MondrianError):
         return _say(error.exit_code, f"error: {error.message}", error.hint)
-    if isinstance(error, _Terminated):
-        return _say(143, "interrupted; nothing was written")
-    if isinstance(error, KeyboardInterrupt) or is_cancelled(error):
-        return _say(130, "interrupted; nothing was written")
-    if isinstance(error, BrokenPipeError):  # such as `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    if is_interrupt(error):
+        code = 143 if _Terminated.arrived else 130
+        return _say(code, "interrupted; nothing was written")
     if os.environ.get("CORE_MONDRIAN_DEBUG") == "1":
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
@@ -159,9 +198,14 @@ class _Commands(TyperGroup):
 def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
     module, _, function = _COMMANDS[name].partition(":")
     found = getattr(import_module(f"core_mondrian.cli.{module}"), function)
+    return get_command(stand_alone(found, name))
+
+
+def stand_alone(function: Callable[..., None], name: str) -> typer.Typer:
+    """Return a function as a command that fails with a message and an exit code."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=Command)(_guarded(found))
-    return get_command(alone)
+    alone.command(name, cls=Command)(_guarded(function))
+    return alone
 
 
 app = typer.Typer(

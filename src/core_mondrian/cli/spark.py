@@ -121,10 +121,10 @@ def _release(
     frame, read = open_table(source, session, spec)
     asked = options["driver_tuples"]
     most = DRIVER_TUPLES if asked is None else asked
-    has_report = options["report"] is not None
-    means = Means(most, options["key"], options["threads"], has_report)
+    needs_all = () if options["report"] is None else ("a report",)
+    means = Means(most, options["key"], options["threads"], needs_all)
     with ExitStack() as stack:
-        progress = stack.enter_context(show_progress())
+        progress = stack.enter_context(show_progress(as_json=options["as_json"]))
         stages = Stages(stack.enter_context(following(session, progress)))
         drafting = draft_release(
             frame, spec, means, by=options["by"] or (), stages=stages, read=read

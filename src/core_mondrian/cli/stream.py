@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from core_mondrian.cli.summary import say
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, is_interrupt
 from core_mondrian.progress import show_progress
 
 if TYPE_CHECKING:
@@ -58,16 +58,16 @@ _FITS = 4
 """Tables of more than this part of the memory are streamed without being asked."""
 
 
-_OPTIONS = ("memory", "stream", "resume", "bad_rows", "save_counts", "add_counts")
-_HERE = (*_OPTIONS, "sign_key")
-"""Options that need files which are read and written here."""
+_FILES = ("stream", "resume", "bad_rows", "save_counts", "add_counts")
+"""Options that need files which are read here."""
 
 
 def check_streamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Refuse options of streams where rows are not in files read here; return all."""
-    refused = _OPTIONS if options["database"] is None else _HERE
-    given = [name for name in refused if options[name] not in (None, False)]
-    if given and (options["database"] is not None or options["engine"] != "local"):
+    is_local = options["engine"] == "local"
+    needed = _FILES if is_local else (*_FILES, "memory")
+    given = [name for name in needed if options[name] not in (None, False)]
+    if given and (options["database"] is not None or not is_local):
         raise SpecError(
             f"--{given[0].replace('_', '-')} is for files that are read here",
             hint="leave it out, or --database and --engine",
@@ -96,13 +96,13 @@ class Streamed(NamedTuple):
 
     def is_asked(self, source: Path, target: Path, spec: "Spec") -> bool:
         """Tell whether rows are streamed: as asked, or since they have to be."""
-        from core_mondrian.files.kinds import is_compressed, kind_of
+        from core_mondrian.files.kinds import kind_of
         from core_mondrian.files.sizes import machine_memory, size_of
 
         asked = (self.memory, self.bad_rows, self.save_counts, self.add_counts)
         if any(option is not None for option in asked) or self.stream or self.resume:
             return True
-        if not source.is_file() or is_compressed(source) or target.is_dir():
+        if not source.is_file() or target.is_dir():
             # What is not there is said the same way as ever, unless it is a glob.
             return source.exists() or any(letter in str(source) for letter in "*?[")
         is_large = size_of(source) > machine_memory() // _FITS
@@ -114,6 +114,8 @@ class Streamed(NamedTuple):
         source: Path,
         target: Path,
         spec: "Spec",
+        *,
+        as_json: bool,
         **options: Any,  # noqa: ANN401
     ) -> "Release[Path]":
         """Make the release, and say how to go on after an interrupt."""
@@ -122,7 +124,7 @@ class Streamed(NamedTuple):
 
         n_bad = self._n_bad()
         try:
-            with show_progress() as progress:
+            with show_progress(as_json=as_json) as progress:
                 return anonymize_files(
                     *(source, target, spec),
                     memory=self.memory,
@@ -133,10 +135,8 @@ class Streamed(NamedTuple):
                     progress=progress,
                     **options,
                 )
-        except Exception:
-            raise
-        except BaseException:
-            if workspace_of(target).exists():
+        except BaseException as error:
+            if is_interrupt(error) and workspace_of(target).exists():
                 say("what was counted is kept: --resume goes on")
             raise
 

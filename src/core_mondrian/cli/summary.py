@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 FOR_OWNER = "yours alone, do not pass it on"
+_MUCH_DISK = 100 << 20
+"""Bytes on disk that are worth a line."""
 
 
 def tell_release(
@@ -40,14 +42,16 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     suppressed, budget = release.n_suppressed, release.budget
     released = release.n_rows - suppressed
+    bad = f"{release.n_bad} bad left out, " if release.n_bad else ""
     console.print(
-        f"rows        {release.n_rows} in, {released} released, "
+        f"rows        {release.n_rows + release.n_bad} in, {bad}{released} released, "
         f"{suppressed} suppressed (budget {budget})"
     )
-    if release.n_bad:
-        console.print(f"bad rows    {release.n_bad} left out")
     if release.n_blanked:
         console.print(f"blanked     {release.n_blanked} cells")
+    if release.disk_bytes >= _MUCH_DISK:
+        used = f"{release.disk_bytes / (1 << 30):.1f} GB"
+        console.print(f"disk        {used} at most, in a folder that is gone")
     console.print(f"policy      {policy_text(release)}")
     tell_verification(release.verification)
     if measures is not None:

@@ -191,14 +191,14 @@ def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # no
     """
     from tempfile import TemporaryDirectory
 
-    from core_mondrian.files.kinds import parts_of, source_schema
+    from core_mondrian.files.kinds import parts_of, source_schema, suffix_of
     from core_mondrian.files.write import table_writer
     from core_mondrian.frames import same_rows
     from core_mondrian.measure.read_back import read_release
 
     parts = parts_of(file) if file.is_dir() else [file]
     with TemporaryDirectory() as folder:
-        draft = Path(folder) / f"again{parts[0].suffix.lower()}"
+        draft = Path(folder) / f"again{suffix_of(parts[0])}"
         guard = spec.guard_formulas
         table_writer(again, draft, source=source_schema(source), guard=guard)(draft)
         redone = read_release(draft, spec)

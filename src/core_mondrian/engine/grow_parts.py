@@ -56,7 +56,7 @@ from core_mondrian.engine.parts import (
     bundle,
     bundle_units,
 )
-from core_mondrian.engine.scheduler import Nodes, Report
+from core_mondrian.engine.scheduler import Nodes
 from core_mondrian.engine.search.best import open_search, sample_numbers, sample_size
 from core_mondrian.engine.search.suppression_budget import Offers, choose_offers
 from core_mondrian.engine.top import BestCutter, FunnelCutter, cut_top
@@ -85,7 +85,6 @@ def grow_parts(
     store: PartitionStore,
     table: EncodedTable,
     spec: Spec,
-    report: Report = lambda _: None,
 ) -> GrownParts:
     """Cut the table as far as the models and the budget allow.
 
@@ -99,7 +98,7 @@ def grow_parts(
     prepare(spec)
     constraints = first_constraints(table, spec)
     check_feasible(table, spec, constraints)
-    run = _Run(store, table, spec, report)
+    run = _Run(store, table, spec)
     met = grow_until_met(run.attempt, table, spec, constraints)
     check_measures(spec)
     grown = replace(met.grown, budget=spec.budget(table.n_rows))
@@ -107,15 +106,15 @@ def grow_parts(
     return grown
 
 
-def check_parts(spec: Spec) -> None:
-    """Refuse what takes all tuples in one place."""
+def check_parts(spec: Spec, others: Sequence[str] = ()) -> None:
+    """Refuse what takes all tuples in one place; ``others`` are asked for besides."""
     asked = {
         "equity": spec.equity is not None,
         "a population": spec.population is not None,
         "a weight": spec.weight is not None,
         "show of a policy of your own": getattr(type(spec.policy), "show", None),
     }
-    if needs := [name for name, is_asked in asked.items() if is_asked]:
+    if needs := [*(name for name, is_asked in asked.items() if is_asked), *others]:
         raise SpecError(
             f"{needs[0]} needs all distinct tuples in memory at once, and here they "
             "are too many",
@@ -179,7 +178,6 @@ class _Run:
     store: PartitionStore
     table: EncodedTable
     spec: Spec
-    report: Report
 
     def attempt(self, constraints: Constraints, budget: int) -> _Attempt:
         """Grow the tree once, and let go of one that was grown before."""

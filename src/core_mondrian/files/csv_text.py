@@ -4,13 +4,15 @@ import csv
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TextIO
+from typing import BinaryIO, Final, Literal, NamedTuple, TextIO, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
 from core_mondrian.files.kinds import (
@@ -19,6 +21,7 @@ from core_mondrian.files.kinds import (
     Field,
     Type,
     check_names,
+    compression_of,
     is_text,
     remember,
 )
@@ -34,6 +37,33 @@ _PIECE: Final = 1 << 16
 _SMALL_FILE: Final = 1 << 20
 """Bytes of a file that is read on this thread. Arrow's threads may still hold Python's
 objects when a command that had little to do ends, and then the process is aborted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvText:
+    """The bytes of a file, decompressed if its suffix says so."""
+
+    path: Path
+
+    def open(self) -> BinaryIO:
+        """Open the text from its beginning."""
+        compression = compression_of(self.path)
+        if compression is None:
+            return self.path.open("rb")
+        return cast("BinaryIO", pa.input_stream(self.path, compression=compression))
+
+    @property
+    def is_small(self) -> bool:
+        """Tell whether there is little of it, as far as that is known unread."""
+        is_plain = compression_of(self.path) is None
+        return is_plain and self.path.stat().st_size <= _SMALL_FILE
+
+    def scanned(self, start: int) -> NDArray[np.uint8]:
+        """Return all of it from a byte on, to be scanned."""
+        if compression_of(self.path) is None:
+            return np.memmap(self.path, np.uint8, "r", start)
+        with self.open() as file:
+            return np.frombuffer(file.read(), np.uint8)[start:]
 
 
 def read_csv(
@@ -97,7 +127,10 @@ class _Header(NamedTuple):
 
 
 def _read_header(path: Path) -> _Header:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with (
+        CsvText(path).open() as raw,
+        io.TextIOWrapper(raw, "utf-8-sig", newline="") as file,
+    ):
         text = file.read(_PIECE)
         while not _has_header(text) and (more := file.read(BLOCK - len(text))):
             text += more
@@ -185,7 +218,7 @@ def _parse_csv(
 
     def parse(*, use_threads: bool) -> pa.Table:
         return pa_csv.read_csv(
-            path,
+            path,  # which Arrow decompresses itself
             pa_csv.ReadOptions(
                 use_threads=use_threads, block_size=BLOCK, skip_rows=n_blank
             ),
@@ -198,7 +231,7 @@ def _parse_csv(
         )
 
     try:
-        return parse(use_threads=path.stat().st_size > _SMALL_FILE)
+        return parse(use_threads=not CsvText(path).is_small)
     except pa.ArrowInvalid:
         if not ragged:
             raise
@@ -215,17 +248,16 @@ def _parse_csv(
 
 def _check_quotes(path: Path, n_columns: int) -> None:
     """Refuse a file that ends inside a quoted value, which Arrow accepts."""
-    with path.open("rb") as file:
-        start = len(BOM) if file.read(len(BOM)) == BOM else 0
-        file.seek(0)
+    with CsvText(path).open() as file:
+        head = file.read(len(BOM))
         pieces = iter(lambda: file.read(1 << 20), b"")
-        quotes = sum(piece.count(b'"') for piece in pieces)
+        quotes = head.count(b'"') + sum(piece.count(b'"') for piece in pieces)
     if quotes % 2 == 0:
         return
     # Compiled, and the verifier reads tables too: it loads nothing of the kind.
     from core_mondrian.files.csv_rows import IN_QUOTES, scan_rows
 
-    text = np.memmap(path, np.uint8, "r", start)
+    text = CsvText(path).scanned(len(BOM) if head == BOM else 0)
     ragged = np.empty((1, 4), dtype=np.int64)  # there is none: Arrow would have said
     state = scan_rows(text, n_columns, n_columns > 1, True, False, ragged)[-1]  # noqa: FBT003
     if state == IN_QUOTES:

@@ -1,6 +1,5 @@
 """Which files there are, and what is known of a table beyond its columns."""
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +7,13 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from core_mondrian.errors import CHECK_PATH, DataError, list_names
+from core_mondrian.errors import (
+    CHECK_PATH,
+    DataError,
+    MondrianError,
+    list_names,
+    reason,
+)
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not; Arrow itself has no types to check."""
@@ -22,8 +27,8 @@ FORMATS: Final = {
     ".feather": "ipc",
     ".ipc": "ipc",
 }
-SUFFIXES: Final = ", ".join(FORMATS)
 COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+SUFFIXES: Final = ", ".join([*FORMATS, *(f".csv{end}" for end in COMPRESSIONS)])
 _SOURCE_SCHEMA: Final = b"core_mondrian:source_schema"
 BLOCK: Final = 1 << 23
 """Bytes of CSV that Arrow parses at a time; no row may be longer."""
@@ -31,17 +36,36 @@ MOST_COLUMNS: Final = 10_000
 """Arrow takes 10 KB for each, however few rows there are."""
 
 
-def is_compressed(path: Path) -> bool:
-    """Tell whether the suffix says so."""
-    return path.suffix.lower() in COMPRESSIONS
+def compression_of(path: Path) -> str | None:
+    """Return how a file is compressed by its suffix; None: it is not."""
+    return COMPRESSIONS.get(path.suffix.lower())
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says what a file holds, such as .csv or .csv.gz."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-2:-1] == [".csv"] and suffixes[-1] in COMPRESSIONS:
+        return "".join(suffixes[-2:])
+    return path.suffix.lower()
 
 
 def kind_of(path: Path) -> str | None:
     """Return what a file holds by its suffix; None: nothing we know."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        return "csv" if suffixes[-2:-1] == [".csv"] else None
-    return FORMATS.get(path.suffix.lower())
+    suffix = suffix_of(path)
+    return "csv" if suffix.startswith(".csv.") else FORMATS.get(suffix)
+
+
+def known_kind(path: Path, error: type[MondrianError] = DataError) -> str:
+    """Return what a file holds by its suffix.
+
+    Raises:
+        MondrianError: of the type ``error``: nothing we know.
+    """
+    kind = kind_of(path)
+    if kind is None:
+        hint = f"the suffix is one of {SUFFIXES}"
+        raise error(f"{path}: unknown kind of file", hint=hint)
+    return kind
 
 
 def parts_of(folder: Path) -> list[Path]:
@@ -56,11 +80,6 @@ def is_text(kind: Type) -> bool:
     """Tell whether a type is text, not dictionary-encoded."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(test(kind) for test in tests)
-
-
-def reason(error: OSError) -> str:
-    """Return what the system says went wrong, without the file's content."""
-    return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
 def unreadable(path: str | Path, error: OSError) -> DataError:

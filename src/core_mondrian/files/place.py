@@ -29,14 +29,14 @@ from core_mondrian.files.drafts import (
     publishing,
     remove,
 )
-from core_mondrian.files.kinds import FORMATS, SUFFIXES
+from core_mondrian.files.kinds import known_kind
 
 Writer: TypeAlias = Callable[[Path], None]
 """Writes one whole file to the path it is given."""
 Content: TypeAlias = Writer | bytes | Path | None
 """What a file shall hold, or where it lies already, with a temporary name; None: there
 shall be none."""
-_PART: Final = re.compile(r"part-\d{5,}\.(csv|parquet)")
+_PART: Final = re.compile(r"part-\d{5,}\.(csv(\.(gz|bz2|zst))?|parquet)")
 _HINTS: Final = {
     errno.ENOSPC: "the disk is full: make room, or write elsewhere",
     errno.EDQUOT: "the disk quota is used up: make room, or write elsewhere",
@@ -60,10 +60,7 @@ def check_target(
         OutputError: its folder is missing or not writable.
     """
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise SpecError(
-            f"{path}: unknown kind of file", hint=f"the suffix is one of {SUFFIXES}"
-        )
+    known_kind(path, SpecError)
     same = source is not None and path.exists() and Path(source).exists()
     if same and path.samefile(str(source)):
         raise SpecError(
@@ -156,6 +153,7 @@ def write_files(
     *,
     overwrite: bool = False,
     private: Collection[Path] = (),
+    commit: Callable[[], None] | None = None,
 ) -> None:
     """Write all files or none, whatever happens in between.
 
@@ -166,7 +164,8 @@ def write_files(
     about: when it appears, no old one of them is there, even if we are killed.
 
     Only the user can read what is ``private``, from its first byte on; others have the
-    mode that the user's umask gives them.
+    mode that the user's umask gives them. ``commit`` is called when all are complete,
+    and none is renamed if it fails; from then on no signal interrupts.
 
     Raises:
         SpecError: a target exists and is not to be overwritten.
@@ -198,6 +197,9 @@ def write_files(
         stack.enter_context(publishing(*hidden))
         _check_all(wanted, overwrite=overwrite)
         old = {path: hidden[path.parent] / "old" / path.name for path in wanted}
+        if commit is not None:
+            stack.enter_context(_undisturbed())
+            commit()
         _publish(drafts, old)
 
 

@@ -16,10 +16,9 @@ from core_mondrian.errors import (
 )
 from core_mondrian.files.csv_text import read_csv, too_long
 from core_mondrian.files.kinds import (
-    FORMATS,
-    SUFFIXES,
     check_names,
     is_text,
+    known_kind,
     remember,
     unreadable,
 )
@@ -59,7 +58,7 @@ def read_table(
     """
     path = Path(path)
     _check_source(path)
-    kind = FORMATS[path.suffix.lower()]
+    kind = known_kind(path)
     with reading(path, kind):
         if kind == "csv":
             how = {"infer": infer, "guarded": guarded}
@@ -80,10 +79,8 @@ def read_table(
 def _check_source(path: Path) -> None:
     if path.is_dir():
         raise DataError(f"{path}: a folder, not a file", hint="name one file in it")
-    if path.exists() and path.suffix.lower() not in FORMATS:
-        raise DataError(
-            f"{path}: unknown kind of file", hint=f"the suffix is one of {SUFFIXES}"
-        )
+    if path.exists():
+        known_kind(path)
     check_file(path)
 
 

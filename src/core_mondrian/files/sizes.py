@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core_mondrian.files.kinds import kind_of
+from core_mondrian.files.kinds import compression_of, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _IF_UNKNOWN: Final = 4 << 30
 """Bytes that a machine is taken to have if the system does not say."""
+_COMPRESSED: Final = 16
+"""Times that a compressed text is larger in memory, at most as a rule."""
 
 
 def machine_memory() -> int:
@@ -36,6 +38,8 @@ def size_of(path: Path) -> int:
     A Parquet file of a few kilobytes may hold billions of rows that are all alike.
     """
     size = path.stat().st_size
+    if compression_of(path) is not None:
+        return size * _COMPRESSED
     if kind_of(path) != "parquet" or not size:
         return size
     import pyarrow.parquet as pq

@@ -3,7 +3,7 @@
 import base64
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from core_mondrian.errors import OutputError, drops_context
 from core_mondrian.files.csv_text import csv_blocks, csv_column
 from core_mondrian.files.kinds import (
-    FORMATS,
     Array,
     Field,
     Type,
+    compression_of,
     is_text,
+    known_kind,
     source_schema,
 )
 from core_mondrian.files.place import Writer, check_target, write_files
@@ -75,7 +76,7 @@ def table_writer(
         source: Schema of the table's origin; by default what `read_table` remembered.
         guard: CSV: let no text be a formula to a spreadsheet.
     """
-    kind = FORMATS[Path(path).suffix.lower()]
+    kind = known_kind(Path(path))
     origin = source_schema(table) if source is None else source
     table = clean_table(table, threads=None)
     schema = _wanted_schema(table, origin)
@@ -105,14 +106,14 @@ class TableFile:
     ) -> None:
         """Begin a file of rows such as those of ``template``."""
         self._guard = guard
-        self._is_csv = FORMATS[path.suffix.lower()] == "csv"
+        self._is_csv = known_kind(path) == "csv"
         template = clean_table(template)
         self._schema = _wanted_schema(template, source)
         self._file: BinaryIO | None = None
         self._parquet: pq.ParquetWriter | None = None
         if self._is_csv:
             _check_csv(template, path)
-            self._file = path.open("wb")
+            self._file = _open_csv(path)
             self._file.writelines(csv_blocks(template.slice(0, 0), guard=guard))
         else:
             encoded = _encoded(template, self._schema)
@@ -301,8 +302,16 @@ def _cast(column: Array, kind: Type) -> Array:
 
 def _write_csv(table: pa.Table, path: Path, *, guard: bool) -> None:
     _check_csv(table, path)
-    with path.open("wb") as file:
+    with _open_csv(path) as file:
         file.writelines(csv_blocks(table, guard=guard))
+
+
+def _open_csv(path: Path) -> BinaryIO:
+    """Open a file to write text to, compressed if its suffix says so."""
+    compression = compression_of(path)
+    if compression is None:
+        return path.open("wb")
+    return cast("BinaryIO", pa.output_stream(path, compression=compression))
 
 
 def _check_csv(table: pa.Table, path: Path) -> None:

@@ -28,7 +28,7 @@ from core_mondrian.spec import Spec
 from core_mondrian.tables.cell_keys import scatter
 from core_mondrian.threads import map_columns
 
-Why: TypeAlias = Literal["identifier", "singles-out", "tells", "persons"]
+Why: TypeAlias = Literal["identifier", "singles-out", "tells", "persons", "text"]
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -52,7 +52,7 @@ _BLOCK: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """What a released column may give away, or an identifier says of classes."""
+    """What a released column may give away, or what its owner should know of it."""
 
     column: str
     why: Why

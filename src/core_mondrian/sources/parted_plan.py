@@ -34,6 +34,7 @@ from core_mondrian.measure.concerns import (
     find_concerns,
     seen_columns,
 )
+from core_mondrian.measure.mistyped import find_mistyped
 from core_mondrian.measure.utility import Measures, Reach, finish_measures
 from core_mondrian.measure.verify import (
     Verification,
@@ -72,6 +73,9 @@ DESCRIBED: Final = "described"
 class TupleStore(PartitionStore, Protocol):
     """A store that also knows the tuples as they came in."""
 
+    stage: str
+    """What is done with parts at the moment."""
+
     def blanked(self) -> Blanked:
         """Return the tuples of which cells were blanked."""
 
@@ -106,9 +110,9 @@ def describe_parts(
 
     What is known of each part is the stage `DESCRIBED`.
     """
-    grown = grow_parts(store, encoded.table, spec, stages.report("partition"))
+    grown = grow_parts(store, encoded.table, spec)
     stages.end("partition")
-    stages.report("describe")
+    store.stage = "describe"
     blanked = Blanked.none(len(encoded.table.columns))
     if grown.n_blanked:
         blanked = store.blanked()
@@ -141,21 +145,6 @@ def join_labels(
     every = range(len(encoded.table.columns))
     labels = [LabelJoin(connection, folder, parts, i).run() for i in every]
     return labels, ClassLedger(connection, len(labels))
-
-
-def refuse_what_needs_all(by: Sequence[str], *, has_report: bool) -> None:
-    """Refuse, before the long work, what takes all tuples in memory.
-
-    Raises:
-        SpecError: a report is asked for, or losses by group.
-    """
-    asked = {"a report": has_report, "--by": bool(by)}
-    if needs := [name for name, is_asked in asked.items() if is_asked]:
-        raise SpecError(
-            f"{needs[0]} needs all distinct tuples in memory at once, and here they "
-            "are too many",
-            hint="allow more memory (--memory, --driver-tuples), or do without",
-        )
 
 
 @dataclass(frozen=True)
@@ -310,6 +299,8 @@ class PartedClasses:
                 hint="allow more memory (--memory, --driver-tuples), or do without",
             )
         salt, digests = self.salted_digests
+        mistyped = find_mistyped(self.encoded.table, self.spec)
+        evidence["warnings"] = (*mistyped, *evidence["warnings"])
         return PartedRelease(
             data=data,
             spec=self.spec,

@@ -1,11 +1,12 @@
 """A DuckDB of our own: it spills into a folder, and reads only what is named."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+
+from core_mondrian.sources.interruptible import interruptible
 
 _CONFIG: Final = {
     "autoinstall_known_extensions": False,
@@ -15,8 +16,6 @@ _CONFIG: Final = {
 }
 _LEAST: Final = 64 << 20
 _BATCH: Final = 1 << 18
-_PAUSE: Final = 0.1
-"""Seconds between two looks at how far a statement is."""
 
 
 def connect(
@@ -60,15 +59,11 @@ def execute(
     report: Callable[[float], None],
 ) -> None:
     """Run a long statement, say how far it is, and let it be interrupted."""
-    with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(connection.execute, sql)
-        try:
-            while wait([done], _PAUSE).not_done:
-                report(max(connection.query_progress(), 0.0) / 100)
-        except BaseException:
-            connection.interrupt()
-            raise
-    done.result()
+
+    def look() -> None:
+        report(max(connection.query_progress(), 0.0) / 100)
+
+    interruptible(lambda: connection.execute(sql), connection.interrupt, look)
 
 
 def insert(connection: Any, name: str, table: pa.Table) -> None:  # noqa: ANN401
@@ -78,9 +73,20 @@ def insert(connection: Any, name: str, table: pa.Table) -> None:  # noqa: ANN401
     connection.unregister("arrow")
 
 
-def read_batches(connection: Any, sql: str) -> Iterator[pa.Table]:  # noqa: ANN401
-    """Yield what a query finds, some rows at a time."""
-    for batch in connection.sql(sql).to_arrow_reader(_BATCH):
+def read_batches(
+    connection: Any,  # noqa: ANN401
+    sql: str,
+    *,
+    with_empty: bool = False,
+) -> Iterator[pa.Table]:
+    """Yield what a query finds, some rows at a time.
+
+    ``with_empty``: first a table without rows, for there may be no other.
+    """
+    reader = connection.sql(sql).to_arrow_reader(_BATCH)
+    if with_empty:
+        yield reader.schema.empty_table()
+    for batch in reader:
         yield pa.table(batch)
 
 

@@ -28,6 +28,7 @@ from core_mondrian.engine.search.loss_weights import number_levels
 from core_mondrian.engine.top import NodeCut
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.sources.part_tasks import Blanked
+from core_mondrian.stages import Stages
 
 TUPLES: Final = "tuples"
 PLANTED: Final = "planted"
@@ -97,6 +98,8 @@ class TupleRelation(ABC):
     """Counts and divides tuples by SQL; who has them says how it is run."""
 
     shape: TupleShape
+    n_tuples: int
+    stages: Stages
 
     def named(self, name: str) -> str:
         """Return what SQL calls a relation."""
@@ -267,8 +270,13 @@ class TupleRelation(ABC):
     # The top of the tree, see `top`.
 
     def sizes(self, nodes: Sequence[int]) -> dict[int, int]:
-        if not nodes:
-            return {}
+        """Count the tuples of nodes, and report how many are in nodes that fit."""
+        report = self.stages.report("cut")
+        found = self._sizes(nodes) if nodes else {}
+        report(1 - sum(found.values()) / max(self.n_tuples, 1))
+        return found
+
+    def _sizes(self, nodes: Sequence[int]) -> dict[int, int]:
         found = self.query(
             f"SELECT node, count(*) AS n FROM {self._planted} GROUP BY node"
         )

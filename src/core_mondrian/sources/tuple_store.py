@@ -6,7 +6,7 @@ STAGE/PART/     what is kept of each part, array by array
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,10 @@ from core_mondrian.sources.tuple_relation import (
     TupleShape,
     as_records,
 )
+from core_mondrian.stages import Stages
 
 ResultT = TypeVar("ResultT")
 Words = NDArray[np.uint64]
-Report = Callable[[float], None]
-
 _PARTIAL: Final = "partial"
 
 
@@ -49,11 +48,14 @@ class StoreLimits:
 class LocalStore(TupleRelation):
     """See `parts.PartitionStore`."""
 
-    def __init__(self, folder: Path, limits: StoreLimits, report: Report) -> None:
+    def __init__(self, folder: Path, limits: StoreLimits, stages: Stages) -> None:
         self.folder = folder
         self.task_tuples = limits.task_tuples
         self._threads = limits.threads
-        self._report = report
+        self.stages = stages
+        self.n_tuples = 0
+        self.stage = "partition"
+        """What is done with parts at the moment."""
         self.bits: list[int] = []
         self.connection = connect(
             folder, limits.memory, limits.threads, name="tuples.duckdb"
@@ -92,6 +94,8 @@ class LocalStore(TupleRelation):
         """
         n = n_words(self.bits)
         keys = ", ".join(f"w{i}" for i in range(n))
+        report = self.stages.report("number")
+        n_counted = self.query(f"SELECT count(*) AS n FROM {_PARTIAL}")["n"][0].as_py()
         self.create(TUPLES, [f"{name} INTEGER" for name in self.shape.names])
         n_tuples = 0
         cursor = self.connection.cursor()  # two statements at a time
@@ -108,8 +112,11 @@ class LocalStore(TupleRelation):
                 tuples = self.shape.batch(codes, rows, n_tuples)
                 insert(self.connection, TUPLES, tuples)
                 n_tuples += len(words)
+                report(n_tuples / n_counted)
         cursor.close()
         self.connection.execute(f"DROP TABLE {_PARTIAL}")
+        self.stages.end("number")
+        self.n_tuples = n_tuples
         return n_tuples
 
     def query(self, sql: str, by: Sequence[str] = ()) -> pa.Table:
@@ -167,12 +174,13 @@ class LocalStore(TupleRelation):
             return summary
 
         done: list[ResultT] = []
+        report = self.stages.report(self.stage)
         with ThreadPoolExecutor(self._threads) as pool:
             futures = [pool.submit(do, number) for number in range(n_parts)]
             try:
                 for future in futures:
                     done.append(future.result())
-                    self._report(len(done) / n_parts)
+                    report(len(done) / n_parts)
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
@@ -209,8 +217,3 @@ class LocalStore(TupleRelation):
         place.mkdir(parents=True)
         for name, array in arrays.items():
             np.save(place / f"{name}.npy", array)
-
-    @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return sum(x.stat().st_size for x in self.folder.rglob("*") if x.is_file())

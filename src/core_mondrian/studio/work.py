@@ -10,7 +10,7 @@ from core_mondrian.api import anonymize
 from core_mondrian.branches import size_bins
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, InternalError, SpecError
-from core_mondrian.files.kinds import FORMATS, SUFFIXES, source_schema
+from core_mondrian.files.kinds import known_kind, source_schema, suffix_of
 from core_mondrian.files.place import write_files
 from core_mondrian.files.read import read_table
 from core_mondrian.files.write import write_table
@@ -172,12 +172,8 @@ def check_suffix(title: str) -> str:
     Raises:
         DataError: it is no kind of file that can be read.
     """
-    suffix = Path(title).suffix.lower()
-    if suffix not in FORMATS:
-        raise DataError(
-            f"{title}: unknown kind of file", hint=f"the suffix is one of {SUFFIXES}"
-        )
-    return suffix
+    known_kind(Path(title))
+    return suffix_of(Path(title))
 
 
 def make_release(
@@ -250,7 +246,7 @@ def _percent(share: float | None) -> str:
 
 def read_as(opened: Opened, spec: Spec) -> pa.Table:
     """Read the file as `core-mondrian anonymize` does: others stay text."""
-    if FORMATS[opened.path.suffix.lower()] != "csv":
+    if known_kind(opened.path) != "csv":
         return opened.table
     return read_table(
         opened.path, typed=spec.quasi_identifiers, null_values=spec.null_values

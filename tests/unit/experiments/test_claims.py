@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from core_mondrian.experiments import causes, claims, seconds
-from core_mondrian.experiments.figure import Found, Verdict
-from core_mondrian.experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
-from core_mondrian.experiments.registry import FIGURES, choose_figures
+from experiments import causes, claims, seconds
+from experiments.figure import Found, Verdict
+from experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
+from experiments.registry import FIGURES, choose_figures
 
 Judge = Callable[[Found], Verdict]
 POLICIES = ("paper", "best", FAIR, AS_PUBLISHED)

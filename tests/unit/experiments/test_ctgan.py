@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from core_mondrian.errors import DataError, InternalError, SpecError
-from core_mondrian.experiments import ctgan
-from core_mondrian.experiments.ctgan import FOLDER_VARIABLE, Workplace, sample
+from experiments import ctgan
+from experiments.ctgan import FOLDER_VARIABLE, Workplace, sample
 
 DRAW = """
 import sys

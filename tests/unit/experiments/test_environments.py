@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core_mondrian.experiments.environments import (
+from experiments.environments import (
     LOG,
     STAMP,
     Environment,

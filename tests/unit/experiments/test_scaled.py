@@ -6,11 +6,11 @@ import pytest
 
 from core_mondrian.datasets import census
 from core_mondrian.errors import SpecError
-from core_mondrian.experiments import tables
-from core_mondrian.experiments.figure import Figure, pick
-from core_mondrian.experiments.lab import SIX
-from core_mondrian.experiments.registry import FIGURES, choose_figures
-from core_mondrian.experiments.scaled import compare, resample
+from experiments import tables
+from experiments.figure import Figure, pick
+from experiments.lab import SIX
+from experiments.registry import FIGURES, choose_figures
+from experiments.scaled import compare, resample
 
 
 def table(**columns: list[str]) -> pa.Table:
@@ -78,7 +78,7 @@ def test_ctgan_is_asked_for_by_its_interface(monkeypatch: pytest.MonkeyPatch) ->
         return given.take([0] * n_rows)
 
     stand_in = SimpleNamespace(sample=sample)
-    monkeypatch.setitem(sys.modules, "core_mondrian.experiments.ctgan", stand_in)
+    monkeypatch.setitem(sys.modules, "experiments.ctgan", stand_in)
     given = table(sex=["f", "f", "m", "m"])
 
     made = tables.sampler(given, "ctgan", seed=9, epochs=30)(7)
@@ -89,7 +89,7 @@ def test_ctgan_is_asked_for_by_its_interface(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_version_without_ctgan_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "core_mondrian.experiments.ctgan", None)
+    monkeypatch.setitem(sys.modules, "experiments.ctgan", None)
 
     with pytest.raises(SpecError, match="no CTGAN"):
         tables.sampler(table(sex=["f"]), "ctgan", seed=0, epochs=1)
@@ -97,7 +97,7 @@ def test_a_version_without_ctgan_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_sizes_and_column_sets_are_those_of_the_paper() -> None:
     from core_mondrian.datasets import ADULT_SETS
-    from core_mondrian.experiments.lab import Plan
+    from experiments.lab import Plan
 
     six = ("age", "marital-status", "occupation", "native-country", "sex", "workclass")
 

@@ -11,7 +11,7 @@ import pytest
 
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.experiments.synthesizer import BINS, _find_bins, fit
+from experiments.synthesizer import BINS, _find_bins, fit
 
 COLUMNS = ["age", "sex", "marital_status", "occupation", "workclass", "capital_gain"]
 ROWS = 6000

@@ -35,9 +35,8 @@ from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.release import PartedRelease
-from core_mondrian.sources.files import recount
-from core_mondrian.sources.files.batches import Sizes
-from core_mondrian.sources.files.memory import Limit
+from core_mondrian.sources import counted_release
+from core_mondrian.sources.memory import Limit, Sizes
 from core_mondrian.sources.tuple_store import StoreLimits
 
 QIDS = ("age", "sex", "education", "occupation")
@@ -225,7 +224,7 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Limit, "tuples_in_memory", lambda *_: 40)
     monkeypatch.setattr(Limit, "counted_in_memory", lambda *_: 150)
     monkeypatch.setattr(Limit, "store", lambda *_: store)
-    monkeypatch.setattr(recount, "_AT_ONCE", 100)
+    monkeypatch.setattr(counted_release, "_AT_ONCE", 100)
 
 
 NEEDS_ALL = ("weight", "equity")
@@ -265,7 +264,7 @@ def test_tuples_of_csv_on_disk_are_released_as_in_memory(
 def test_tuples_that_are_not_hashed_are_found_in_their_file(
     people: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core_mondrian.sources.files.index._HASHED", 1 << 40)
+    monkeypatch.setattr("core_mondrian.sources.row_coder._HASHED", 1 << 40)
     source = tmp_path / "people.parquet"
     pq.write_table(people, source, row_group_size=250)
     many = (*QIDS, "zip_code", "native_country", "hours_per_week", "note", "person")
@@ -499,7 +498,7 @@ def test_rows_of_divided_tuples_are_dealt_out_in_buckets(
     people: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Limit, "free", property(lambda _: 3 << 20))
-    monkeypatch.setattr("core_mondrian.sources.files.placing._ALLOCATED", 10_000)
+    monkeypatch.setattr("core_mondrian.sources.split_rows._ALLOCATED", 10_000)
     source = tmp_path / "people.parquet"
     pq.write_table(people, source, row_group_size=250)
 

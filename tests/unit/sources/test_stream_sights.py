@@ -12,9 +12,8 @@ import pytest
 from core_mondrian import KAnonymity, Spec, anonymize, anonymize_files
 from core_mondrian.measure import concerns, sights
 from core_mondrian.measure.sights import Sight, look_at
-from core_mondrian.sources.files.batches import Sizes
-from core_mondrian.sources.files.memory import Limit
 from core_mondrian.sources.files.writing import Writing, Written
+from core_mondrian.sources.memory import Limit, Sizes
 
 TINY = Sizes(rows=97, text=3000, in_flight=3, threads=2)
 

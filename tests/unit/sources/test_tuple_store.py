@@ -31,6 +31,7 @@ from core_mondrian.errors import InfeasibleError
 from core_mondrian.frames import open_frame
 from core_mondrian.sources.tuple_relation import TupleShape
 from core_mondrian.sources.tuple_store import LocalStore, StoreLimits
+from core_mondrian.stages import Stages
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def opened(table: EncodedTable, task_tuples: int) -> Iterator[LocalStore]:
     """Put a table's tuples into a store, in several batches and mixed up."""
     folder = Path(tempfile.mkdtemp())
     limits = StoreLimits(memory=256 << 20, task_tuples=task_tuples, threads=2)
-    store = LocalStore(folder, limits, lambda _: None)
+    store = LocalStore(folder, limits, Stages(None))
     try:
         store.open(TupleShape(without_tuples(table)))
         sizes = store.shape.sizes

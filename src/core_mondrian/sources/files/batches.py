@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from core_mondrian.errors import DataError
 from core_mondrian.files.csv_text import CODED_TEXT, unguarded, unguarded_names
-from core_mondrian.files.kinds import BLOCK, is_text
+from core_mondrian.files.kinds import is_text
 from core_mondrian.files.read import reading
 from core_mondrian.sources.files.csv_blocks import (
     BadRows,
@@ -23,23 +23,11 @@ from core_mondrian.sources.files.csv_blocks import (
     read_names,
 )
 from core_mondrian.sources.files.source import Part, Source
+from core_mondrian.sources.memory import Sizes
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 NO_LIMIT: Final = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much is held at a time."""
-
-    rows: int = 1 << 19
-    """Rows of a batch of Parquet."""
-    text: int = BLOCK
-    """Bytes of a batch of CSV."""
-    in_flight: int = 4
-    """Batches that are there at once."""
-    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.files.drafts import create_private
+from core_mondrian.progress import Throughput
 from core_mondrian.sources.files.batches import (
     Batch,
-    Sizes,
     Wanted,
     in_order,
     read_batches,
 )
 from core_mondrian.sources.files.csv_blocks import BadRows
-from core_mondrian.sources.files.pace import Pace
 from core_mondrian.sources.files.source import Source
-from core_mondrian.sources.files.tally import Codes, Tally, merge, tally_columns
+from core_mondrian.sources.files.tally import Tally, merge, tally_columns
+from core_mondrian.sources.memory import Sizes
+from core_mondrian.sources.row_coder import Codes
 from core_mondrian.sources.tuple_counts import ROWS
 
 Counted = tuple[Codes, NDArray[np.int64]]
@@ -54,6 +55,12 @@ class Counts:
     """Fingerprints of the parts."""
     n_bad: int = 0
     first_bad: str = ""
+
+    @property
+    def n_counted(self) -> int:
+        """Tuples that `chunks` yields."""
+        size = 0 if self.spilled is None else self.spilled.stat().st_size
+        return size // (4 * len(self.columns) + 4) + self.kept.n_tuples
 
     def chunks(self) -> Iterator[Counted]:
         """Yield all tuples, some at a time; one may be there several times."""
@@ -146,13 +153,13 @@ class Counting:
             for codes, rows in arrange(before, self.columns):
                 counter.add(Tally(codes.values, codes.codes, rows))
             self.bad.n, self.bad.first = before.n_bad, before.first_bad
-        pace = Pace(report)
+        throughput = Throughput(report, rest.size)
         wanted = Wanted(self.columns, coded=self.columns)
         batches = read_batches(rest, wanted, self.sizes, bad=self.bad)
         for batch, tally in in_order(self._tally, batches, self.sizes):
             counter.add(tally)
             self.check(counter.n_tuples)
-            pace.step(tally.n_rows, share_done(rest, batch))
+            throughput.step(tally.n_rows, share_done(rest, batch))
         kept, spilled = counter.finish()
         known = () if before is None else before.parts
         parts = (*known, *(part.fingerprint() for part in rest.parts))

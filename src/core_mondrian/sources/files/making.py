@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.collapse import TuplePacker, n_words
-from core_mondrian.encoding.encoder import encode_values, tuple_columns
+from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.files import kinds
 from core_mondrian.files.cells import spelled
 from core_mondrian.files.place import Content, write_files
 from core_mondrian.measure.concerns import Concern, LookedAt, Repeats
@@ -23,15 +24,9 @@ from core_mondrian.measure.verify import Verification
 from core_mondrian.owner_record import record_text
 from core_mondrian.release import Release
 from core_mondrian.signatures import sealed
-from core_mondrian.sources.files.batches import Sizes
+from core_mondrian.sources.disk_planner import DiskPlanner, tuple_places
 from core_mondrian.sources.files.counting import Counting, Counts, save_counts
 from core_mondrian.sources.files.csv_blocks import BadRows
-from core_mondrian.sources.files.index import (
-    RowCoder,
-    TupleWords,
-    open_words,
-)
-from core_mondrian.sources.files.memory import Limit, used_memory
 from core_mondrian.sources.files.placing import RowPlaces
 from core_mondrian.sources.files.recount import Counter as DuckCounter
 from core_mondrian.sources.files.recount import Recount, count_repeats
@@ -40,18 +35,20 @@ from core_mondrian.sources.files.source import Source, open_source
 from core_mondrian.sources.files.tally import Tally
 from core_mondrian.sources.files.targets import Targets, suffix_of
 from core_mondrian.sources.files.values import TypedValues, tuple_counts, type_values
-from core_mondrian.sources.files.words import find_words, refuse_words, warn_of_words
+from core_mondrian.sources.files.words import find_words, refuse_words
 from core_mondrian.sources.files.workspace import Workspace
 from core_mondrian.sources.files.writing import Drafts, Writing, Written
 from core_mondrian.sources.mapped_files import give_back
-from core_mondrian.sources.parted_plan import (
-    make_parted_plan,
-    refuse_what_needs_all,
-)
+from core_mondrian.sources.memory import Limit, Sizes, used_memory
 from core_mondrian.sources.remote_plan import make_plan
+from core_mondrian.sources.row_coder import (
+    Codes,
+    RowCoder,
+    TupleIndex,
+    TupleWords,
+)
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
 from core_mondrian.sources.tuple_counts import counted_columns
-from core_mondrian.sources.tuple_relation import TupleShape
 from core_mondrian.sources.tuple_store import LocalStore
 from core_mondrian.spec import Spec
 from core_mondrian.stages import Stages
@@ -124,9 +121,8 @@ class Run:
         """Give the counts types; rows with words in place of numbers are bad."""
         if self.source.kind != "csv":
             return type_values(self.source, self.spec, counts, [])
-        words, others = find_words(self.spec, counts)
+        words = find_words(self.spec, counts)
         values = type_values(self.source, self.spec, counts, words)
-        warn_of_words(others, values.rows)
         if words:
             n_all = sum(int(rows.sum()) for _, rows in counts.chunks())
             n_rows = n_all - int(next(iter(values.rows.values())).sum())
@@ -147,8 +143,7 @@ class Run:
         folder = space.folder / "store"
         folder.mkdir(mode=0o700)
         limits = self.limit.store(len(self.columns), self.policy, self.sizes.threads)
-        report = self.stages.report("partition")
-        store = LocalStore(folder, limits, report)
+        store = LocalStore(folder, limits, self.stages)
         try:
             yield self._plan_on_disk(counts, values, store)
         finally:
@@ -169,43 +164,32 @@ class Run:
         packer = TuplePacker(kept.bits, kept.n_tuples)
         for place in range(len(kept.bits)):
             packer.append(np.ascontiguousarray(kept.codes[:, place]))
-        tuples = TupleWords(packer.words)
-        coder = RowCoder(
-            *(self.columns, tally.values, kept.bits, tuples), bad=values.bad
-        )
+        index = TupleIndex(kept.bits, TupleWords(packer.words))
+        coder = RowCoder(self.columns, tally.values, index, values.bad)
         give_back()
         return Planned(plan, coder)
 
     def _plan_on_disk(
         self, counts: Counts, values: TypedValues, store: LocalStore
     ) -> Planned:
-        refuse_what_needs_all(self.by, has_report=self.targets.report is not None)
-        coded = encode_values(values.meanings, values.rows, self.spec)
-        names = tuple_columns(self.spec)
-        self.stages.report("collapse")
-        store.open(TupleShape(coded.encoded.table))
-        bits = store.bits
-        for codes, rows in counts.chunks():
-            good = ~values.is_bad(codes)
-            packer = TuplePacker(bits, int(np.count_nonzero(good)))
-            for name, own in zip(names, coded.maps, strict=True):
-                packer.append(own[codes[good, self.columns.index(name)]])
-            store.add(packer.words, rows[good])
-            self.limit.check_now()
-        encoded = coded.counted(store.finish())
-        self.stages.end("collapse")
-        give_back()
-        plan = make_parted_plan(store, encoded, self.spec, self.key, self.stages)
-        maps = list(coded.maps)
-        if self.spec.unit is not None:
-            maps[-1] = plan.exchanged_persons()[maps[-1]].astype(np.int32)
-        store.close()
-        give_back()
-        room = self.limit.free // 3
-        tuples = open_words(store.words_file, n_words(bits), room)
-        kept = [counts.values[self.columns.index(name)] for name in names]
-        bad = [values.bad[self.columns.index(name)] for name in names]
-        return Planned(plan, RowCoder(names, kept, bits, tuples, maps, bad))
+        asked = {"a report": self.targets.report is not None, "--by": bool(self.by)}
+        needs_all = [name for name, is_asked in asked.items() if is_asked]
+        check_parts(self.spec, needs_all)
+        places = tuple_places(self.columns, self.spec)
+
+        def chunks() -> Iterator[tuple[list[Codes], NDArray[np.int64]]]:
+            for codes, rows in counts.chunks():
+                good = ~values.is_bad(codes)
+                yield [codes[good, place] for place in places], rows[good]
+
+        planner = DiskPlanner(store, self.spec, self.key, self.limit, self.stages)
+        plan, index = planner.plan(
+            values.meanings, values.rows, chunks(), counts.n_counted
+        )
+        names = [self.columns[place] for place in places]
+        kept = [counts.values[place] for place in places]
+        bad = [values.bad[place] for place in places]
+        return Planned(plan, RowCoder(names, kept, index, bad))
 
     def _check_names(self, plan: RowPlan) -> None:
         names = Counter(x.name for x in plan.places(self.source.schema.names))
@@ -221,7 +205,8 @@ class Run:
     ) -> Release[Path]:
         plan, drafts = planned.plan, self._drafts(space)
         # The plan takes its share of the memory, and stays.
-        left = self.limit.sizes(self.source, self.sizes.threads, used_memory())
+        row = self.source.row_size
+        left = self.limit.sizes(row, self.sizes.threads, used_memory())
         run = replace(self, sizes=left)
         look = plan.look(self.source.schema.names)
         written = run.write(planned, look, values, counts, drafts)
@@ -248,7 +233,7 @@ class Run:
         return Drafts(
             space.draft("release" + ("" if targets.is_folder else suffix)),
             suffix,
-            None if apart is None else space.draft(f"apart{apart.suffix.lower()}"),
+            None if apart is None else space.draft(f"apart{kinds.suffix_of(apart)}"),
             space.draft("units") if spec.is_unit_removed else None,
         )
 

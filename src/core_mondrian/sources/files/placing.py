@@ -15,14 +15,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.errors import InternalError, MemoryLimitError
+from core_mondrian.errors import InternalError
 from core_mondrian.files.drafts import create_private
 from core_mondrian.plan import DIVIDED, Shares
-from core_mondrian.sources.files.memory import show_size
+from core_mondrian.sources.split_rows import rows_at_once
 
 Codes = NDArray[np.int32]
-_ALLOCATED: Final = 130
-"""Bytes per row that allocating takes."""
 _ROW: Final = np.dtype([("row", "<i8"), ("tuple", "<i4"), ("content", "<u8")])
 
 
@@ -33,15 +31,7 @@ class RowPlaces:
         """Allocate rows of split tuples in ``room`` bytes, bucket by bucket."""
         self._shares, self._key = shares, key
         self._stack = ExitStack()
-        room = max(room, 1 << 20)
-        self._n_buckets = max(1, -(-shares.n_rows * _ALLOCATED // room))
-        largest = np.bincount(shares.tuple_of, shares.rows).max(initial=0) * _ALLOCATED
-        if largest > 2 * room:
-            raise MemoryLimitError(
-                "one tuple is split and has so many rows that allocating them needs "
-                f"{show_size(largest)}",
-                hint="allow more: --memory SIZE; or --disjoint, which splits none",
-            )
+        self._n_buckets = max(1, -(-shares.n_rows // rows_at_once(shares, room)))
         self._paths = [folder / name for name in ("tuples", "leaves")]
         for path in self._paths:
             create_private(path)

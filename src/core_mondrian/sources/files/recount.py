@@ -17,23 +17,23 @@ from core_mondrian.measure.concerns import Repeats
 from core_mondrian.measure.verify import (
     SHOWS_PSEUDONYM,
     Verification,
-    WholeTable,
     beside,
 )
+from core_mondrian.progress import Throughput
 from core_mondrian.pseudonyms import PATTERN
-from core_mondrian.sources.files.batches import Batch, Sizes, Wanted, read_batches
-from core_mondrian.sources.files.pace import Pace
+from core_mondrian.sources.counted_release import CountedRelease
+from core_mondrian.sources.files.batches import Batch, Wanted, read_batches
 from core_mondrian.sources.files.rows import decoded
 from core_mondrian.sources.files.source import Source, open_source
+from core_mondrian.sources.memory import Sizes
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.spill import connect, execute, literal
+from core_mondrian.sources.spill import read_batches as read_rows
 from core_mondrian.spec import Spec
 from core_mondrian.tables.cell_keys import cell_keys
 
 Connection = Any
 """One of DuckDB, which has no types to check."""
-_AT_ONCE: Final = 1 << 20
-"""Different rows that are verified at a time."""
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,19 @@ class Recount:
         columns = self._columns(source)
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         with self.counter.open([part.path for part in source.parts]) as connection:
-            pace = Pace(report, source.size)
+            throughput = Throughput(report, source.size)
 
             def step(done: float) -> None:
-                pace.step(round(done * plan.n_rows) - pace.n_rows, done)
+                throughput.step(round(done * plan.n_rows) - throughput.n_rows, done)
 
             with self._opened(connection, source, [*columns, *hidden]) as rows:
                 self._count(connection, rows, columns, hidden, step)
             step(1.0)
-            n_different = _number(connection, "SELECT count(*) FROM counted")
-            if n_different <= _AT_ONCE:
-                values, n_rows = self._fetch(connection, columns, "")
-                return plan.verify(values, n_rows, source.schema.names)
-            whole = self._whole(connection, columns)
-            buckets = self._buckets(connection, columns, n_different)
-            return plan.verify_buckets(buckets, whole, source.schema.names)
+            if self.spec.suppressed == "blank" and self.spec.pseudonyms:
+                columns.append(SHOWS_PSEUDONYM)
+            counted = _CountedFile(connection, self.spec, columns, self.types)
+            room = self.counter.memory
+            return counted.verify(plan, source.schema.names, room)
 
     def _columns(self, source: Source) -> list[str]:
         """Return the columns that models look at, as the release has them."""
@@ -203,17 +201,30 @@ class Recount:
                 f"columns for pseudonyms hold other things: {hidden}"
             )
 
-    def _fetch(
-        self, connection: Connection, columns: list[str], where: str
-    ) -> tuple[pa.Table, NDArray[np.int64]]:
-        keys = [f"k{i}" for i in range(len(columns))]
-        found = connection.sql(
-            f"SELECT {', '.join(keys)}, mark, n FROM counted {where}"
-        ).to_arrow_table()
-        values = self._typed(found.select(keys).rename_columns(columns))
-        if self.spec.suppressed == "blank" and self.spec.pseudonyms:
-            values = values.append_column(SHOWS_PSEUDONYM, found["mark"])
-        return values, found["n"].to_numpy().astype(np.int64)
+
+@dataclass(frozen=True)
+class _CountedFile(CountedRelease):
+    """The different rows of files, counted by DuckDB."""
+
+    connection: Connection
+    spec: Spec
+    columns: Sequence[str]
+    types: Mapping[str, Any]
+    table: str = "counted"
+
+    def cell(self, name: str) -> str:
+        return "mark" if name == SHOWS_PSEUDONYM else f"k{self.columns.index(name)}"
+
+    def read(self, names: Sequence[str], n: str, more: str) -> Iterator[pa.Table]:
+        cells = [*(self.cell(name) for name in names), f"{n} AS n"]
+        sql = f"SELECT {', '.join(cells)} FROM {self.table} {more}"
+        for some in read_rows(self.connection, sql, with_empty=True):
+            values = self._typed(some.select(range(len(names))).rename_columns(names))
+            columns = [*values.columns, some["n"]]
+            yield pa.table(columns, names=[*names, "n"])
+
+    def number(self, expression: str) -> int:
+        return _number(self.connection, f"SELECT {expression} FROM {self.table}")
 
     def _typed(self, table: pa.Table) -> pa.Table:
         """Return values as they were written, of the types that they are."""
@@ -224,44 +235,6 @@ class Recount:
             for name, column in zip(table.column_names, table.columns, strict=True)
         ]
         return pa.table(columns, names=table.column_names)
-
-    def _whole(self, connection: Connection, columns: list[str]) -> WholeTable:
-        """Count the sensitive values of all rows but those that show nothing."""
-        seen = ""
-        if self.spec.suppressed == "blank":
-            seen = "WHERE " + " OR ".join(
-                f"k{i} IS NOT NULL"
-                for i, name in enumerate(columns)
-                if name != self.spec.unit
-            )
-        values = {}
-        for name in self.spec.sensitive:
-            key = f"k{columns.index(name)}"
-            found = connection.sql(
-                f"SELECT {key}, sum(n) AS n FROM counted {seen} GROUP BY {key}"
-            ).to_arrow_table()
-            table = self._typed(found.select([key]).rename_columns([name]))
-            values[name] = table, found["n"].to_numpy().astype(np.int64)
-        n_persons = None
-        if self.spec.unit is not None:
-            unit = f"k{columns.index(self.spec.unit)}"
-            nobody = f"max(CASE WHEN {unit} IS NULL THEN 1 ELSE 0 END)"
-            some = f"count(DISTINCT {unit}) + {nobody}"
-            n_persons = _number(connection, f"SELECT {some} FROM counted {seen}")
-        n_rows = _number(connection, "SELECT sum(n) FROM counted")
-        return WholeTable(n_rows, values, n_persons)
-
-    def _buckets(
-        self, connection: Connection, columns: list[str], n_different: int
-    ) -> Iterable[tuple[pa.Table, NDArray[np.int64]]]:
-        """Yield the different rows class by class, as many as fit at a time."""
-        others = {*self.spec.sensitive, self.spec.unit}
-        keys = [f"k{i}" for i, name in enumerate(columns) if name not in others]
-        n = 2 * -(-n_different // _AT_ONCE)
-        connection.execute("ALTER TABLE counted ADD COLUMN bucket INTEGER")
-        connection.execute(f"UPDATE counted SET bucket = hash({', '.join(keys)}) % {n}")
-        for bucket in range(n):
-            yield self._fetch(connection, columns, f"WHERE bucket = {bucket}")
 
 
 def count_repeats(

@@ -14,8 +14,8 @@ from core_mondrian.measure.concerns import seen_columns
 from core_mondrian.measure.sights import Sight, look_at
 from core_mondrian.plan import DIVIDED, SUPPRESSED
 from core_mondrian.pseudonyms import pseudonymize
-from core_mondrian.sources.files.index import BAD, RowCoder
 from core_mondrian.sources.files.source import Source
+from core_mondrian.sources.row_coder import BAD, RowCoder
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
 from core_mondrian.spec import Spec
 from core_mondrian.tables.cell_keys import cell_keys, combine_keys

@@ -1,31 +1,33 @@
 """anonymize_files(): two passes over files, and the engine in between."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from core_mondrian.api import check_threads
 from core_mondrian.errors import SpecError, drops_context
+from core_mondrian.files.drafts import workspace_of
 from core_mondrian.files.place import Content, check_place, write_files
 from core_mondrian.files.sizes import machine_memory
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
 from core_mondrian.report_file import ReportFile
 from core_mondrian.signatures import Signer
+from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.files.counting import Counts, fit, load_counts
 from core_mondrian.sources.files.counting import save_counts as keep
 from core_mondrian.sources.files.csv_blocks import BadRows
 from core_mondrian.sources.files.making import Run
-from core_mondrian.sources.files.memory import Limit, parse_size
 from core_mondrian.sources.files.source import check_streamable, open_source
 from core_mondrian.sources.files.tally import Tally
 from core_mondrian.sources.files.targets import Targets, check_targets
 from core_mondrian.sources.files.values import tuple_counts
 from core_mondrian.sources.files.workspace import open_workspace
+from core_mondrian.sources.memory import Limit, parse_size, watch
 from core_mondrian.sources.tuple_counts import TupleCounts
 from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
 from core_mondrian.tables.keys import key_for, open_key
 
 
@@ -96,14 +98,15 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     )
     check_targets(targets, found, spec)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
+    disk = DiskUse(workspace_of(targets.release))
     run = Run(
         *(
             found,
             spec,
             targets,
             limit,
-            limit.sizes(found, threads),
-            _watched(limit, progress),
+            limit.sizes(found.row_size, threads),
+            watch(limit, progress, disk),
         ),
         *(BadRows(_whole(bad_rows)), secret, tuple(by)),
     )
@@ -113,7 +116,8 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         fit(left, run.source, run.columns, "counts of the interrupted run")
 
     with open_workspace(targets.release, check, resume=resume) as (space, left):
-        return run.make(space, kept if left is None else left)
+        release = run.make(space, kept if left is None else left)
+        return replace(release, disk_bytes=disk.peak)
 
 
 @drops_context
@@ -148,8 +152,14 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
         check_place(path, overwrite=overwrite, private=True)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
-        *(found, spec, Targets(path or Path()), limit, limit.sizes(found, threads)),
-        *(_watched(limit, progress), BadRows(_whole(bad_rows)), open_key(None)),
+        *(
+            found,
+            spec,
+            Targets(path or Path()),
+            limit,
+            limit.sizes(found.row_size, threads),
+        ),
+        *(watch(limit, progress), BadRows(_whole(bad_rows)), open_key(None)),
     )
     counts = run.count(_kept(run, add_counts), None)
     found.check_unchanged()
@@ -160,17 +170,6 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     good = np.flatnonzero(~values.is_bad(counts.kept.codes))
     kept = Tally(counts.values, counts.kept.codes[good], counts.kept.rows[good])
     return tuple_counts(values, run.columns, kept)
-
-
-def _watched(limit: Limit, progress: Progress | bool | None) -> Stages:  # noqa: FBT001
-    """Return stages that look at the memory whenever they tell of themselves."""
-
-    def tell(stage: str, done: float) -> None:
-        limit.check_now()
-        if callable(progress):
-            progress(stage, done)
-
-    return Stages(tell)
 
 
 def _path(path: str | Path | None) -> Path | None:

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import DataError, SpecError, list_names
 from core_mondrian.files.csv_text import infer_type, unguarded_names
-from core_mondrian.files.kinds import COMPRESSIONS, check_names, is_text, kind_of
+from core_mondrian.files.kinds import check_names, compression_of, is_text, kind_of
 from core_mondrian.files.read import check_counts, check_file, is_repetitive, reading
+from core_mondrian.files.sizes import parquet_row
 from core_mondrian.sources.files.csv_blocks import read_names
 from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.spec import Spec, check_look_alikes
@@ -39,7 +40,7 @@ class Part:
     @property
     def compression(self) -> str | None:
         """How it is compressed."""
-        return COMPRESSIONS.get(self.path.suffix.lower())
+        return compression_of(self.path)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells whether it has changed."""
@@ -64,6 +65,15 @@ class Source:
     def size(self) -> int:
         """Bytes of all parts."""
         return sum(part.size for part in self.parts)
+
+    @property
+    def row_size(self) -> float:
+        """About how many bytes a row takes in memory, by the first part."""
+        if self.kind == "csv":
+            return 64.0
+        with reading(self.parts[0].path, "parquet"):
+            metadata = pq.read_metadata(self.parts[0].path)
+        return parquet_row(metadata, self.schema)
 
     def no_rows(self) -> pa.Table:
         """Return a table of its columns, in one chunk each: Arrow needs one."""

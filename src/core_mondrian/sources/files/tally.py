@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker
-from core_mondrian.encoding.columns import comparable, distinct, is_text, look_up
-
-Codes = NDArray[np.int32]
+from core_mondrian.sources.row_coder import Codes, number_values
 
 
 @dataclass(frozen=True)
@@ -39,24 +36,6 @@ class Tally:
     def bits(self) -> list[int]:
         """Bits that a code of each column takes."""
         return [max(len(values).bit_length(), 1) for values in self.values]
-
-
-def number_values(column: Any) -> tuple[Codes, pa.Array]:  # noqa: ANN401
-    """Return a code per row (0: missing) and the distinct values that codes 1 … mean.
-
-    NaN is missing, and -0.0 is 0.0.
-    """
-    if pa.types.is_null(column.type):
-        return np.zeros(len(column), dtype=np.int32), pa.array([], pa.string())
-    chunks, values = distinct(comparable(column))
-    if pa.types.is_floating(values.type):
-        known = pc.if_else(pc.is_nan(values), None, values)
-        values = pc.add(known, pa.scalar(0.0, values.type))
-    elif is_text(values.type):
-        values = values.cast(pa.string())
-    coded = values.dictionary_encode()
-    place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1
-    return look_up(np.append(place, 0).astype(np.int32), chunks), coded.dictionary
 
 
 def tally_columns(columns: Sequence[Any], n_rows: int) -> Tally:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core_mondrian.errors import SpecError
-from core_mondrian.files.kinds import FORMATS
+from core_mondrian.files import kinds
 from core_mondrian.files.place import (
     check_folder,
     check_place,
@@ -88,7 +88,7 @@ def check_targets(targets: Targets, source: Source, spec: Spec) -> None:
 
 
 def _check_streamed(path: Path) -> None:
-    if FORMATS[path.suffix.lower()] == "ipc":
+    if kinds.kind_of(path) == "ipc":
         raise SpecError(
             f"{path}: streams write CSV and Parquet", hint="take one of these"
         )
@@ -120,7 +120,7 @@ def _check_formats(targets: Targets, source: Source, spec: Spec) -> None:
             hint="the file gets the rows left out, as they are: NOT anonymized",
         )
     has_structs = any(spec.format_of(x) == "struct" for x in spec.quasi_identifiers)
-    if has_structs and suffix_of(targets, source) == ".csv":
+    if has_structs and suffix_of(targets, source).startswith(".csv"):
         raise SpecError(
             f"{targets.release}: a CSV file has no structs",
             hint="take numbers = 'bounds', or write Parquet",
@@ -129,4 +129,6 @@ def _check_formats(targets: Targets, source: Source, spec: Spec) -> None:
 
 def suffix_of(targets: Targets, source: Source) -> str:
     """Return what kind of files the release is; parts are of the source's kind."""
-    return f".{source.kind}" if targets.is_folder else targets.release.suffix.lower()
+    if targets.is_folder:
+        return f".{source.kind}"
+    return kinds.suffix_of(targets.release)

@@ -1,6 +1,5 @@
 """Words among numbers: where a column of a CSV file has to be numbers, and is not."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -30,10 +29,6 @@ Integers = NDArray[np.int64]
 _NUMBER: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
-_FEW: Final = 0.05
-"""Share of rows up to which words in a column look like mistakes."""
-
-
 @dataclass(frozen=True, slots=True)
 class Words:
     """Values of a column that are no numbers."""
@@ -50,29 +45,26 @@ def number_columns(spec: Spec) -> tuple[str, ...]:
     return tuple(name for name in spec.quasi_identifiers if name in named)
 
 
-def find_words(spec: Spec, counts: Counts) -> tuple[list[Words], list[Words]]:
-    """Return the words in columns that the spec wants to be numbers, and in others.
+def find_words(spec: Spec, counts: Counts) -> list[Words]:
+    """Return the words in columns that the spec wants to be numbers.
 
     Raises:
         DataError: such a column has no numbers at all.
     """
-    asked = number_columns(spec)
-    found, others = [], []
-    for name in spec.quasi_identifiers:
+    found = []
+    for name in number_columns(spec):
         if name in spec.hierarchies:
             continue
         values = counts.values[counts.columns.index(name)]
         words = _words(name, values, spec.null_values)
-        if name not in asked:
-            others += [] if words is None or not len(words.texts) else [words]
-        elif words is not None and not len(words.texts):
+        if words is not None and not len(words.texts):
             raise DataError(
                 f"column {name!r} is text, and the spec says how its numbers are shown",
                 hint="drop numbers and nice for it, or make it numbers",
             )
-        elif words is not None:
+        if words is not None:
             found.append(words)
-    return found, others
+    return found
 
 
 def _words(name: str, texts: pa.Array, null_values: Sequence[str]) -> Words | None:
@@ -91,27 +83,6 @@ def _words(name: str, texts: pa.Array, null_values: Sequence[str]) -> Words | No
         is_word = pc.and_(is_word, pa.scalar(value=False))
     flags = np.append(False, is_word.to_numpy(zero_copy_only=False))
     return Words(name, texts.filter(is_word), flags)
-
-
-def warn_of_words(others: Sequence[Words], rows: Mapping[str, Integers]) -> list[str]:
-    """Return the columns that a few words make text, and say so.
-
-    ``rows`` are those of each value.
-    """
-    few = []
-    for words in others:
-        own = rows[words.column]
-        n_words, n_rows = int(own[words.is_word].sum()), int(own.sum())
-        if n_words > _FEW * n_rows:
-            continue
-        few.append(words.column)
-        warnings.warn(
-            f"column {words.column!r} is text: {n_words} of {n_rows} rows hold no "
-            "number there; if they are missing values, name them (--null), or say how "
-            "its numbers are shown, and they are bad rows",
-            stacklevel=2,
-        )
-    return few
 
 
 def refuse_words(source: Source, found: Sequence[Words], bad: BadRows) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core_mondrian.errors import DataError, SpecError, is_cancelled
+from core_mondrian.errors import DataError, SpecError, is_interrupt
 from core_mondrian.files.drafts import (
     COUNTS,
     LOCK,
@@ -83,9 +83,10 @@ def open_workspace(
         try:
             yield space, before
         except BaseException as error:
-            # An interrupt, maybe one that Arrow took: the first pass can go on later.
-            is_stopped = not isinstance(error, Exception) or is_cancelled(error)
-            space.leave(keep_counts=is_stopped)
+            # After an interrupt the first pass can go on later.
+            space.leave(keep_counts=is_interrupt(error))
+            if is_interrupt(error) and isinstance(error, Exception):
+                raise KeyboardInterrupt from None
             if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
                 raise output_error(target, error) from None  # not of the source
             raise

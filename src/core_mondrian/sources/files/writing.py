@@ -13,18 +13,17 @@ from core_mondrian.files.drafts import create_private
 from core_mondrian.files.kinds import is_text
 from core_mondrian.files.write import TableFile
 from core_mondrian.measure.sights import Sight, join_sights
+from core_mondrian.progress import Throughput
 from core_mondrian.sources.files.batches import (
     Batch,
-    Sizes,
     Wanted,
     in_order,
     read_batches,
 )
 from core_mondrian.sources.files.counting import share_done
-from core_mondrian.sources.files.memory import Limit
-from core_mondrian.sources.files.pace import Pace
 from core_mondrian.sources.files.placing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder, Released
+from core_mondrian.sources.memory import Limit, Sizes
 
 Report = Callable[[float], None]
 _MOST_SIGHTS: Final = 32
@@ -92,7 +91,7 @@ class Writing:
 
     def place(self, places: RowPlaces, report: Report) -> None:
         """Find the leaf of every row; those of split tuples by lot."""
-        recoder, pace = self.recoder, Pace(report, self.recoder.source.size)
+        recoder, throughput = self.recoder, Throughput(report, self.recoder.source.size)
         names = recoder.source.schema.names
         others = {*recoder.coder.columns, *recoder.spec.carried(names)}
 
@@ -105,7 +104,7 @@ class Writing:
         for batch, *found in in_order(look, batches, self.sizes):
             places.add(*found)
             self.limit.check_now()
-            pace.step(batch.n_rows, share_done(recoder.source, batch))
+            throughput.step(batch.n_rows, share_done(recoder.source, batch))
         places.allocate()
 
     def write(
@@ -113,7 +112,7 @@ class Writing:
     ) -> Written:
         """Write all rows to the drafts; ``places`` has their leaves, if it is known."""
         recoder, written = self.recoder, Written()
-        pace = Pace(report, recoder.source.size)
+        throughput = Throughput(report, recoder.source.size)
         names = tuple(recoder.source.schema.names)
         with self._open(drafts) as sink:
 
@@ -132,7 +131,7 @@ class Writing:
                 sink.write(piece, released)
                 written.add(released)
                 self.limit.check_now()
-                pace.step(released.n_rows, share_done(recoder.source, batch))
+                throughput.step(released.n_rows, share_done(recoder.source, batch))
             sink.finish(written)
         return written
 

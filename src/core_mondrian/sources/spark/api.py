@@ -12,7 +12,6 @@ from core_mondrian.errors import OutputError, SpecError, drops_context, list_nam
 from core_mondrian.measure.verify import Verification
 from core_mondrian.progress import Progress, watched
 from core_mondrian.release import Release
-from core_mondrian.sources.parted_plan import refuse_what_needs_all
 from core_mondrian.sources.remote_plan import RemotePlan
 from core_mondrian.sources.spark.parts import plan_there
 from core_mondrian.sources.spark.recode import (
@@ -186,8 +185,8 @@ class Means:
     driver_tuples: int = DRIVER_TUPLES
     key: bytes | None = None
     threads: int | None = None
-    has_report: bool = False
-    """Whether there will be a report, which needs all tuples here."""
+    needs_all: tuple[str, ...] = ()
+    """What is asked that takes all tuples in memory."""
 
 
 @contextmanager
@@ -246,8 +245,7 @@ def _planned(
                 counted, spec, key, by=by, threads=means.threads, stages=stages
             )
         else:
-            check_parts(spec)
-            refuse_what_needs_all(by, has_report=means.has_report)
+            check_parts(spec, (*means.needs_all, *(["--by"] if by else [])))
             most = min(means.driver_tuples, PART_TUPLES)
             tuples = plan_there(counted, spec, key, most, stages)
     finally:

@@ -72,7 +72,7 @@ def plan_there(
         stages.report("encode")
         coded = code_tuples(relations, counted, spec)
         stages.end("encode")
-        store = SparkStore(relations, coded.shape, coded.n_tuples, task_tuples)
+        store = SparkStore(relations, coded, task_tuples, stages)
         encoded = coded.codes.counted(coded.n_tuples)
         grown, described = describe_parts(store, encoded, spec, key, stages)
         with _folder() as folder:

@@ -6,8 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from core_mondrian.errors import MondrianError, OutputError
-from core_mondrian.files.kinds import reason
+from core_mondrian.errors import MondrianError, OutputError, reason
 from core_mondrian.files.place import Content, write_files
 from core_mondrian.sources.spark.tables import Spot, check_spot
 

@@ -4,7 +4,7 @@ A stage is a relation with one row per part: its arrays, and what is known of it
 are packed; only the latter comes to the driver.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
@@ -13,16 +13,17 @@ import pyarrow as pa
 from core_mondrian.engine.parts import PartRoots, Task
 from core_mondrian.errors import InternalError
 from core_mondrian.sources.spark.arrow import send
+from core_mondrian.sources.spark.coding import CodedTuples
 from core_mondrian.sources.spark.relations import Relations
 from core_mondrian.sources.spark.troubles import working
 from core_mondrian.sources.spark.workers import PART, doing, packing, unpacked
-from core_mondrian.sources.tuple_relation import PLANTED, TupleRelation, TupleShape
+from core_mondrian.sources.tuple_relation import PLANTED, TupleRelation
+from core_mondrian.stages import Stages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ResultT = TypeVar("ResultT")
-Report = Callable[[float], None]
 _SCHEMA: Final = f"{PART} INT, arrays BINARY, summary BINARY"
 _SLICE: Final = 1 << 16
 _MOST: Final = 1 << 20
@@ -33,13 +34,20 @@ class SparkStore(TupleRelation):
     """See `parts.PartitionStore`; ``tuples`` is one of the relations."""
 
     def __init__(
-        self, relations: Relations, shape: TupleShape, n_tuples: int, task_tuples: int
+        self,
+        relations: Relations,
+        coded: CodedTuples,
+        task_tuples: int,
+        stages: Stages,
     ) -> None:
         self.relations = relations
-        self.shape = shape
+        self.shape = coded.shape
         self.task_tuples = task_tuples
-        self._n_tuples = n_tuples
-        self._stages: dict[str, int] = {}
+        self.n_tuples = coded.n_tuples
+        self.stages = stages
+        self.stage = "partition"
+        """What is done with parts at the moment."""
+        self._n_parts: dict[str, int] = {}
 
     def named(self, name: str) -> str:
         return self.relations.view(name)
@@ -51,7 +59,7 @@ class SparkStore(TupleRelation):
 
     def scan(self, sql: str) -> Iterator[pa.Table]:
         start, size = 0, _SLICE
-        while start < self._n_tuples:
+        while start < self.n_tuples:
             inside = f"id >= {start} AND id < {start + size}"
             yield self.query(f"SELECT * FROM ({sql}) AS t WHERE {inside}", by=["id"])
             start, size = start + size, min(2 * size, _MOST)
@@ -106,7 +114,8 @@ class SparkStore(TupleRelation):
     def run(
         self, task: Task[ResultT], stage: str, target: str | None = None
     ) -> list[ResultT]:
-        n_parts = self._stages[stage]
+        n_parts = self._n_parts[stage]
+        self.stages.report(self.stage)
         done = self.frame(stage).mapInArrow(doing(task), _SCHEMA)
         if target is not None:
             self._keep(target, done, n_parts)
@@ -134,14 +143,14 @@ class SparkStore(TupleRelation):
     def _keep(self, stage: str, frame: "DataFrame", n_parts: int) -> None:
         self.drop(stage)
         self.relations.put(_relation(stage), frame)
-        self._stages[stage] = n_parts
+        self._n_parts[stage] = n_parts
 
     def drop(self, stage: str) -> None:
-        if self._stages.pop(stage, None) is not None:
+        if self._n_parts.pop(stage, None) is not None:
             self.relations.drop(_relation(stage))
 
     def clear(self) -> None:
-        for stage in [*self._stages]:
+        for stage in [*self._n_parts]:
             self.drop(stage)
 
 

@@ -3,16 +3,12 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from core_mondrian import errors
-from core_mondrian.errors import (
-    DataError,
-    MemoryLimitError,
-    MondrianError,
-    OutputError,
-    SpecError,
-)
+from core_mondrian.errors import DataError, MondrianError, SpecError
+from core_mondrian.sources import causes
+from core_mondrian.sources.causes import DISK_FULL, NO_SERVER, Cause
 
 _OURS: Final = re.compile(
     r"core_mondrian\.errors\.(\w+): ([^\n]*)(?:\nhint: ([^\n]*))?"
@@ -20,19 +16,7 @@ _OURS: Final = re.compile(
 _HINT: Final = "Spark's own log says more; it may hold cells, so do not pass it on"
 
 
-class Cause(NamedTuple):
-    """One of the usual reasons, what helps, and what kind of error it is."""
-
-    text: str
-    hint: str
-    kind: type[MondrianError] | None = None
-    """None: what Spark was asked for decides."""
-
-
-NO_SERVER: Final = Cause(
-    "the server cannot be reached", "check host and port, and that it is running"
-)
-LOGIN: Final = Cause("the login failed", "check user and token in the address")
+LOGIN: Final = causes.LOGIN.with_hint("check user and token in the address")
 NO_CORES: Final = Cause(
     "no executor took a job",
     "wait until the cluster has a free core; CORE_MONDRIAN_SPARK_WAIT=SECONDS waits "
@@ -45,11 +29,8 @@ NO_PACKAGE: Final = Cause(
 )
 NO_TABLE: Final = Cause("there is no such table", "check its name")
 NO_FILE: Final = Cause("there is no such file", "check the path")
-DISK_FULL: Final = Cause("the disk is full", "make room", OutputError)
-NO_MEMORY: Final = Cause(
-    "the memory does not suffice",
-    "give executors more: spark.executor.memory, spark.executor.memoryOverhead",
-    MemoryLimitError,
+NO_MEMORY: Final = causes.NO_MEMORY.with_hint(
+    "give executors more: spark.executor.memory, spark.executor.memoryOverhead"
 )
 ENDED: Final = Cause("the server has ended", "its log says why; then run again")
 

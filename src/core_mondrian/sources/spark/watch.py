@@ -1,11 +1,10 @@
 """How far a job is, where Spark tells: a Connect server does."""
 
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from core_mondrian.progress import Progress, Told
+from core_mondrian.progress import Progress, ProgressUpdate
 
 
 @contextmanager
@@ -39,8 +38,6 @@ class _Watch:
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._stage = progress, ""
-        self._job: str | None = None
-        self._since = time.monotonic()
 
     def __call__(self, stage: str, done: float) -> None:
         self._stage = stage if done < 1 else ""
@@ -50,7 +47,7 @@ class _Watch:
         self,
         stages: Iterable[Any] | None,
         inflight_tasks: int,  # noqa: ARG002
-        operation_id: str | None,
+        operation_id: str | None,  # noqa: ARG002
         done: bool,  # noqa: ARG002, FBT001
     ) -> None:
         """Take what Spark tells, by the names it has for it."""
@@ -58,15 +55,10 @@ class _Watch:
         n_tasks = sum(job.num_tasks for job in jobs)
         if not (self._stage and n_tasks):
             return
-        if operation_id != self._job:
-            self._job, self._since = operation_id, time.monotonic()
         n_done = sum(job.num_completed_tasks for job in jobs)
         size = sum(job.num_bytes_read for job in jobs)
         text = f"{n_done} of {n_tasks} tasks, {size / 1e6:.0f} MB read"
-        if n_done:
-            seconds = time.monotonic() - self._since
-            left = round(seconds * (n_tasks - n_done) / n_done)
-            text += f", {left // 60}:{left % 60:02d} left"
         figures = {"tasks": n_tasks, "tasks_done": n_done, "bytes": size}
         # The last task of a job is not the end of a stage.
-        self._progress(self._stage, Told(0.99 * n_done / n_tasks, text, figures))
+        update = ProgressUpdate(0.99 * n_done / n_tasks, text, figures)
+        self._progress(self._stage, update)

@@ -1,8 +1,8 @@
 """anonymize_sql(): a table in a database in, a verified release beside it out."""
 
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,49 +14,57 @@ from core_mondrian.errors import (
     PrivacyViolation,
     drops_context,
 )
+from core_mondrian.files.drafts import draft_folder
+from core_mondrian.files.place import output_error
+from core_mondrian.files.sizes import machine_memory
 from core_mondrian.frames import check_columns, open_frame
-from core_mondrian.measure.verify import Verification
+from core_mondrian.measure.verify import SHOWS_PSEUDONYM, Verification, beside
 from core_mondrian.plan import SUPPRESSED
-from core_mondrian.progress import Progress, watched
+from core_mondrian.progress import Progress, Throughput, watched
 from core_mondrian.pseudonyms import LENGTH
 from core_mondrian.release import Release
-from core_mondrian.sources.remote_plan import RemotePlan, make_plan
-from core_mondrian.sources.sql.base import Database, telling
+from core_mondrian.sources.counted_release import CountedRelease
+from core_mondrian.sources.disk_use import DiskUse
+from core_mondrian.sources.memory import Limit, parse_size, watch
+from core_mondrian.sources.row_plan import RowPlan
+from core_mondrian.sources.sql.base import Cell, Column, Database, Space
 from core_mondrian.sources.sql.concerns import find_concerns
-from core_mondrian.sources.sql.maps import (
-    COUNTED,
-    Output,
-    join_pseudonyms,
-    make_maps,
-    outputs_of,
-)
-from core_mondrian.sources.sql.names import Name, quoted
+from core_mondrian.sources.sql.failures import naming
+from core_mondrian.sources.sql.maps import MapMaker, cells_of, outputs_of
+from core_mondrian.sources.sql.names import Name, parse_name, quoted
 from core_mondrian.sources.sql.open import open_database
-from core_mondrian.sources.sql.recoding import (
-    Places,
-    Relation,
-    count_rows,
-    count_tuples,
-    open_relation,
-)
-from core_mondrian.sources.sql.source import open_source
+from core_mondrian.sources.sql.planning import Planned, Planner
+from core_mondrian.sources.sql.recoding import Places
+from core_mondrian.sources.sql.source import keep_rows, open_source
 from core_mondrian.sources.sql.target import (
     check_names,
     check_request,
+    check_source,
     make_room,
     map_of,
     open_target,
     suppressed_of,
 )
-from core_mondrian.sources.tuple_counts import TupleCounts, counted_columns
+from core_mondrian.sources.sql.value_table import (
+    Relation,
+    ValueTable,
+    count_cells,
+    exact_cells,
+    open_relation,
+)
+from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.spec import Spec, check_look_alikes
 from core_mondrian.stages import Stages
 from core_mondrian.tables.keys import key_for
+from core_mondrian.threads import n_cores
+
+Publish = Callable[[Release[str], Callable[[], None]], None]
+"""Takes a verified release, and what commits it."""
 
 
 @drops_context
 @watched
-def anonymize_sql(  # noqa: PLR0913
+def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
     database: str | Path,
     source: str,
     target: str,
@@ -65,9 +73,12 @@ def anonymize_sql(  # noqa: PLR0913
     key: bytes | None = None,
     view: bool = False,
     overwrite: bool = False,
+    memory: str | int | None = None,
     threads: int | None = None,
     progress: Progress | bool | None = None,
     by: Sequence[str] = (),
+    needs_all: Sequence[str] = (),
+    publish: Publish | None = None,
 ) -> Release[str]:
     """Make ``target`` of ``source`` inside a database, in one transaction.
 
@@ -76,177 +87,280 @@ def anonymize_sql(  # noqa: PLR0913
     becomes of them is decided here, as `anonymize` does. With ``view``, the target is
     a view of the source. If anything fails, the database is as it was.
 
+    This process takes no more than ``memory``, such as "2GB" (None: what the machine
+    has): distinct tuples that do not fit are put on disk. ``needs_all`` names what will
+    be made of the release and takes all of them in memory, such as "a report".
+    ``publish`` is called with the verified release and a function that commits it, for
+    whoever has to do something together with that.
+
     Raises:
         SpecError: the spec does not fit the source, or the target exists.
         DataError: the source cannot be read, or a column not encoded.
         InfeasibleError: no release satisfies the models within the budget.
         PrivacyViolation: the finished release failed its own verification.
+        MemoryLimitError: it cannot be done in ``memory``.
         OutputError: the target cannot be made.
     """
     check_threads(threads)
     secret = key_for(key, spec.pseudonyms)
-    stages = Stages(progress)
-    with closing(open_database(database, threads)) as opened:
-        check_request(opened, spec, view=view)
-        with telling(opened, "open the database"):
-            opened.begin()
-        with telling(opened, "read the source"):
-            name = open_target(opened, target, spec, overwrite=overwrite)
-            relation = open_source(opened, source, is_live=view)
-            counts = _count(opened, relation, spec, stages)
-        asked = [by] if isinstance(by, str) else list(by)
-        planned = make_plan(
-            *(counts, spec, secret), by=asked, threads=threads, stages=stages
+    limit = Limit(machine_memory() if memory is None else parse_size(memory))
+    opened = open_database(database)
+    check_request(opened, spec, view=view)
+    asked = (by,) if isinstance(by, str) else tuple(by)
+    n_threads = n_cores() if threads is None else threads
+    with ExitStack() as stack:
+        folder = _open_folder(stack, opened)
+        # What DuckDB takes for the source's rows is not there for tuples.
+        share = limit.duckdb
+        here = Limit(limit.size - share) if opened.shares_memory else limit
+        disk = DiskUse(folder)
+        stages = watch(limit, progress, disk)
+        planner = Planner(
+            *(spec, secret, here, stages, n_threads, folder, asked),
+            needs_all=(*needs_all, *(["--by"] if asked else [])),
         )
-        work = _Work(opened, relation, planned, name, is_view=view)
-        with telling(opened, "make the target", OutputError):
-            if overwrite:
-                make_room(opened, name, spec)
-            release = work.carry_out(stages, asked)
-            opened.commit()
-    return release
+        stack.enter_context(closing(opened))
+        with naming(opened, "open the database"):
+            opened.begin(Space(folder, share, n_threads))
+        run = _Run(opened, planner, source, is_view=view)
+        release = run.make(target, publish or _commit, overwrite=overwrite)
+    return replace(release, disk_bytes=disk.peak)
 
 
-def _count(
-    database: Database, source: Relation, spec: Spec, stages: Stages
-) -> TupleCounts:
-    stages.report("count")
-    empty = pa.table({name: pa.nulls(0) for name in source.names})
-    check_columns(open_frame(empty), spec.columns)
-    check_look_alikes(spec, source.names)
-    counted = count_tuples(database, source, counted_columns(spec), COUNTED)
-    stages.end("count")
-    return TupleCounts(*counted)
+def _open_folder(stack: ExitStack, database: Database) -> Path:
+    """Make a folder for what does not fit into memory, which is ours alone."""
+    try:
+        return stack.enter_context(draft_folder(database.folder, private=True))
+    except OSError as error:
+        raise output_error(database.folder, error) from None
 
 
-@dataclass(frozen=True, slots=True)
+def _commit(release: Release[str], commit: Callable[[], None]) -> None:
+    del release
+    commit()
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A connection, and what is asked."""
+
+    database: Database
+    planner: Planner
+    source: str
+    is_view: bool
+
+    @property
+    def spec(self) -> Spec:
+        return self.planner.spec
+
+    @property
+    def stages(self) -> Stages:
+        return self.planner.stages
+
+    def make(self, target: str, publish: Publish, *, overwrite: bool) -> Release[str]:
+        """Count, plan, make the target, check it, and commit."""
+        database = self.database
+        with naming(database, "read the source"):
+            name = open_target(database, target, self.spec, overwrite=overwrite)
+            found = open_source(database, self.source)
+            check_source(database, found, name, self.spec)
+            rows = found if self.is_view else self._keep_rows(found)
+            counted = self._count(rows)
+            planned = self.planner.plan(counted)
+        with naming(database, "make the target", OutputError):
+            rights = make_room(database, name, self.spec) if overwrite else None
+            work = _Work(self, rows, counted, planned, name)
+            release = work.carry_out(parse_name(target, "the target"))
+            if rights is not None:
+                database.grant(name, rights)
+            publish(release, database.commit)
+        return release
+
+    def _keep_rows(self, source: Relation) -> Relation:
+        report = self.stages.report("read")
+        kept = keep_rows(self.database, self.source, source, report)
+        self.stages.end("read")
+        return kept
+
+    def _count(self, source: Relation) -> ValueTable:
+        report = self.stages.report("count")
+        empty = pa.table({name: pa.nulls(0) for name in source.names})
+        check_columns(open_frame(empty), self.spec.columns)
+        check_look_alikes(self.spec, source.names)
+        counted = count_cells(
+            self.database,
+            self.database.temporary("counted"),
+            exact_cells(self.database, source, counted_columns(self.spec)),
+            source.rows,
+            report=report,
+        )
+        self.stages.end("count")
+        return counted
+
+
+@dataclass(frozen=True)
 class _Work:
     """A plan to be carried out."""
 
-    database: Database
+    run: _Run
     source: Relation
-    planned: RemotePlan
+    counted: ValueTable
+    planned: Planned
     target: Name
-    is_view: bool
 
-    def carry_out(self, stages: Stages, by: Sequence[str]) -> Release[str]:
-        """Make the target, check it, and say what was done."""
-        stages.report("recode")
+    @property
+    def database(self) -> Database:
+        return self.run.database
+
+    @property
+    def plan(self) -> RowPlan:
+        return self.planned.plan
+
+    def carry_out(self, name: Name) -> Release[str]:
+        """Make the target, check it, and report what was done.
+
+        ``name`` is the target as it was asked for.
+        """
+        stages, plan, planner = self.run.stages, self.plan, self.run.planner
+        report = stages.report("recode")
         outputs = outputs_of(self.database, self.source, self.planned)
         check_names(self.database, [item.column.name for item in outputs])
-        places = make_maps(self.database, self.source, self.planned, self._name_of)
-        hidden = join_pseudonyms(self.database, self.source, self.planned.plan)
-        made = self._make(places, outputs, f"{places.with_shown} {hidden}")
-        apart = self._set_apart(places)
+        maker = MapMaker(
+            *(self.database, self.source, self.planned, self._name_of),
+            *(planner.folder, planner.limit),
+        )
+        places = maker.make(self.counted)
+        joins = f"{places.with_shown} {maker.join_pseudonyms()}"
+        made = self._make(places, outputs, joins, report)
+        is_apart = plan.spec.suppressed == "apart"
+        if is_apart:
+            self._set_apart(places)
         stages.end("recode")
         stages.report("verify")
-        found = self._verify(made, outputs)
+        verification = self._verify(made, outputs)
         stages.end("verify")
         stages.report("warn")
-        concerns = find_concerns(places, self.planned)
+        concerns = find_concerns(places, plan)
         stages.end("warn")
-        return self.planned.release(
-            *(self.target.text, found),
-            by=by,
-            suppressed=apart,
-            carried=tuple(self.planned.spec.carried(self.source.names)),
+        return plan.release(
+            *(name.text, verification),
+            by=planner.by,
+            suppressed=suppressed_of(name).text if is_apart else None,
+            carried=tuple(plan.spec.carried(self.source.names)),
             spent=stages.spent,
             warnings=concerns,
         )
 
     def _name_of(self, table: str) -> Name:
-        if self.is_view:
+        if self.run.is_view:
             return map_of(self.target, table)
         return self.database.temporary(table)
 
-    def _make(self, places: Places, outputs: list[Output], joins: str) -> Relation:
+    def _make(
+        self,
+        places: Places,
+        outputs: list[Cell],
+        joins: str,
+        report: Callable[[float], None],
+    ) -> Relation:
         """Make the target, and return what to look at to check it."""
         unit = self._unit
         columns = [item.column for item in outputs]
-        if self.is_view:
+        if self.run.is_view:
             joins = f"{joins} WHERE {places.unchanged}"
-            query = places.select_mixed(_cells(outputs), joins)
+            query = places.select_mixed(cells_of(outputs), joins)
             self.database.run(f"CREATE VIEW {self.target.sql} AS {query}")
-            checked = places.select(_cells([*outputs, *unit]), joins)
+            checked = places.select(cells_of([*outputs, *unit]), joins)
             return open_relation(self.database, f"({checked}) AS q")
-        query = places.select_mixed(_cells([*outputs, *unit]), joins)
+        throughput = Throughput(report)
+
+        def step(done: float) -> None:
+            n_rows = round(done * self.plan.n_rows)
+            throughput.step(n_rows - throughput.n_rows, done)
+
+        query = places.select_mixed(cells_of([*outputs, *unit]), joins)
         if not unit:
-            self.database.create(self.target, columns, query)
+            self.database.create(self.target, columns, query, step)
             return open_relation(self.database, self.target.sql)
         # Persons are counted before they are taken out.
         whole = self.database.temporary("release")
-        self.database.create(whole, [*columns, *(x.column for x in unit)], query)
+        self.database.create(whole, [*columns, *(x.column for x in unit)], query, step)
         names = ", ".join(quoted(column.name) for column in columns)
         kept = f"SELECT {names} FROM {whole.sql}"
         self.database.create(self.target, columns, kept)
         return open_relation(self.database, whole.sql)
 
     @property
-    def _unit(self) -> list[Output]:
+    def _unit(self) -> list[Cell]:
         """The column of the persons, if it is not released."""
-        spec, source = self.planned.spec, self.source
+        spec, source = self.plan.spec, self.source
         if spec.unit is None or not spec.is_unit_removed:
             return []
-        return [Output(source.column(spec.unit), source.cell(spec.unit))]
+        return [Cell(source.column(spec.unit), source.cell(spec.unit))]
 
-    def _set_apart(self, places: Places) -> str | None:
-        """Keep the rows that are left out, as they are, if asked to."""
-        plan = self.planned.plan
-        if self.planned.spec.suppressed != "apart":
-            return None
+    def _set_apart(self, places: Places) -> None:
+        """Keep the rows that are left out, as they are."""
         apart = suppressed_of(self.target)
-        own = [Output(x, self.source.cell(x.name)) for x in self.source.columns]
-        query = places.select(_cells(own), f"WHERE p.leaf = {SUPPRESSED}")
+        own = [Cell(x, self.source.cell(x.name)) for x in self.source.columns]
+        query = places.select(cells_of(own), f"WHERE p.leaf = {SUPPRESSED}")
         self.database.create(apart, self.source.columns, query)
         self.database.protect(apart)
-        if count_rows(self.database, apart.sql) != plan.n_suppressed:
+        if self._count_rows(apart.sql) != self.plan.n_suppressed:
             raise InternalError("rows set apart are not those that are suppressed")
-        return apart.text
 
-    def _verify(self, made: Relation, outputs: list[Output]) -> Verification:
+    def _count_rows(self, table: str) -> int:
+        return self.database.number(f"SELECT count(*) AS n FROM {table}")
+
+    def _verify(self, made: Relation, outputs: list[Cell]) -> Verification:
         """Count what was made again, inside the database, and check it."""
-        plan, spec = self.planned.plan, self.planned.spec
-        shown = [
-            place.name
-            for place in plan.places(self.source.names)
-            if place.how == "shown"
-        ]
-        unit = () if spec.unit is None else (spec.unit,)
-        names = list(dict.fromkeys((*shown, *spec.sensitive, *unit)))
+        spec = self.plan.spec
         for name in spec.pseudonyms:
             self._check_pseudonyms(made, name)
-        self._check_blank(made, [*shown, *spec.sensitive])
-        values, rows = count_tuples(self.database, made, names, "checked")
         released = [item.column.name for item in outputs]
-        found = self.planned.verify(values, rows, released)
-        if count_rows(self.database, self.target.sql) != found.n_rows:
+        unit = () if spec.unit is None else (spec.unit,)
+        places = self.plan.places(self.source.names)
+        shown = [place.name for place in places if place.how == "shown"]
+        names = (*shown, *beside(spec, released), *spec.sensitive, *unit)
+        cells = exact_cells(self.database, made, list(dict.fromkeys(names)))
+        if spec.suppressed == "blank" and spec.pseudonyms:
+            hidden = ", ".join(made.cell(name) for name in spec.pseudonyms)
+            mark = f"CASE WHEN coalesce({hidden}, NULL) IS NOT NULL THEN 1 END"
+            cells.append(Cell(Column(SHOWS_PSEUDONYM, "integer"), mark))
+        table = self.database.temporary("checked")
+        counted = count_cells(self.database, table, cells, made.rows)
+        room = self.run.planner.limit.free // 3
+        found = _CheckedRelease(counted, spec).verify(self.plan, released, room)
+        if self._count_rows(self.target.sql) != found.n_rows:
             raise InternalError("the target has other rows than were checked")
         return found
 
-    def _check_blank(self, made: Relation, shown: Sequence[str]) -> None:
-        """Refuse suppressed rows that still show a pseudonym."""
-        plan, spec = self.planned.plan, self.planned.spec
-        if spec.leaves_out or not spec.pseudonyms:
-            return
-        names = (*shown, *spec.pseudonyms)
-        empty = " AND ".join(f"{made.cell(name)} IS NULL" for name in names)
-        found = self.database.fetch(
-            f"SELECT count(*) AS n FROM {made.rows} WHERE {empty}"
-        )
-        if int(found[0][0].as_py()) < plan.n_suppressed:
-            raise PrivacyViolation("suppressed rows still show a pseudonym")
-
     def _check_pseudonyms(self, made: Relation, name: str) -> None:
         cell = made.cell(name)
-        n_others = self.database.fetch(
+        n_others = self.database.number(
             f"SELECT count(*) AS n FROM {made.rows} WHERE length({cell}) <> {LENGTH} "
             f"OR ltrim({cell}, '0123456789abcdef') <> ''"
         )
-        if n_others[0][0].as_py():
+        if n_others:
             raise PrivacyViolation(
                 f"column {name!r} holds other things than pseudonyms"
             )
 
 
-def _cells(outputs: Sequence[Output]) -> list[str]:
-    return [f"{item.cell} AS {quoted(item.column.name)}" for item in outputs]
+class _CheckedRelease(CountedRelease):
+    """The different rows of a release, counted inside a database."""
+
+    def __init__(self, counted: ValueTable, spec: Spec) -> None:
+        self.spec, self.table = spec, counted.name.sql
+        self.columns = [column.name for column in counted.columns]
+        self._counted = counted
+
+    def cell(self, name: str) -> str:
+        return f"c{self.columns.index(name)}"
+
+    def read(self, names: Sequence[str], n: str, more: str) -> Iterator[pa.Table]:
+        places = [self.columns.index(name) for name in names]
+        return self._counted.read(places, [n], more)
+
+    def number(self, expression: str) -> int:
+        sql = f"SELECT {expression} AS n FROM {self.table}"
+        return self._counted.database.number(sql)

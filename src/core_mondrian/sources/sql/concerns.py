@@ -1,56 +1,52 @@
-"""What columns that pass through may give away, as far as the database has to tell."""
+"""What columns that pass through may give away, as far as the database has to say."""
 
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.errors import DataError
-from core_mondrian.measure.concerns import Concern, Repeats, seen_columns
+from core_mondrian.measure.concerns import Concern, LookedAt, Repeats, seen_columns
+from core_mondrian.measure.sights import join_sights, look_at
 from core_mondrian.plan import SUPPRESSED
-from core_mondrian.sources.remote_plan import RemotePlan
-from core_mondrian.sources.sql.base import Column, Database
+from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.maps import upload
 from core_mondrian.sources.sql.recoding import Places
+from core_mondrian.sources.sql.value_table import ValueTable
 from core_mondrian.spec import Spec
 
 
-def find_concerns(places: Places, planned: RemotePlan) -> tuple[Concern, ...]:
-    """Look at the rows that `RemotePlan.looked_at` picks, or all of a small table.
+def find_concerns(places: Places, plan: RowPlan) -> tuple[Concern, ...]:
+    """Look at the rows that the plan picks, or all of a small table.
 
     Of these, the columns that are released as they are and the identifiers leave the
     database, for as long as they are counted.
     """
-    database, source, spec = places.database, places.source, planned.spec
-    plan, seen = planned.plan, seen_columns(spec, source.names)
-    cells = [
-        f"{database.readable(source.cell(x), source.column(x))} AS y{i}"
-        for i, x in enumerate(seen)
-    ]
-    picked = planned.looked_at(source.names)
-    every = np.append(np.arange(picked.size - 1), SUPPRESSED).astype(np.int32)
-    looked = upload(database, "looked_at", pa.table({"leaf": every[picked]}))
-    more = f"JOIN {looked.sql} AS k ON k.leaf = p.leaf"
-    n_rows = int(plan.pieces.counts[picked[plan.leaf_of_piece]].sum())
-    found = database.fetch(places.select([*cells, "p.tuple", "p.leaf"], more), n_rows)
-    rows = {name: pa.nulls(found.num_rows) for name in source.names}
-    for i, name in enumerate(seen):
-        rows[name] = _values(database, found.column(i), source.column(name))
-    tuples, leaves = (x.cast(pa.int32()).to_numpy() for x in found.columns[-2:])
-    return planned.find_concerns(
-        *(pa.table(rows), tuples, leaves),
-        lambda name: _count_repeats(places, name, spec),
+    database, source = places.database, places.source
+    columns = [source.column(x) for x in seen_columns(plan.spec, source.names)]
+    look = plan.look(source.names)
+    leaves = np.flatnonzero(look.leaves).astype(np.int32)
+    leaves[leaves == look.leaves.size - 1] = SUPPRESSED
+    picked = upload(database, "looked_at", [pa.table({"leaf": leaves})])
+    cells = [f"{source.cell(x.name)} AS c{i}" for i, x in enumerate(columns)]
+    rows = places.select(
+        [*cells, "p.tuple AS tuple", "p.leaf AS leaf"],
+        f"JOIN {picked.sql} AS k ON k.leaf = p.leaf",
     )
-
-
-def _values(
-    database: Database, cells: pa.ChunkedArray, column: Column
-) -> pa.ChunkedArray:
-    """Return cells in their own type; what the engine cannot read may be anything."""
-    try:
-        return database.as_arrow(cells, column)
-    except DataError:
-        return pa.chunked_array([pa.nulls(len(cells))])
+    seen = ValueTable(database, database.temporary("seen"), tuple(columns))
+    database.run(f"CREATE {seen.name.new_table} AS {rows}")
+    every, sights = range(len(columns)), []
+    for some in seen.read(every, ["tuple", "leaf"], as_they_come=True):
+        tuples, own = (
+            x.to_numpy().astype(np.int32) for x in some.columns[len(every) :]
+        )
+        named = {x.name: some.column(i) for i, x in enumerate(columns)}
+        sights.append(look_at(named, look.pieces(tuples, own)))
+    looked = LookedAt(
+        tuple(source.names),
+        join_sights(sights),
+        lambda name: _count_repeats(places, name, plan.spec),
+    )
+    return look.find_concerns(looked)
 
 
 def _count_repeats(places: Places, name: str, spec: Spec) -> Repeats:

@@ -1,19 +1,22 @@
 """A DuckDB file."""
 
 import secrets
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from core_mondrian.files.drafts import draft_folder
+from core_mondrian.sources import causes
+from core_mondrian.sources.causes import Cause
+from core_mondrian.sources.spill import insert
+from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
     Column,
     Database,
     Kind,
+    Space,
     check_times,
 )
 from core_mondrian.sources.sql.names import Name, literal
@@ -21,15 +24,34 @@ from core_mondrian.sources.sql.names import Name, literal
 # A file may come from a stranger: its views and macros read nothing but the file, load
 # and download nothing, and change none of this. Names of tables are never those of our
 # own variables.
-_PLACE = f"{TEMPORARY}place"
-_CONFIG = {
+_PLACE: Final = f"{TEMPORARY}place"
+_CONFIG: Final = {
     "enable_external_access": False,
-    "lock_configuration": True,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "python_enable_replacements": False,
+    "explain_output": "all",
 }
+_SETTINGS: Final = (
+    "enable_progress_bar = true",
+    "enable_progress_bar_print = false",
+    "progress_bar_time = 0",
+    "lock_configuration = true",
+)
+_BATCH: Final = 1 << 17
+_CAUSES: Final = (
+    ("Could not set lock", failures.BUSY),
+    ("different configuration", failures.BUSY),
+    ("Permission denied", failures.READ_ONLY),
+    ("Read-only file system", failures.READ_ONLY),
+    ("read-only mode", failures.READ_ONLY),
+    ("No space left", causes.DISK_FULL),
+    ("Dependency Error", failures.DEPENDENTS),
+    ("Out of Memory", causes.NO_MEMORY),
+    ("TransactionContext Error: Conflict", failures.CONFLICT),
+)
+"""How messages begin or what is in them, which DuckDB does not translate."""
 
 
 class DuckDBFile(Database):
@@ -41,55 +63,95 @@ class DuckDBFile(Database):
     ignores_case = True
     longest_name = 2**31
     join = "JOIN"
+    shares_memory = True
 
-    def __init__(self, path: Path, threads: int | None) -> None:
+    def __init__(self, path: Path) -> None:
         import duckdb
 
-        self.errors: tuple[type[Exception], ...] = (
-            *(duckdb.Error, OSError),
-            pa.ArrowException,
-        )
-        config = _CONFIG if threads is None else {**_CONFIG, "threads": threads}
-        self._stack = ExitStack()
+        self.errors = (duckdb.Error, OSError, pa.ArrowException)
+        self.folder = path.resolve().parent
         self._path = path
-        self._config: dict[str, Any] = config
         self._connection: Any = None
 
-    def begin(self) -> None:
+    def begin(self, space: Space) -> None:
         import duckdb
 
-        # Rows that do not fit into memory go to a folder that only we can open.
-        beside = self._path.resolve().parent
-        spill = self._stack.enter_context(draft_folder(beside, private=True))
-        config = {**self._config, "temp_directory": str(spill)}
+        config: dict[str, Any] = {
+            **_CONFIG,
+            "memory_limit": f"{space.memory >> 20}MiB",
+            "threads": space.threads,
+            "temp_directory": str(space.folder / "spill"),
+        }
         self._connection = duckdb.connect(self._path, config=config)
+        for setting in _SETTINGS:
+            self._connection.execute(f"SET {setting}")
         self._connection.execute("BEGIN")
 
-    def run(self, sql: str) -> None:
+    def execute(self, sql: str) -> None:
         self._connection.execute(sql)
 
-    def fetch(self, sql: str, n_rows: int = 1) -> pa.Table:  # noqa: ARG002
-        return self._connection.sql(sql).to_arrow_table()
+    def stream(
+        self, sql: str, kinds: Sequence[pa.DataType | None] | None = None
+    ) -> Iterator[pa.Table]:
+        del kinds
+        reader = self.call(lambda: self._connection.sql(sql).to_arrow_reader(_BATCH))
+        yield reader.schema.empty_table()
+        while (batch := self.call(next, reader, None)) is not None:
+            yield pa.Table.from_batches([batch])
 
-    def upload(self, name: str, table: pa.Table) -> None:
-        view = f"{TEMPORARY}arrow"
-        self._connection.register(view, table)
-        self.run(f"CREATE TEMP TABLE {TEMPORARY}{name} AS SELECT * FROM {view}")
-        self._connection.unregister(view)
+    def upload(self, name: str, tables: Iterable[pa.Table]) -> None:
+        table = self.temporary(name).sql
+        for i, some in enumerate(tables):
+            if not i:
+                empty, view = some.schema.empty_table(), f"{TEMPORARY}arrow"
+                self._connection.register(view, empty)
+                self.run(f"CREATE TEMP TABLE {table} AS SELECT * FROM {view}")
+                self._connection.unregister(view)
+            self.call(insert, self._connection, table, some)
+
+    def cancel(self) -> None:
+        if self._connection is not None:
+            self._connection.interrupt()
+
+    def progress(self) -> float | None:
+        done = -1.0 if self._connection is None else self._connection.query_progress()
+        return None if done < 0 else min(done / 100, 1.0)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def cause(self, error: Exception) -> Cause | None:
+        text = str(error)
+        return next((cause for known, cause in _CAUSES if known in text), None)
 
     def temporary(self, name: str) -> Name:
         return Name(("temp", "main", TEMPORARY + name), is_temporary=True)
 
+    def qualified(self, name: Name) -> Name:
+        found = self.fetch("SELECT current_database() AS a, current_schema() AS b")
+        catalog, schema = (column[0].as_py() for column in found.columns)
+        known = (catalog, schema) if len(name.parts) == 1 else (catalog,)
+        return Name((*known, *name.parts)[-3:])
+
+    def has_schema(self, name: Name) -> bool:
+        catalog, schema, _ = name.parts
+        return (
+            self.number(
+                "SELECT count(*) AS n FROM information_schema.schemata WHERE "
+                f"lower(schema_name) = lower({literal(schema)}) AND "
+                f"lower(catalog_name) = lower({literal(catalog)})"
+            )
+            > 0
+        )
+
     def find(self, name: Name) -> Kind | None:
-        schema, catalog = "current_schema()", "current_database()"
-        if len(name.parts) > 1:
-            schema = literal(name.parts[-2])
-        if len(name.parts) > 2:
-            catalog = literal(name.parts[-3])
+        catalog, schema, table = self.qualified(name).parts
         found = self.fetch(
             "SELECT table_type FROM information_schema.tables WHERE "
-            f"lower(table_name) = lower({literal(name.last)}) AND "
-            f"lower(table_schema) = lower({schema}) AND table_catalog = {catalog}"
+            f"lower(table_name) = lower({literal(table)}) AND "
+            f"lower(table_schema) = lower({literal(schema)}) AND "
+            f"lower(table_catalog) = lower({literal(catalog)})"
         )
         if not len(found):
             return None
@@ -103,6 +165,23 @@ class DuckDBFile(Database):
             for kind in [one["column_type"]]
         )
 
+    def may_read(self, relation: str, names: Sequence[Name]) -> bool:
+        """Compare how the relation is read with and without them.
+
+        DuckDB looks tables, views and macros up by name, and knows no dependents.
+        """
+        kinds = [(name, self.find(name)) for name in names]
+        sql = f"EXPLAIN (FORMAT JSON) SELECT * FROM {relation}"
+        with self._connection.cursor() as other:  # a transaction of its own
+            before = other.execute(sql).fetchall()[0]
+            other.execute("BEGIN")
+            for name, kind in kinds:
+                other.execute(f"DROP {str(kind).upper()} {name.sql}")
+            try:
+                return bool(other.execute(sql).fetchall()[0] != before)
+            except self.errors:
+                return True
+
     def exact(self, cell: str, column: Column) -> str:
         return f'({cell} COLLATE "C")' if column.is_text else cell
 
@@ -111,6 +190,16 @@ class DuckDBFile(Database):
 
     def ranked(self, cell: str, column: Column) -> str:  # noqa: ARG002
         return f'(CAST({cell} AS VARCHAR) COLLATE "C")'
+
+    def present(self, cell: str, column: Column) -> str:
+        is_float = column.kind in ("FLOAT", "DOUBLE")
+        return f"{cell} IS NOT NULL" + (f" AND NOT isnan({cell})" * is_float)
+
+    def as_arrow(
+        self, cells: pa.ChunkedArray, column: Column, kind: pa.DataType | None
+    ) -> pa.ChunkedArray:
+        del kind
+        return check_times(cells, column)
 
     def index(
         self, table: Name, columns: Sequence[str], *, matched: bool = False
@@ -125,18 +214,3 @@ class DuckDBFile(Database):
         return (
             f"SELECT * EXCLUDE ({_PLACE}) FROM ({ordered}) AS placed ORDER BY {_PLACE}"
         )
-
-    def present(self, cell: str, column: Column) -> str:
-        is_float = column.kind in ("FLOAT", "DOUBLE")
-        return f"{cell} IS NOT NULL" + (f" AND NOT isnan({cell})" * is_float)
-
-    def readable(self, cell: str, column: Column) -> str:  # noqa: ARG002
-        return cell
-
-    def as_arrow(self, cells: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-        return check_times(cells, column)
-
-    def close(self) -> None:
-        with self._stack:
-            if self._connection is not None:
-                self._connection.close()

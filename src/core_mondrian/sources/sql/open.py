@@ -14,7 +14,7 @@ _SERVERS: Final = ("postgresql://", "postgres://")
 _FILES: Final = ("duckdb:///", "sqlite:///")
 
 
-def open_database(database: str | Path, threads: int | None) -> Database:
+def open_database(database: str | Path) -> Database:
     """Return a database that is there, not yet connected to.
 
     An address may hold a password: no message shows any of it.
@@ -29,10 +29,10 @@ def open_database(database: str | Path, threads: int | None) -> Database:
             from core_mondrian.sources.sql.postgresql import PostgreSQL
 
             return PostgreSQL(text)
-        return _open_file(_path_of(text), threads)
+        return _open_file(_path_of(text))
     except ImportError as error:
         raise SpecError(
-            f"databases need the package {error.name}",
+            f"databases need the package {str(error.name).partition('.')[0]}",
             hint="pip install 'core-mondrian[sql]'",
         ) from None
 
@@ -49,7 +49,7 @@ def _path_of(text: str) -> Path:
     return Path(text)
 
 
-def _open_file(path: Path, threads: int | None) -> Database:
+def _open_file(path: Path) -> Database:
     try:
         with path.open("rb") as file:
             header = file.read(_HEADER)
@@ -64,7 +64,7 @@ def _open_file(path: Path, threads: int | None) -> Database:
     if header[8:12] == _DUCKDB:
         from core_mondrian.sources.sql.duckdb_file import DuckDBFile
 
-        return DuckDBFile(path, threads)
+        return DuckDBFile(path)
     raise DataError(
         f"{path}: neither a DuckDB nor an SQLite file",
         hint="tables in other files are read without a database",

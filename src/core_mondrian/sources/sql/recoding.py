@@ -1,108 +1,14 @@
-"""The statements: count a table's tuples, and give every row what its class shows."""
+"""The statements that give every row what its class shows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from core_mondrian.errors import DataError, InternalError
 from core_mondrian.plan import DIVIDED
-from core_mondrian.sources.sql.base import Column, Database
-from core_mondrian.sources.sql.names import Name, quoted
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A table in a database, as SQL spells it, and its columns."""
-
-    sql: str
-    columns: tuple[Column, ...]
-
-    @property
-    def names(self) -> list[str]:
-        return [column.name for column in self.columns]
-
-    def column(self, name: str) -> Column:
-        return self.columns[self.names.index(name)]
-
-    def cell(self, name: str) -> str:
-        """Return the cell of a row of `rows`."""
-        return f"s.x{self.names.index(name)}"
-
-    @property
-    def rows(self) -> str:
-        """Its rows, in columns that are called x0, x1, … and nothing else."""
-        cells = (f"{quoted(name)} AS x{i}" for i, name in enumerate(self.names))
-        return f"(SELECT {', '.join(cells)} FROM {self.sql}) AS s"
-
-
-def open_relation(database: Database, sql: str) -> Relation:
-    """Look up the columns of a table or view."""
-    return Relation(sql, database.columns(sql))
-
-
-def count_tuples(
-    database: Database, relation: Relation, names: Sequence[str], counted: str
-) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Return the distinct tuples of some columns, and how many rows have each.
-
-    They stay in the temporary table ``counted``, in columns c0, c1, …, numbered by
-    ``id`` in the order returned.
-    """
-    cells = [database.exact(relation.cell(n), relation.column(n)) for n in names]
-    named = ", ".join(f"{cell} AS c{i}" for i, cell in enumerate(cells))
-    every = ", ".join(cells)
-    table = database.temporary(counted)
-    database.run(
-        f"CREATE {table.new_table} AS "
-        f"SELECT row_number() OVER (ORDER BY {every}) - 1 AS id, {named}, "
-        f"count(*) AS n FROM {relation.rows} GROUP BY {every}"
-    )
-    columns = [relation.column(name) for name in names]
-    every_cell = [f"c{i}" for i in range(len(names))]
-    found = fetch_counted(database, table, every_cell, columns)
-    return found.select(every_cell).rename_columns(list(names)), found["n"].to_numpy()
-
-
-def fetch_counted(
-    database: Database,
-    table: Name,
-    names: Sequence[str],
-    columns: Sequence[Column],
-    plain: Sequence[str] = (),
-    as_values: Callable[[Database, pa.ChunkedArray, Column], pa.ChunkedArray] = (
-        lambda database, cells, column: database.as_arrow(cells, column)
-    ),
-) -> pa.Table:
-    """Return a table of counts in the order of ``id``: its values, and ``n`` rows.
-
-    ``columns`` says what the columns ``names`` hold; those called ``plain`` are ours.
-    """
-    read = [
-        f"{database.readable(name, column)} AS {name}"
-        for name, column in zip(names, columns, strict=True)
-    ]
-    found = database.fetch(
-        f"SELECT {', '.join([*read, *plain, 'n'])} FROM {table.sql} ORDER BY id",
-        count_rows(database, table.sql),
-    )
-    values = {
-        name: as_values(database, found.column(i), column)
-        for i, (name, column) in enumerate(zip(names, columns, strict=True))
-    }
-    counts = {
-        name: found.column(len(names) + i).cast(pa.int64())
-        for i, name in enumerate((*plain, "n"))
-    }
-    return pa.table({**values, **counts})
-
-
-def count_rows(database: Database, table: str) -> int:
-    """Return how many rows a table has."""
-    found = database.fetch(f"SELECT count(*) AS n FROM {table}")
-    return int(found[0][0].as_py())
+from core_mondrian.sources.sql.base import Cell, Column, Database
+from core_mondrian.sources.sql.names import Name
+from core_mondrian.sources.sql.value_table import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +105,7 @@ class Places:
         cells = (f"s.x{i}" for i in range(len(self.source.columns)))
         rows = f"SELECT p.tuple, {', '.join(cells)} FROM {self.split_rows()}"
         pairs = [("s.tuple", "q.tuple")]
-        pairs += [(x.cell, f"q.c{i}") for i, x in enumerate(self.contents(split))]
+        pairs += [(x.sql, f"q.c{i}") for i, x in enumerate(self.contents(split.others))]
         return (
             f"({rows}) AS s {join} {split.contents.sql} AS q "
             f"ON {self.database.matches(pairs)}"
@@ -214,24 +120,16 @@ class Places:
             f"FROM {self._with_content(split, self.database.join)}"
         )
 
-    def contents(self, split: SplitRows) -> list["Content"]:
+    def contents(self, others: Sequence[str]) -> list[Cell]:
         """Return how the cells that are a row's content are compared."""
-        return [self._content(name) for name in split.others]
+        return [self._content(name) for name in others]
 
-    def _content(self, name: str) -> "Content":
+    def _content(self, name: str) -> Cell:
         cell, column = self.source.cell(name), self.source.column(name)
         if self.database.is_countable(column):
-            return Content(self.database.exact(cell, column), column)
+            return Cell(column, self.database.exact(cell, column))
         text = Column(name, self.database.kind_of(pa.string()), is_text=True)
-        return Content(self.database.ranked(cell, column), text)
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A cell as rows of split tuples are told apart by it, and its column's type."""
-
-    cell: str
-    column: Column
+        return Cell(text, self.database.ranked(cell, column))
 
 
 def _same(rows: str, table: Name, alias: str) -> str:
@@ -241,42 +139,3 @@ def _same(rows: str, table: Name, alias: str) -> str:
         f"NOT EXISTS (SELECT 1 FROM ({now}) AS a LEFT JOIN {table.sql} AS b "
         "ON b.id = a.id WHERE b.n IS NULL OR b.n <> a.n)"
     )
-
-
-def as_any(
-    database: Database, cells: pa.ChunkedArray, column: Column
-) -> pa.ChunkedArray:
-    """Return cells in their own type; what the engine cannot read, as it came."""
-    try:
-        return database.as_arrow(cells, column)
-    except DataError:
-        return cells
-
-
-def count_contents(
-    places: Places, contents: Name
-) -> tuple[NDArray[np.int32], pa.Table, NDArray[np.int64]]:
-    """Count the distinct contents of rows of split tuples into a table.
-
-    Return the tuple of each, its values, and how many rows have it.
-    """
-    if places.split is None:
-        raise InternalError("no tuple is split")
-    asked = places.contents(places.split)
-    cells = ["p.tuple", *(item.cell for item in asked)]
-    names = ["tuple", *(f"c{i}" for i in range(len(asked)))]
-    named = ", ".join(f"{x} AS {y}" for x, y in zip(cells, names, strict=True))
-    every, database = ", ".join(cells), places.database
-    database.run(
-        f"CREATE {contents.new_table} AS "
-        f"SELECT row_number() OVER (ORDER BY {every}) - 1 AS id, {named}, "
-        f"count(*) AS n FROM {places.split_rows()} GROUP BY {every}"
-    )
-    database.index(contents, names, matched=True)
-    found = fetch_counted(
-        *(database, contents, names[1:], [item.column for item in asked]),
-        ("tuple",),
-        as_any,
-    )
-    tuples = found["tuple"].cast(pa.int32()).to_numpy()
-    return tuples, found.select(names[1:]), found["n"].to_numpy()

@@ -1,36 +1,43 @@
 """What is read: a table as it is; a view or a query as it was when first looked at."""
 
+from collections.abc import Callable
+
 from core_mondrian.errors import DataError
 from core_mondrian.sources.sql.base import Database
 from core_mondrian.sources.sql.names import is_query, parse_name
-from core_mondrian.sources.sql.recoding import Relation, open_relation
+from core_mondrian.sources.sql.value_table import Relation, open_relation
 
 
-def open_source(database: Database, source: str, *, is_live: bool) -> Relation:
-    """Return the source; views and queries are evaluated once, unless ``is_live``.
-
-    They may give something else each time they are asked.
+def open_source(database: Database, source: str) -> Relation:
+    """Return the source as it stands in the database.
 
     Raises:
         SpecError: it is neither a query nor a name.
         DataError: there is no such table.
     """
-    kind = "query"
     if is_query(source):
         # On lines of its own: it may end in a comment.
-        sql = f"(\n{source.strip().rstrip(';')}\n) AS q"
-    else:
+        return open_relation(database, f"(\n{source.strip().rstrip(';')}\n) AS q")
+    name = parse_name(source, "the source")
+    if database.find(name) is None:
+        raise DataError(
+            f"the database has no table or view {name.sql}",
+            hint="names are taken as they are spelled, capital letters as well",
+        )
+    return open_relation(database, name.sql)
+
+
+def keep_rows(
+    database: Database,
+    source: str,
+    relation: Relation,
+    report: Callable[[float], None],
+) -> Relation:
+    """Return the rows as they are now: views and queries may give others each time."""
+    if not is_query(source):
         name = parse_name(source, "the source")
-        sql, found = name.sql, database.find(name)
-        if found is None:
-            raise DataError(
-                f"the database has no table or view {name.sql}",
-                hint="names are taken as they are spelled, capital letters as well",
-            )
-        kind = found
-    relation = open_relation(database, sql)
-    if kind == "table" or is_live:
-        return relation
+        if database.find(name) == "table":
+            return relation
     kept = database.temporary("source")
-    database.run(f"CREATE {kept.new_table} AS SELECT * FROM {sql}")
+    database.run(f"CREATE {kept.new_table} AS SELECT * FROM {relation.sql}", report)
     return Relation(kept.sql, relation.columns)

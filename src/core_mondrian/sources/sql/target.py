@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from core_mondrian.errors import SpecError, list_names
+from core_mondrian.errors import OutputError, SpecError, list_names
 from core_mondrian.sources.sql.base import Database
+from core_mondrian.sources.sql.failures import NO_SCHEMA
 from core_mondrian.sources.sql.names import Name, is_query, parse_name
+from core_mondrian.sources.sql.value_table import Relation
 from core_mondrian.spec import Spec
 
 MAPS: Final = ("tuples", "contents", "lots", "classes")
@@ -43,23 +45,51 @@ def check_request(database: Database, spec: Spec, *, view: bool) -> None:
 def open_target(
     database: Database, target: str, spec: Spec, *, overwrite: bool
 ) -> Name:
-    """Return a name that is free, or will be.
+    """Return a name, with its schema, that is free or will be.
 
     Raises:
         SpecError: it is no name, too long, or taken.
+        OutputError: there is no such schema.
     """
     if is_query(target):
         raise SpecError("the target is a query", hint="name a new table")
-    name = parse_name(target, "the target")
-    others = [suppressed_of(name)] if spec.suppressed == "apart" else []
-    others += maps_of(name)
-    check_lengths(database, [one.last for one in (name, *others)])
-    for one in (name, *others):
+    name = database.qualified(parse_name(target, "the target"))
+    every = names_of(name, spec)
+    check_lengths(database, [one.last for one in every])
+    if not database.has_schema(name):
+        raise OutputError(
+            f"{database.title} cannot make the target: {NO_SCHEMA.text}",
+            hint=NO_SCHEMA.hint,
+        )
+    for one in every:
         if not overwrite and database.find(one) is not None:
             raise SpecError(
                 f"{one.sql} exists", hint="choose another name, or overwrite it"
             )
     return name
+
+
+def names_of(target: Name, spec: Spec) -> list[Name]:
+    """Return all tables and views that stand for a target."""
+    others = [suppressed_of(target)] if spec.suppressed == "apart" else []
+    return [target, *maps_of(target), *others]
+
+
+def check_source(
+    database: Database, relation: Relation, target: Name, spec: Spec
+) -> None:
+    """Refuse to replace what the source reads.
+
+    Raises:
+        SpecError: it does, directly or through views, or that cannot be decided.
+    """
+    there = [x for x in names_of(target, spec) if database.find(x) is not None]
+    if there and database.may_read(relation.sql, there):
+        raise SpecError(
+            "the source reads what the target would replace, or may do so by a "
+            "function or a table of another server",
+            hint="take another name for the target",
+        )
 
 
 def suppressed_of(target: Name) -> Name:
@@ -99,9 +129,14 @@ def check_names(database: Database, names: Sequence[str]) -> None:
         )
 
 
-def make_room(database: Database, target: Name, spec: Spec) -> None:
-    """Remove what stands where the target goes, and what an old view read."""
-    others = [suppressed_of(target)] if spec.suppressed == "apart" else []
-    for name in (target, *maps_of(target), *others):
+def make_room(database: Database, target: Name, spec: Spec) -> object:
+    """Remove what stands where the target goes, and what an old view read.
+
+    Return who may do what with the target, for `Database.grant`.
+    """
+    is_there = database.find(target) is not None
+    rights = database.rights(target) if is_there else None
+    for name in names_of(target, spec):
         if (kind := database.find(name)) is not None:
             database.run(f"DROP {kind.upper()} {name.sql}")
+    return rights

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from core_mondrian.datasets import adult, census
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.experiments.synthesizer import fit
+from experiments.synthesizer import fit
 
 TableName = Literal["adult", "census"]
 SynthesizerName = Literal["tree", "ctgan"]
@@ -19,7 +19,7 @@ Synthesizers = Literal["tree", "ctgan", "both"]
 Sampler = Callable[[int], pa.Table]
 """``sample(n_rows)``: so many rows like those of the table."""
 
-_CTGAN: Final = "core_mondrian.experiments.ctgan"
+_CTGAN: Final = "experiments.ctgan"
 _LOSS_DIVISOR: Final = 23
 """Adult's greatest capital loss is that much smaller than its greatest gain."""
 

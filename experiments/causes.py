@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from core_mondrian.experiments.claims import each, tell
-from core_mondrian.experiments.figure import Found, Row, Verdict, pick
-from core_mondrian.experiments.lab import AS_WRITTEN
+from experiments.claims import each, tell
+from experiments.figure import Found, Row, Verdict, pick
+from experiments.lab import AS_WRITTEN
 
 SPENDERS: Final = ("paper", AS_WRITTEN)
 ALL: Final = (*SPENDERS, "best")

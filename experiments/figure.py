@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from core_mondrian.charts import Chart
-    from core_mondrian.experiments.lab import Lab
+    from experiments.lab import Lab
 
 Row: TypeAlias = dict[str, Any]
 """Plain values by name; all rows of a list have the same names."""

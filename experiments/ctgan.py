@@ -24,7 +24,7 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, InternalError, SpecError, show_name
-from core_mondrian.experiments.environments import Environment, find_environment
+from experiments.environments import Environment, find_environment
 
 FOLDER_VARIABLE: Final = "CORE_MONDRIAN_CTGAN"
 """Names the environment's folder; without it, .venv-ctgan where one stands."""

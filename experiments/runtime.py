@@ -7,8 +7,8 @@ from typing import Final
 
 from core_mondrian.charts import Chart, styled
 from core_mondrian.errors import InternalError
-from core_mondrian.experiments import claims, seconds
-from core_mondrian.experiments.drawing import (
+from experiments import claims, seconds
+from experiments.drawing import (
     NARROW,
     WIDE,
     beside,
@@ -19,8 +19,8 @@ from core_mondrian.experiments.drawing import (
     rilm_axis,
     seconds_axis,
 )
-from core_mondrian.experiments.figure import Claim, Figure, Found, Report, Row, pick
-from core_mondrian.experiments.lab import (
+from experiments.figure import Claim, Figure, Found, Report, Row, pick
+from experiments.lab import (
     CORE,
     FAIR,
     NUMERIC,
@@ -30,7 +30,7 @@ from core_mondrian.experiments.lab import (
     Lab,
     timed_row,
 )
-from core_mondrian.experiments.spending import asked_thresholds, threshold_axis
+from experiments.spending import asked_thresholds, threshold_axis
 
 _ORIGINAL: Final = "original, 1 thread"
 _CUTTING: Final = ", cutting only"

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from core_mondrian.charts import Chart, legend, styled
 from core_mondrian.draws import draw, row_words
-from core_mondrian.experiments.drawing import (
+from core_mondrian.measure.counting import Coded, code_column, combine, compress
+from experiments.drawing import (
     BLUE,
     VERMILLION,
     beside,
     draw_scatter,
     log_axis,
 )
-from core_mondrian.experiments.figure import Figure, Found, Report, Row, pick
-from core_mondrian.experiments.lab import SIX, Lab
-from core_mondrian.measure.counting import Coded, code_column, combine, compress
+from experiments.figure import Figure, Found, Report, Row, pick
+from experiments.lab import SIX, Lab
 
 Codes: TypeAlias = NDArray[np.int64]
 

@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-import pyarrow.parquet as pq
-
 from core_mondrian.errors import MemoryLimitError, SpecError
 from core_mondrian.files.kinds import BLOCK
-from core_mondrian.files.read import reading
-from core_mondrian.files.sizes import parquet_row
-from core_mondrian.sources.files.batches import Sizes
-from core_mondrian.sources.files.source import Source
+from core_mondrian.progress import Progress
+from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.tuple_store import StoreLimits
+from core_mondrian.stages import Stages
 from core_mondrian.threads import n_cores
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _BASE: Final = 320 << 20
 """Python, Arrow, the compiled engine: what a run takes before the first row."""
-LEAST: Final = 600 << 20
+LEAST: Final = 500 << 20
+_DUCKDB: Final = 64 << 20
+"""What DuckDB takes beyond the limit it is given: its code, and what it caches."""
 _ENGINE: Final = {"best": 700, "paper": 450, "original": 450}
 """Bytes per tuple that the engine takes at its peak, by policy: measured on 0.1 to 1.2
 million tuples of census, of 3 to 11 columns; next to those of each column."""
@@ -75,6 +74,19 @@ def used_memory() -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is held at a time."""
+
+    rows: int = 1 << 19
+    """Rows of a batch of Parquet."""
+    text: int = BLOCK
+    """Bytes of a batch of CSV."""
+    in_flight: int = 4
+    """Batches that are there at once."""
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     """The bytes that a run may have in memory."""
 
@@ -85,15 +97,18 @@ class Limit:
         """Return what is left for rows and tuples."""
         return self.size - _BASE
 
-    def sizes(self, source: Source, threads: int | None, used: int = _BASE) -> Sizes:
-        """Return how much to hold at a time: a third of what is not used yet."""
+    def sizes(self, row: float, threads: int | None, used: int = _BASE) -> Sizes:
+        """Return how much to hold at a time: a third of what is not used yet.
+
+        ``row``: about how many bytes a row takes.
+        """
         n_threads = n_cores() if threads is None else threads
         share = max(self.size - used, 0) // 3
         text = BLOCK
         while n_threads > 1 and (n_threads + 2) * text * _COPIES > share:
             n_threads -= 1
         in_flight = n_threads + 2
-        rows = int(share / (in_flight * _COPIES * _row_size(source)))
+        rows = int(share / (in_flight * _COPIES * row))
         rows = max(1 << 12, min(rows, 1 << 20))
         return Sizes(rows, text, in_flight, n_threads)
 
@@ -120,7 +135,7 @@ class Limit:
 
     def store(self, n_columns: int, policy: str, threads: int) -> StoreLimits:
         """Return what may be taken where tuples are on disk."""
-        free = self.free - self.free // 3
+        free = self.free - self.free // 3 - _DUCKDB
         each = _ENGINE[policy] + _ENGINE_COLUMN * n_columns
         n_threads = threads
         while n_threads > 1 and free // n_threads // each < _LEAST_TASK:
@@ -151,10 +166,18 @@ class Limit:
             )
 
 
-def _row_size(source: Source) -> float:
-    """Return about how many bytes a row takes in memory, by the first part."""
-    if source.kind == "csv":
-        return 64.0
-    with reading(source.parts[0].path, "parquet"):
-        metadata = pq.read_metadata(source.parts[0].path)
-    return parquet_row(metadata, source.schema)
+def watch(
+    limit: Limit,
+    progress: Progress | bool | None,  # noqa: FBT001
+    disk: DiskUse | None = None,
+) -> Stages:
+    """Return stages that look at memory and disk whenever they report progress."""
+
+    def report(stage: str, done: float) -> None:
+        limit.check_now()
+        if disk is not None:
+            disk.look(now=done == 1)
+        if callable(progress):
+            progress(stage, done)
+
+    return Stages(report)

@@ -9,8 +9,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, Literal
 
-from core_mondrian.experiments.figure import Found, Row, Verdict, pick, series
-from core_mondrian.experiments.lab import (
+from experiments.figure import Found, Row, Verdict, pick, series
+from experiments.lab import (
     AS_PUBLISHED,
     AS_WRITTEN,
     CORE,

@@ -8,17 +8,17 @@ import pyarrow as pa
 from core_mondrian.api import anonymize
 from core_mondrian.charts import Chart, styled
 from core_mondrian.datasets import ADULT_SETS
-from core_mondrian.experiments.drawing import (
-    below,
-    draw_dots,
-    linear_axis,
-)
-from core_mondrian.experiments.figure import Figure, Found, Report, Row, pick
-from core_mondrian.experiments.lab import POLICIES, SIX, K, Lab
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.policies import BestPolicy, Policy
 from core_mondrian.spec import Spec
 from core_mondrian.statistics import Question, compare, evaluate
+from experiments.drawing import (
+    below,
+    draw_dots,
+    linear_axis,
+)
+from experiments.figure import Figure, Found, Report, Row, pick
+from experiments.lab import POLICIES, SIX, K, Lab
 
 _KEY: Final = b"no secret: the same lots on every run"
 """Which of several equal rows is in which class is drawn by lot, under a key."""

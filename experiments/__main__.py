@@ -1,4 +1,4 @@
-"""core-mondrian experiments: the paper's figures, measured and drawn again."""
+"""python -m experiments: the paper's figures, measured and drawn again."""
 
 import os
 import time
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from core_mondrian.cli.main import stand_alone
 from core_mondrian.errors import OutputError, SpecError
 from core_mondrian.progress import Progress, show_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from core_mondrian.experiments.evaluation import Evaluation, Setting
-    from core_mondrian.experiments.lab import Lab
+    from experiments.evaluation import Evaluation, Setting
+    from experiments.lab import Lab
 
 _ADULT_ROWS: Final = 48_842
 _EPOCHS: Final = 1000
@@ -83,11 +84,11 @@ def run_experiments(
     Writes a page, a picture for each figure, and the numbers as CSV and JSON.
     """
     started = time.perf_counter()
-    from core_mondrian.experiments.evaluation import Setting, run_figures
-    from core_mondrian.experiments.registry import choose_figures
     from core_mondrian.report_file import require_report
     from core_mondrian.statistics.regressions import require_sklearn
     from core_mondrian.threads import n_cores
+    from experiments.evaluation import Setting, run_figures
+    from experiments.registry import choose_figures
 
     chosen = choose_figures(
         figures, ctgan_epochs=epochs if synthesizer == "both" else None
@@ -97,7 +98,7 @@ def run_experiments(
             "--docs is for a full run on Adult",
             hint="leave out --quick, --figures and --table",
         )
-    require_report("the experiments", "experiments")
+    require_report("the experiments")
     if any(figure.fits for figure in chosen):
         require_sklearn()
     for folder in (out, *(() if docs is None else (docs,))):
@@ -142,13 +143,13 @@ def run_experiments(
 
 def _spell(options: dict[str, tuple[object, object]], *, is_quick: bool) -> str:
     """Return the command with the options that are not as by default, but no path."""
-    words = ["core-mondrian experiments"] + (["--quick"] if is_quick else [])
+    words = ["python -m experiments"] + (["--quick"] if is_quick else [])
     words += [f"{name} {v}" for name, (v, default) in options.items() if v != default]
     return " ".join(words)
 
 
 def _load(table: str, folder: Path | None, rows: int, seed: int) -> "pa.Table":
-    from core_mondrian.experiments.tables import load_adult, make_census
+    from experiments.tables import load_adult, make_census
 
     if table == "adult":
         return load_adult(folder)
@@ -157,8 +158,8 @@ def _load(table: str, folder: Path | None, rows: int, seed: int) -> "pa.Table":
 
 
 def _open_lab(base: "pa.Table", setting: "Setting") -> "Lab":
-    from core_mondrian.experiments.lab import QUICK, Clocks, Lab, Plan
-    from core_mondrian.experiments.tables import SynthesizerName, sampler
+    from experiments.lab import QUICK, Clocks, Lab, Plan
+    from experiments.tables import SynthesizerName, sampler
 
     def open_with(name: SynthesizerName) -> Lab:
         return Lab(
@@ -196,9 +197,9 @@ def _watch() -> Iterator[Progress]:
 
 def _write(evaluation: "Evaluation", out: Path, docs: Path | None) -> int:
     """Write all files or none; return how many."""
-    from core_mondrian.experiments.evaluation import PAGE, data_files, picture_files
-    from core_mondrian.experiments.page import write_page
     from core_mondrian.files.place import write_files
+    from experiments.evaluation import PAGE, data_files, picture_files
+    from experiments.page import write_page
 
     shown = {PAGE: write_page(evaluation).encode(), **picture_files(evaluation)}
     files = {out / name: content for name, content in shown.items()}
@@ -229,3 +230,9 @@ def _tell(evaluation: "Evaluation") -> None:
     width = max(map(len, names), default=0) + 2
     for name, one in zip(names, judged, strict=True):
         typer.echo(f"{one.verdict.state:<14}{name:<{width}}{one.claim.says}")
+
+
+app = stand_alone(run_experiments, "experiments")
+
+if __name__ == "__main__":
+    app(prog_name="python -m experiments")

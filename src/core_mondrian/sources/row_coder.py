@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.encoding.columns import comparable, distinct, is_text, look_up
 from core_mondrian.encoding.row_groups import RowGroups
 from core_mondrian.errors import DataError
-from core_mondrian.sources.files.tally import Codes, number_values
 from core_mondrian.sources.mapped_files import map_file
 from core_mondrian.tables.cell_keys import cell_keys
 
+Codes = NDArray[np.int32]
 Words = NDArray[np.uint64]
 BAD: Final = -3
 """In place of a tuple, or a leaf: the row is left out, as if it were unreadable."""
@@ -23,6 +24,24 @@ _MANY: Final = 1 << 16
 """Values that are found by sorted keys: Arrow would hash all of them for each batch."""
 _HASHED: Final = 17
 """Bytes per tuple that a hash table takes besides the words."""
+
+
+def number_values(column: Any) -> tuple[Codes, pa.Array]:  # noqa: ANN401
+    """Return a code per row (0: missing) and the distinct values that codes 1 … mean.
+
+    NaN is missing, and -0.0 is 0.0.
+    """
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), dtype=np.int32), pa.array([], pa.string())
+    chunks, values = distinct(comparable(column))
+    if pa.types.is_floating(values.type):
+        known = pc.if_else(pc.is_nan(values), None, values)
+        values = pc.add(known, pa.scalar(0.0, values.type))
+    elif is_text(values.type):
+        values = values.cast(pa.string())
+    coded = values.dictionary_encode()
+    place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1
+    return look_up(np.append(place, 0).astype(np.int32), chunks), coded.dictionary
 
 
 class _Numbers:
@@ -94,29 +113,32 @@ def open_words(path: Path, width: int, room: int) -> TupleWords:
     return TupleWords(words.reshape(-1, width))
 
 
-class RowCoder:
-    """Says which of the counted tuples a row has."""
+class TupleIndex:
+    """Says which tuple a row is, by the numbers of its values."""
 
     def __init__(
         self,
-        columns: Sequence[str],
-        values: Sequence[pa.Array],
         bits: list[int],
         tuples: TupleWords,
         maps: Sequence[Codes] | None = None,
-        bad: Sequence[NDArray[np.bool_] | None] | None = None,
     ) -> None:
-        """Code rows by the counted ``values`` of columns.
+        """``maps`` say what a value's number is in the tuples, if it is another."""
+        self._bits, self._tuples, self._maps = bits, tuples, maps
 
-        ``maps`` have what a value's number is in the packed tuples, if it is another;
-        ``bad`` the numbers of values that make a row bad.
-        """
+    def find(self, columns: Sequence[Codes]) -> Codes:
+        """Return the tuples of rows; -1: there is none such."""
+        packer = TuplePacker(self._bits, columns[0].size)
+        for place, codes in enumerate(columns):
+            packer.append(codes if self._maps is None else self._maps[place][codes])
+        return self._tuples.find(packer.words)
+
+
+class ValueCoder:
+    """Numbers the cells of columns by the values that were counted."""
+
+    def __init__(self, columns: Sequence[str], values: Sequence[pa.Array]) -> None:
         self.columns = tuple(columns)
         self._numbers = [_Numbers(one) for one in values]
-        self._bits = bits
-        self._tuples = tuples
-        self._maps = maps
-        self._bad = [None] * len(values) if bad is None else list(bad)
 
     def codes(self, name: str, column: Any) -> Codes:  # noqa: ANN401
         """Return the number of each cell's value; 0: missing.
@@ -131,22 +153,36 @@ class RowCoder:
             raise _changed()
         return number[codes]
 
+
+class RowCoder(ValueCoder):
+    """Says which of the counted tuples a row has."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        values: Sequence[pa.Array],
+        index: TupleIndex,
+        bad: Sequence[NDArray[np.bool_] | None] | None = None,
+    ) -> None:
+        """Code rows by the counted ``values`` of columns.
+
+        ``bad`` has the numbers of values that make a row bad.
+        """
+        super().__init__(columns, values)
+        self._index = index
+        self._bad = [None] * len(values) if bad is None else list(bad)
+
     def find(self, table: pa.Table) -> Codes:
         """Return the number of each row's tuple; `BAD`: the row is left out.
 
         Raises:
             DataError: there is a tuple that was not counted.
         """
-        packer = TuplePacker(self._bits, table.num_rows)
-        is_bad = np.zeros(table.num_rows, dtype=np.bool_)
-        for place, name in enumerate(self.columns):
-            codes = self.codes(name, table.column(name))
-            bad = self._bad[place]
+        columns = [self.codes(name, table.column(name)) for name in self.columns]
+        found = self._index.find(columns)
+        for bad, codes in zip(self._bad, columns, strict=True):
             if bad is not None:
-                is_bad |= bad[codes]
-            packer.append(codes if self._maps is None else self._maps[place][codes])
-        found = self._tuples.find(packer.words)
-        found[is_bad] = BAD
+                found[bad[codes]] = BAD
         if table.num_rows and (found == -1).any():
             raise _changed()
         return found

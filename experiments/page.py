@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import fill
 from typing import Final
 
-from core_mondrian.experiments.evaluation import PICTURES, Evaluation, Judged, Setting
-from core_mondrian.experiments.figure import Figure, Row
-from core_mondrian.experiments.seconds import busyness
+from experiments.evaluation import PICTURES, Evaluation, Judged, Setting
+from experiments.figure import Figure, Row
+from experiments.seconds import busyness
 
 _WIDTH: Final = 100
 _TABLES: Final = {
@@ -149,7 +149,7 @@ def _section(
     more = ""
     if figure.repeats:
         more = f" --synthesizer both --epochs {evaluation.setting.epochs}"
-    yield f"`core-mondrian experiments --figures {figure.key}{more}`"
+    yield f"`python -m experiments --figures {figure.key}{more}`"
 
 
 def _claim_row(one: Judged) -> Row:

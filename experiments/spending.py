@@ -6,8 +6,8 @@ from typing import Final
 
 from core_mondrian.charts import Chart, styled
 from core_mondrian.engine.funnel_counts import STAGES
-from core_mondrian.experiments import causes
-from core_mondrian.experiments.drawing import (
+from experiments import causes
+from experiments.drawing import (
     NARROW,
     ORANGE,
     Axis,
@@ -18,8 +18,8 @@ from core_mondrian.experiments.drawing import (
     linear_axis,
     log_axis,
 )
-from core_mondrian.experiments.figure import Claim, Figure, Found, Report, Row, pick
-from core_mondrian.experiments.lab import (
+from experiments.figure import Claim, Figure, Found, Report, Row, pick
+from experiments.lab import (
     ALL_ROWS,
     AS_WRITTEN,
     CORE,

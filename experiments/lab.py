@@ -13,8 +13,6 @@ from core_mondrian.api import anonymize
 from core_mondrian.datasets import ADULT_SETS
 from core_mondrian.engine.layout import SUPPRESSED
 from core_mondrian.errors import InternalError
-from core_mondrian.experiments.figure import Report, Row
-from core_mondrian.experiments.tables import Sampler
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.entropy import EntropyLDiversity
 from core_mondrian.models.k_anonymity import KAnonymity
@@ -22,6 +20,8 @@ from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy, Poli
 from core_mondrian.release import Release
 from core_mondrian.spec import Spec
 from core_mondrian.suppression import Suppression
+from experiments.figure import Report, Row
+from experiments.tables import Sampler
 
 CORE: Final = ("paper", "best")
 AS_WRITTEN: Final = "paper, as written"

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from core_mondrian import __version__
 from core_mondrian.charts import convert
-from core_mondrian.experiments.figure import Claim, Figure, Found, Row, Verdict
-from core_mondrian.experiments.lab import Lab
-from core_mondrian.experiments.tables import Synthesizers, TableName
+from experiments.figure import Claim, Figure, Found, Row, Verdict
+from experiments.lab import Lab
+from experiments.tables import Synthesizers, TableName
 
 PICTURES: Final = "pictures/experiments"
 PAGE: Final = "experiments.md"

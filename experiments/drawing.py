@@ -6,8 +6,8 @@ from math import ceil, floor, log10
 from typing import Any, Final, TypeAlias
 
 from core_mondrian.charts import FAINT, INK, PALETTE, Chart, legend
-from core_mondrian.experiments.figure import Row
-from core_mondrian.experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
+from experiments.figure import Row
+from experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
 
 Channel: TypeAlias = Any
 """An Altair channel: its class depends on what it encodes."""

@@ -7,8 +7,8 @@ from typing import Final
 
 from core_mondrian.charts import Chart, legend, styled
 from core_mondrian.datasets import ADULT_SETS
-from core_mondrian.experiments import claims
-from core_mondrian.experiments.drawing import (
+from experiments import claims
+from experiments.drawing import (
     LOOKS,
     NARROW,
     STATED,
@@ -23,8 +23,8 @@ from core_mondrian.experiments.drawing import (
     rilm_axis,
     share_axis,
 )
-from core_mondrian.experiments.figure import Claim, Figure, Found, Report, Row, pick
-from core_mondrian.experiments.lab import (
+from experiments.figure import Claim, Figure, Found, Report, Row, pick
+from experiments.lab import (
     AS_PUBLISHED,
     AS_WRITTEN,
     CORE,

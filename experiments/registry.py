@@ -6,9 +6,9 @@ from typing import Final
 
 from core_mondrian.charts import Chart
 from core_mondrian.errors import InternalError, SpecError
-from core_mondrian.experiments import people, runtime, scaled, spending, utility
-from core_mondrian.experiments.figure import Figure, Found, Report
-from core_mondrian.experiments.lab import Lab
+from experiments import people, runtime, scaled, spending, utility
+from experiments.figure import Figure, Found, Report
+from experiments.lab import Lab
 
 FIGURES: Final[tuple[Figure, ...]] = (
     scaled.FIGURE,

@@ -6,9 +6,9 @@ from math import log
 from statistics import median
 from typing import Final
 
-from core_mondrian.experiments.claims import LITTLE, each, tell
-from core_mondrian.experiments.figure import Found, Row, Verdict, pick, series
-from core_mondrian.experiments.lab import CORE
+from experiments.claims import LITTLE, each, tell
+from experiments.figure import Found, Row, Verdict, pick, series
+from experiments.lab import CORE
 
 _CLEARLY: Final = 1.1
 """Times that differ by less may differ by what else the machine does."""
