@@ -117,8 +117,9 @@ class _Ranking:
         ranked = session.sql(
             f"SELECT {cells}, run, dense_rank() OVER w AS place, "
             f"row_number() OVER w = rank() OVER w AS is_first, "
-            f"sum({ROWS}) OVER ({window} {peers}) AS n FROM (SELECT *, {self._run} AS "
-            f"run FROM {self.relations.view('coded')}) WINDOW w AS ({window})"
+            f"sum({ROWS}) OVER ({window} {peers}) AS n FROM (SELECT /*+ REPARTITION("
+            f"{self._n_runs}, run) */ * FROM (SELECT *, {self._run} AS run "
+            f"FROM {self.relations.view('coded')})) WINDOW w AS ({window})"
         )
         self.relations.put("ranked", ranked)
         first, n_tuples = self._first()
@@ -138,6 +139,10 @@ class _Ranking:
         return n_tuples
 
     @property
+    def _n_runs(self) -> int:
+        return min(-(-self.n_counted // _SORTED_AT_ONCE), _MOST_RUNS)
+
+    @property
     def _run(self) -> str:
         """An expression of the run that a tuple is in."""
         word, edges = self._edges()
@@ -149,7 +154,7 @@ class _Ranking:
 
         As if columns had nothing to do with each other: who knows better needs a count.
         """
-        n_runs = min(-(-self.n_counted // _SORTED_AT_ONCE), _MOST_RUNS)
+        n_runs = self._n_runs
         word, share = "0", np.ones(1)
         for i in range(len(self.shape.codes)):
             rows = self.encoded.table.code_rows(i)

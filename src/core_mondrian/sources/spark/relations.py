@@ -1,10 +1,14 @@
 """Relations on the cluster: frames that SQL can name, computed once and kept there."""
 
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_ADAPTS: Final = "spark.sql.adaptive.enabled"
 
 
 class Relations:
@@ -26,7 +30,8 @@ class Relations:
         view = f"{self._prefix}_{self._n_views}"
         frame.createTempView(view)
         if is_kept:
-            self.session.table(view).persist()
+            with _as_planned(self.session):
+                self.session.table(view).persist()
         self._views.setdefault(name, []).append(view)
 
     def view(self, name: str) -> str:
@@ -54,3 +59,22 @@ class Relations:
         for name in [*self._views]:
             if name not in names:
                 self.drop(name)
+
+
+@contextmanager
+def _as_planned(session: "SparkSession") -> Iterator[None]:
+    """Let frames that are kept be computed as they were planned at first.
+
+    Spark describes a plan in words whenever it changes. One that adapts is described
+    twice, each time with all that it is made of: 2¹⁰ times where ten are made of each
+    other.
+    """
+    before = session.conf.get(_ADAPTS, None)
+    session.conf.set(_ADAPTS, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_ADAPTS)
+        else:
+            session.conf.set(_ADAPTS, before)
