@@ -3,12 +3,10 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_ADAPTS: Final = "spark.sql.adaptive.enabled"
 
 
 class Relations:
@@ -30,7 +28,10 @@ class Relations:
         view = f"{self._prefix}_{self._n_views}"
         frame.createTempView(view)
         if is_kept:
-            with _as_planned(self.session):
+            # Spark describes a plan in words whenever it changes. One that adapts is
+            # described twice, each time with all that it is made of: 2¹⁰ times where
+            # ten are made of each other.
+            with setting(self.session, "spark.sql.adaptive.enabled", "false"):
                 self.session.table(view).persist()
         self._views.setdefault(name, []).append(view)
 
@@ -62,19 +63,14 @@ class Relations:
 
 
 @contextmanager
-def _as_planned(session: "SparkSession") -> Iterator[None]:
-    """Let frames that are kept be computed as they were planned at first.
-
-    Spark describes a plan in words whenever it changes. One that adapts is described
-    twice, each time with all that it is made of: 2¹⁰ times where ten are made of each
-    other.
-    """
-    before = session.conf.get(_ADAPTS, None)
-    session.conf.set(_ADAPTS, "false")
+def setting(session: "SparkSession", name: str, value: str) -> Iterator[None]:
+    """Let a session have a setting for a while."""
+    before = session.conf.get(name, None)
+    session.conf.set(name, value)
     try:
         yield
     finally:
         if before is None:
-            session.conf.unset(_ADAPTS)
+            session.conf.unset(name)
         else:
-            session.conf.set(_ADAPTS, before)
+            session.conf.set(name, before)

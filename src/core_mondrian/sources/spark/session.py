@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _WAIT: Final = 20.0
-"""Seconds until a server has to answer, or an executor to take a job."""
+"""Seconds until a server has to answer and an executor to take a job."""
+_LEAST: Final = 4.0
+"""Seconds for each of them, though Java took long to start."""
+_PAUSE: Final = 0.1
 _PROBE: Final = 5.0
 """Seconds until a port has to answer."""
-_GOODBYE: Final = 5.0
+_GOODBYE: Final = 2.0
 """Seconds for a session to end."""
 _STARTED: Final = 60.0
 """Seconds for Java to start, so that it can be stopped."""
@@ -43,11 +46,12 @@ def connected(master: str | None, remote: str | None) -> "Iterator[SparkSession]
     for address in (master, remote):
         if address is not None:
             _probe(address)
+    late = _alarm(_patience())
     session = _start(master, remote)
     try:
         if remote is not None:
-            _within(lambda: _ask(session), "connect", NO_SERVER)
-        _try_job(session)
+            _within(late, lambda: _ask(session), "connect", NO_SERVER)
+        _try_job(session, late)
         yield session
     finally:
         _retry(session, 0)  # who does not answer now is not waited for
@@ -110,6 +114,7 @@ def _open(master: str | None, remote: str | None) -> "SparkSession":
     # They show tracebacks, of interrupts as well.
     for name in ("py4j", "pyspark.sql.connect.logging", "SQLQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_no_interrupt)  # which py4j shows there
     with working("start; it needs Java 17 or newer", SpecError):
         if remote is not None:
             session = SparkSession.builder.remote(remote).create()
@@ -117,13 +122,19 @@ def _open(master: str | None, remote: str | None) -> "SparkSession":
             return session
         # Spark logs rows that it cannot read, and they must not be seen.
         builder = SparkSession.builder.config("spark.log.level", "OFF")
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
         builder = builder if master is None else builder.master(master)
         return builder.appName("core-mondrian").getOrCreate()
 
 
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or issubclass(kind, Exception)
+
+
 def _retry(session: Any, times: int) -> None:  # noqa: ANN401
     """Say how often a Connect server is asked again that does not answer."""
-    with suppress(ImportError, AttributeError, TypeError):  # not in every version
+    with suppress(Exception):  # not in every version, and not in a classic session
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
         session.client.set_retry_policies([DefaultPolicy(max_retries=times)])
@@ -135,7 +146,16 @@ def _ask(session: "SparkSession") -> str:
         return session.version
 
 
-def _try_job(session: "SparkSession") -> None:
+def _alarm(seconds: float) -> threading.Event:
+    """Return what is set when so many seconds have passed."""
+    late = threading.Event()
+    timer = threading.Timer(seconds, late.set)
+    timer.daemon = True
+    timer.start()
+    return late
+
+
+def _try_job(session: "SparkSession", late: threading.Event) -> None:
     """Raise DataError unless an executor takes a job in time."""
     tag = "core-mondrian-probe"
 
@@ -145,13 +165,15 @@ def _try_job(session: "SparkSession") -> None:
             return session.range(2).count()
 
     try:
-        _within(count, "run a job", NO_CORES)
+        _within(late, count, "run a job", NO_CORES)
     except BaseException:
         _quietly(lambda: session.interruptTag(tag))
         raise
 
 
-def _within(work: Callable[[], Any], what: str, cause: Cause) -> Any:  # noqa: ANN401
+def _within(
+    late: threading.Event, work: Callable[[], Any], what: str, cause: Cause
+) -> Any:  # noqa: ANN401
     """Do something on a thread, and leave it behind if it takes too long."""
     found: list[Any] = []
     failures: list[BaseException] = []
@@ -162,7 +184,9 @@ def _within(work: Callable[[], Any], what: str, cause: Cause) -> Any:  # noqa: A
         except BaseException as error:  # noqa: BLE001  # raised below
             failures.append(error)
 
-    _on_thread(do, _patience())
+    thread = _on_thread(do, _LEAST)
+    while thread.is_alive() and not late.is_set():
+        thread.join(_PAUSE)
     if failures:
         raise failures[0]
     if not found:
@@ -180,10 +204,11 @@ def _quietly(work: Callable[[], Any]) -> None:
     _on_thread(do, _GOODBYE)
 
 
-def _on_thread(work: Callable[[], None], seconds: float) -> None:
+def _on_thread(work: Callable[[], None], seconds: float) -> threading.Thread:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(seconds)
+    return thread
 
 
 def _patience() -> float:

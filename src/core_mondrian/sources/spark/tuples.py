@@ -11,7 +11,7 @@ from core_mondrian.plan import SUPPRESSED
 from core_mondrian.sources.parted_plan import PartedClasses
 from core_mondrian.sources.remote_plan import RemotePlan, make_plan
 from core_mondrian.sources.spark.arrow import in_utc, send
-from core_mondrian.sources.spark.relations import Relations
+from core_mondrian.sources.spark.relations import Relations, setting
 from core_mondrian.sources.spark.rows import Rows, numbered
 from core_mondrian.sources.spark.troubles import working
 from core_mondrian.sources.tuple_counts import TupleCounts
@@ -29,6 +29,7 @@ PLACES: Final = "places"
 LABELS: Final = "labels"
 SHARES: Final = "shares"
 """Relations that a release is made of, as often as it is asked for."""
+_FEWER: Final = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 ClusterPlan: TypeAlias = RemotePlan | PartedClasses
 
 
@@ -78,7 +79,9 @@ def count_tuples(rows: Rows) -> CountedTuples:
     """Count the distinct tuples on the cluster, and keep them there."""
     counted = rows.frame.groupBy(*rows.keys).count().withColumnRenamed("count", ROWS)
     with working("count tuples"):
-        kept = counted.persist()
+        # Few tuples are put together, or each count would take 200 tasks.
+        with setting(rows.frame.sparkSession, _FEWER, "true"):
+            kept = counted.persist()
         return CountedTuples(kept, rows, kept.count())
 
 
