@@ -41,6 +41,7 @@ from core_mondrian import (
 )
 from core_mondrian.datasets import ADULT_SETS, CENSUS_QUASI_IDENTIFIERS, adult, census
 from core_mondrian.models.distinct import DistinctLDiversity
+from core_mondrian.models.population import KMap
 from core_mondrian.release import PartedRelease
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the extra 'spark'")
@@ -69,6 +70,17 @@ spark.sql.codegen.factoryMode NO_CODEGEN
 # Six Javas that live for a minute: optimizing their code does not pay, and one thread
 # each collects their garbage.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+CLASSIC = {
+    "JDK_JAVA_OPTIONS": JAVA,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "PYSPARK_PYTHON": sys.executable,
+    "PYTHONPATH": str(ROOT / "src"),
+    "PYSPARK_SUBMIT_ARGS": "--executor-memory 1g --executor-cores 1 "
+    "--conf spark.sql.shuffle.partitions=2 pyspark-shell",
+}
+"""A session that has its Java here, beside the Connect server's."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +205,7 @@ def test_persons_and_columns_that_single_out_are_told_as_in_memory(
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_census_is_released_as_in_memory(cluster: Cluster, policy: Any) -> None:
-    table = census(20_000).drop_columns(["person_id"])
+    table = census(5_000).drop_columns(["person_id"])
     spec = Spec(QIDS, (KAnonymity(5),), policy=policy)
 
     found = on_cluster(cluster, table, spec)
@@ -407,19 +419,17 @@ def test_what_cannot_be_done_is_refused(
 # More tuples than the driver takes: planned on the cluster
 
 IN_PARTS = [
-    pytest.param(PaperPolicy(), 1_000, id="paper", marks=pytest.mark.slow),
-    pytest.param(BestPolicy(effort="fast"), 3_000, id="best"),
-    pytest.param(
-        BestPolicy(effort="strong"), 2_000, id="strong", marks=pytest.mark.slow
-    ),
+    pytest.param(PaperPolicy(), id="paper"),
+    pytest.param(BestPolicy(effort="fast"), id="fast"),
+    pytest.param(BestPolicy(effort="strong"), id="strong"),
 ]
 
 
-@pytest.mark.parametrize(("policy", "driver_tuples"), IN_PARTS)
+@pytest.mark.parametrize("policy", IN_PARTS)
 def test_tuples_that_stay_on_the_cluster_are_released_as_in_memory(
-    cluster: Cluster, policy: Any, driver_tuples: int
+    cluster: Cluster, policy: Any
 ) -> None:
-    table = census(20_000).drop_columns(["person_id"])
+    table, driver_tuples = census(3_000).drop_columns(["person_id"]), 900
     models = (KAnonymity(5), DistinctLDiversity(2, "income"))
     spec = Spec(QIDS, models, policy=policy)
     before = names_of_views(cluster)
@@ -479,6 +489,26 @@ def test_rows_that_are_too_many_are_verified_bucket_by_bucket(
         recount.verify_spark(small, spec)
 
 
+def test_frames_made_of_each_other_are_described_once(cluster: Cluster) -> None:
+    """Spark does so with every job; once it was 2 to the power of their depth."""
+    from core_mondrian.sources.spark.relations import Relations
+
+    relations = Relations(cluster.session)
+    relations.put("r", cluster.session.range(10).toDF("n"))
+    for _ in range(8):
+        view = relations.view("r")
+        counted = f"SELECT n, count(*) AS c FROM {view} GROUP BY n"
+        relations.put("r", cluster.session.sql(counted).select("n"))
+    assert relations["r"].count() == 10
+
+    described = relations["r"]._explain_string()
+
+    relations.keep_only()
+    assert described.count("InMemoryRelation") == 9
+    adaptive = cluster.session.conf.get("spark.sql.adaptive.enabled")
+    assert adaptive == "true"
+
+
 NEEDS_ALL = [
     pytest.param({"weight": "weight"}, {}, "a weight", id="weight"),
     pytest.param(
@@ -486,6 +516,9 @@ NEEDS_ALL = [
         {},
         "equity",
         id="equity",
+    ),
+    pytest.param(
+        {"models": (KMap(2, hostile(60).select(FEW)),)}, {}, "a population", id="map"
     ),
     pytest.param({}, {"by": ["a.b"]}, "--by", id="by"),
 ]
@@ -513,6 +546,7 @@ def test_error_of_an_executor_is_ours_and_shows_no_cell(cluster: Cluster) -> Non
 
 # The command line
 
+DIVERSE_INCOME = "distinct-l-diversity l=2 sensitive=income"
 ASKED = ("--qid", "a.b", "--qid", "x `y", "--k", "5", "--identifier", "person")
 
 
@@ -614,6 +648,73 @@ def test_bad_row_leaves_nothing_and_shows_no_cell(
     assert files_in(tmp_path) == ["in.csv"]
 
 
+@pytest.mark.skip(reason="an interrupt inside gRPC may leave a lock: see docs/spark.md")
+def test_signal_ends_a_session_of_a_connect_server(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"age": [20 + i % 9 for i in range(90)]}), "in.parquet")
+    command = [sys.executable, "-m", "core_mondrian.cli.main", "anonymize", "--json"]
+    command += ["--engine", "spark", "--remote", cluster.remote, "--driver-tuples", "2"]
+    with subprocess.Popen(  # noqa: S603
+        [*command, "in.parquet", "out.parquet", "--qid", "age", "--k", "5"],
+        env=without_spark(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stderr is not None
+        while '{"progress":' not in (line := run.stderr.readline()):
+            assert line, "it ended before anything was done"
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=60)
+
+    assert run.returncode == 130, err
+    assert err.splitlines()[-1] == "interrupted; nothing was written"
+    assert "Traceback" not in err
+    assert files_in(tmp_path) == ["in.parquet"]
+
+
+def without_spark() -> dict[str, str]:
+    """Return the environment; sessions of this process left their own settings."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("SPARK_")}
+
+
+def test_classic_session_signs_what_can_be_verified_and_explained(
+    cluster: Cluster, cli: Command, tmp_path: Path
+) -> None:
+    """Tuples stay on the cluster, and Spark leaves files of its own in the folder."""
+    table = census(1_500).drop_columns(["person_id"])
+    pq.write_table(table, "in.parquet")
+    flags = [part for name in QIDS[:4] for part in ("--qid", name)]
+    flags += ["--k", "5", "--model", DIVERSE_INCOME]
+    assert cli("keygen", "own.key").code == 0
+    flags += ["--sign-key", "own.key", "--driver-tuples", "200"]
+
+    done = subprocess.run(  # noqa: S603
+        [
+            *(sys.executable, "-m", "core_mondrian.cli.main", "anonymize"),
+            *("in.parquet", "out.parquet", *flags),
+            *("--engine", "spark", "--master", cluster.master),
+        ],
+        env=without_spark() | CLASSIC,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    models = (KAnonymity(5), DistinctLDiversity(2, "income"))
+    wanted = anonymize(table, Spec(QIDS[:4], models))
+    manifest = json.loads(Path("out.parquet.manifest.json").read_text())
+    assert manifest["digests"]["release"] == wanted.digest
+    assert (tmp_path / "out.parquet" / "_SUCCESS").exists()
+    beside = ("out.parquet", "--manifest", "out.parquet.manifest.json")
+    for command in ("verify", "explain"):
+        told = cli(command, *beside)
+        assert told.code == 0, told.err
+
+
 def test_options_of_a_cluster_need_the_engine(cli: Command) -> None:
     done = cli(
         "anonymize", "in.csv", "out.csv", "--qid", "a", "--k", "2", "--master", "local"
@@ -628,8 +729,7 @@ def test_scripts_submit_to_the_cluster(cluster: Cluster, tmp_path: Path) -> None
     """The classic way: pack what executors need, and spark-submit."""
     table = census(3_000)
     pq.write_table(table, tmp_path / "in.parquet")
-    # Sessions of this process have left their own settings there.
-    env = {k: v for k, v in os.environ.items() if not k.startswith("SPARK_")} | {
+    env = without_spark() | {
         "PYTHONPATH": str(ROOT / "src"),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -701,10 +801,10 @@ def test_worker_killed_in_the_middle_changes_nothing(
     """
     from core_mondrian.sources.spark.api import anonymize_spark
 
-    table = census(60_000).drop_columns(["person_id"])
-    pq.write_table(table, tmp_path / "in.parquet", row_group_size=6_000)
+    table = census(6_000).drop_columns(["person_id"])
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=600)
     frame = cluster.session.read.parquet(str(tmp_path / "in.parquet"))
-    frame = frame.repartition(12)
+    frame = frame.repartition(6)
     spec = Spec(QIDS, (KAnonymity(5),), policy=BestPolicy(effort="fast"))
     killed: list[float] = []
 
@@ -716,7 +816,7 @@ def test_worker_killed_in_the_middle_changes_nothing(
         if (stage, done) == ("describe", 0.0):
             threading.Timer(0.5, kill).start()
 
-    found = anonymize_spark(frame, spec, progress=progress, driver_tuples=6_000)
+    found = anonymize_spark(frame, spec, progress=progress, driver_tuples=1_500)
 
     ended = time.monotonic()
     assert killed
