@@ -648,9 +648,6 @@ def test_bad_row_leaves_nothing_and_shows_no_cell(
     assert files_in(tmp_path) == ["in.csv"]
 
 
-@pytest.mark.skip(
-    reason="known: an interrupt inside gRPC can leave a lock, and the process hangs"
-)
 def test_signal_ends_a_session_of_a_connect_server(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

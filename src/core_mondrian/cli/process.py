@@ -5,9 +5,10 @@ import ctypes
 import gc
 import os
 import sys
+import threading
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 _IS_OWN = False
 """Whether this process is the command line's; see `own_process`."""
@@ -15,6 +16,8 @@ _OBJECTS: Final = 30_000
 """New objects between two looks for garbage; Python's own 700 cost 40 ms at start."""
 _SMALL: Final = 32 << 20
 """Bytes of a file for which memory is not kept in reserve."""
+_PATIENCE: Final = 5.0
+"""Seconds that threads may take to end when the command has."""
 _ARENA_MAX: Final = -8
 """The number of this setting in the C library."""
 
@@ -41,6 +44,23 @@ def _leave_objects() -> None:
     """
     if "_duckdb" not in sys.modules:
         gc.freeze()
+
+
+def leave(code: int) -> NoReturn:
+    """End this process, though threads wait for servers that do not answer.
+
+    Python waits for them without end, and so would whoever started it.
+    """
+    if any(not thread.daemon for thread in _other_threads()):
+        end = threading.Timer(_PATIENCE, os._exit, [code])
+        end.daemon = True
+        end.start()
+    sys.exit(code)
+
+
+def _other_threads() -> list[threading.Thread]:
+    here = threading.current_thread()
+    return [thread for thread in threading.enumerate() if thread is not here]
 
 
 def prepare_for(source: Path) -> None:

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core_mondrian.cli.anonymize import (
     check_formats,
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from core_mondrian.files.place import Content
+    from core_mondrian.measure.groups import GroupMeasures
+    from core_mondrian.measure.utility import Measures
     from core_mondrian.release import Release
     from core_mondrian.report_file import ReportFile
     from core_mondrian.signatures import Signer
+    from core_mondrian.sources.spark.api import Means
+    from core_mondrian.sources.spark.cancellation import Cancellation
     from core_mondrian.sources.spark.placing import Placing
     from core_mondrian.sources.spark.tables import Spot
     from core_mondrian.spec import Spec
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
 def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
     from core_mondrian.files.place import record_of
-    from core_mondrian.sources.spark.placing import Placing
     from core_mondrian.sources.spark.session import connected
     from core_mondrian.sources.spark.tables import spot_of
 
@@ -53,20 +57,16 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     spots = [spot_of(str(name)) for name in asked if name is not None]
     texts = [manifest_of(target), record_of(target), options["report"]]
     _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
-    with connected(options["master"], options["remote"]) as session:
-        _set_up(session, source, spots, overwrite=overwrite)
-        with Placing(session, spots, overwrite=overwrite) as placing:
-            release = _release(session, source, spec, placing, {**options, "key": key})
-            found, groups = measured(release, options)
-            output = (
-                release_json(release, found, groups) if options["as_json"] else None
-            )
-            placing.texts.update(
-                _texts(release, target, placing.drafts[0], signer, page)
-            )
-            placing.private.append(record_of(target))
-    with suppress(KeyboardInterrupt):  # the work is done and stays done
-        tell_release(release, found, groups, output)
+    made: list[_Made] = []
+    try:
+        with connected(options["master"], options["remote"]) as session:
+            run = _Run(session, source, spots, spec, {**options, "key": key})
+            run.publish(made, signer, page)
+    except BaseException:
+        if not made:  # else the work is done and stays done
+            raise
+    with suppress(KeyboardInterrupt):
+        tell_release(*made[0])
         say_written(target, time.perf_counter() - started)
         tell_more(
             options["report"], options["suppressed_file"], signed_text(signer, target)
@@ -90,54 +90,113 @@ def _check_files(
         )
 
 
-def _set_up(
-    session: "SparkSession", source: "Spot", spots: "Sequence[Spot]", *, overwrite: bool
-) -> None:
-    """Let Spark read and write files as others do, and refuse places that are taken."""
-    from core_mondrian.sources.spark.tables import Folder, check_spot
+class _Made(NamedTuple):
+    """A release, and what is said about it."""
 
-    for spot in spots:
-        check_spot(spot, session, overwrite=overwrite)
-    if all(isinstance(spot, Folder) for spot in (source, *spots)):
-        # Names in files may differ in case only; those in a catalog do not.
-        session.conf.set("spark.sql.caseSensitive", "true")
-    # Spark's own choice, INT96, is no moment to others.
-    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    release: "Release[Any]"
+    measures: "Measures | None"
+    groups: "Mapping[str, tuple[GroupMeasures, ...]]"
+    output: str | None
 
 
-def _release(
-    session: "SparkSession",
-    source: "Spot",
-    spec: "Spec",
-    placing: "Placing",
-    options: Mapping[str, Any],
-) -> "Release[Any]":
-    """Write the release beside its place, and verify what was written."""
-    from core_mondrian.sources.spark.api import DRIVER_TUPLES, Means, draft_release
-    from core_mondrian.sources.spark.tables import open_table
-    from core_mondrian.sources.spark.watch import following
-    from core_mondrian.stages import Stages
+@dataclass(frozen=True)
+class _Run:
+    """One release, from a table of Spark's to others."""
 
-    frame, read = open_table(source, session, spec)
-    asked = options["driver_tuples"]
-    most = DRIVER_TUPLES if asked is None else asked
-    needs_all = () if options["report"] is None else ("a report",)
-    means = Means(most, options["key"], options["threads"], needs_all)
-    with ExitStack() as stack:
-        progress = stack.enter_context(show_progress(as_json=options["as_json"]))
-        stages = Stages(stack.enter_context(following(session, progress)))
-        drafting = draft_release(
-            frame, spec, means, by=options["by"] or (), stages=stages, read=read
-        )
-        draft = stack.enter_context(drafting)
-        stages.report("write")
-        frames = (draft.data, draft.suppressed)
-        for place, data in zip(placing.drafts, frames, strict=False):
-            if data is not None:
-                place.write(data)
-        stages.end("write")
-        written = placing.drafts[0].read_back(session, draft.data)
-        return draft.release(draft.verify_written(written), written)
+    session: "SparkSession"
+    source: "Spot"
+    spots: "Sequence[Spot]"
+    spec: "Spec"
+    options: Mapping[str, Any]
+
+    def publish(
+        self, made: list[_Made], signer: "Signer | None", page: "ReportFile | None"
+    ) -> None:
+        """Write the release, and add it to ``made`` once it is in its place.
+
+        All that asks Spark is on a thread. A signal that arrives in gRPC would leave a
+        lock behind, for which everybody waits from then on.
+        """
+        from core_mondrian.files.place import record_of
+        from core_mondrian.sources.interruptible import interruptible
+        from core_mondrian.sources.spark.cancellation import Cancellation
+        from core_mondrian.sources.spark.placing import Placing
+
+        overwrite, target = self.options["overwrite"], self.options["target"]
+        placing = Placing(self.session, self.spots, overwrite=overwrite)
+        cancellation = Cancellation(self.session)
+
+        def work() -> None:
+            self._set_up()
+            with placing:
+                with cancellation.heeded():
+                    one = self._make(placing, cancellation)
+                    draft = placing.drafts[0]
+                    texts = _texts(one.release, target, draft, signer, page)
+                placing.texts.update(texts)
+                placing.private.append(record_of(target))
+            made.append(one)
+
+        try:
+            interruptible(work, cancellation.cancel)
+        finally:
+            placing.abandon()
+
+    def _set_up(self) -> None:
+        """Let Spark read and write files as others do, and refuse places taken."""
+        from core_mondrian.sources.spark.tables import Folder, check_spot
+
+        for spot in self.spots:
+            check_spot(spot, self.session, overwrite=self.options["overwrite"])
+        if all(isinstance(spot, Folder) for spot in (self.source, *self.spots)):
+            # Names in files may differ in case only; those in a catalog do not.
+            self.session.conf.set("spark.sql.caseSensitive", "true")
+        # Spark's own choice, INT96, is no moment to others.
+        kind = "TIMESTAMP_MICROS"
+        self.session.conf.set("spark.sql.parquet.outputTimestampType", kind)
+
+    def _make(self, placing: "Placing", cancellation: "Cancellation") -> _Made:
+        release = self._release(placing, cancellation)
+        found, groups = measured(release, self.options)
+        is_json = self.options["as_json"]
+        output = release_json(release, found, groups) if is_json else None
+        return _Made(release, found, groups, output)
+
+    def _release(
+        self, placing: "Placing", cancellation: "Cancellation"
+    ) -> "Release[Any]":
+        """Write the release beside its place, and verify what was written."""
+        from core_mondrian.sources.spark.api import draft_release
+        from core_mondrian.sources.spark.tables import open_table
+        from core_mondrian.sources.spark.watch import following
+        from core_mondrian.stages import Stages
+
+        frame, read = open_table(self.source, self.session, self.spec)
+        as_json, by = self.options["as_json"], self.options["by"] or ()
+        with ExitStack() as stack:
+            progress = stack.enter_context(show_progress(as_json=as_json))
+            followed = stack.enter_context(following(self.session, progress))
+            stages = Stages(cancellation.checked(followed))
+            drafting = draft_release(
+                frame, self.spec, self._means(), by=by, stages=stages, read=read
+            )
+            draft = stack.enter_context(drafting)
+            stages.report("write")
+            frames = (draft.data, draft.suppressed)
+            for place, data in zip(placing.drafts, frames, strict=False):
+                if data is not None:
+                    place.write(data)
+            stages.end("write")
+            written = placing.drafts[0].read_back(self.session, draft.data)
+            return draft.release(draft.verify_written(written), written)
+
+    def _means(self) -> "Means":
+        from core_mondrian.sources.spark.api import DRIVER_TUPLES, Means
+
+        asked = self.options["driver_tuples"]
+        most = DRIVER_TUPLES if asked is None else asked
+        needs_all = () if self.options["report"] is None else ("a report",)
+        return Means(most, self.options["key"], self.options["threads"], needs_all)
 
 
 def _texts(

@@ -55,7 +55,7 @@ def connected(master: str | None, remote: str | None) -> "Iterator[SparkSession]
         yield session
     finally:
         _retry(session, 0)  # who does not answer now is not waited for
-        _quietly(session.stop)
+        quietly(session.stop)
 
 
 def _probe(address: str) -> None:
@@ -95,7 +95,7 @@ def _start(master: str | None, remote: str | None) -> "SparkSession":
         thread.join(_STARTED)
         for one in done:
             if not isinstance(one, BaseException):
-                _quietly(one.stop)
+                quietly(one.stop)
         raise
     if isinstance(done[0], BaseException):
         raise done[0]
@@ -167,7 +167,7 @@ def _try_job(session: "SparkSession", late: threading.Event) -> None:
     try:
         _within(late, count, "run a job", NO_CORES)
     except BaseException:
-        _quietly(lambda: session.interruptTag(tag))
+        quietly(lambda: session.interruptTag(tag))
         raise
 
 
@@ -194,7 +194,7 @@ def _within(
     return found[0]
 
 
-def _quietly(work: Callable[[], Any]) -> None:
+def quietly(work: Callable[[], Any]) -> None:
     """Tell a server to stop something, if it is still there."""
 
     def do() -> None:
