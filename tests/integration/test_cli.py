@@ -572,6 +572,24 @@ def test_an_interrupt_in_the_middle_of_writing_leaves_nothing(
     assert files_in(tmp_path) == ["people.parquet"]
 
 
+STUCK = """
+import sys, threading
+from core_mondrian.cli import process
+from core_mondrian.cli.main import run
+process._PATIENCE = 0.1
+threading.Thread(target=threading.Event().wait).start()
+sys.argv[1:] = ["verify", "missing.csv", "--k", "5", "--qid", "age"]
+run()
+"""
+
+
+def test_a_thread_that_does_not_end_does_not_hold_the_process(tmp_path: Path) -> None:
+    done = python(STUCK, cwd=str(tmp_path))
+
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: missing.csv")
+
+
 def test_a_closed_pipe_is_no_error(people: Path) -> None:
     command = [sys.executable, "-m", "core_mondrian.cli.main", "inspect", str(people)]
     reader, writer = os.pipe()
