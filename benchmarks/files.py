@@ -185,6 +185,7 @@ def run(
         "rows_per_cpu_second": round(rows / cpu),
         "peak_mb": megabytes(used.ru_maxrss),
         "written_mb": round(size / (1 << 20), 1),
+        "disk_mb": round(result.get("disk_bytes", 0) / (1 << 20), 1),
         "classes": result["classes"],
         "stages": result.get("seconds"),
         "digest": result["digests"]["release"],

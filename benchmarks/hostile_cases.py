@@ -199,9 +199,9 @@ CASES: dict[str, Case] = {
     ),
     "CSV: 10,000 columns": Case(partial(_columns, more=[]), 10_000, 300, (0,)),
     "gzip: 4 GB that are one line": Case(
-        _long(b"age,sex\n", b"x", "in.csv.gz"), 1 << 32, 9 << 20, (3,), "MiB"
+        _long(b"age,sex\n", b"x", "in.csv.gz"), 1 << 32, 20 << 20, (3,), "MiB"
     ),
-    "zstd: 4 GB that are one line": Case(_zstd_line, 1 << 32, 9 << 20, (3,), "MiB"),
+    "zstd: 4 GB that are one line": Case(_zstd_line, 1 << 32, 20 << 20, (3,), "MiB"),
     "gzip: 2 GB of rows, --memory 1GB": Case(
         _long(
             *(b"age,sex,note\n", b"33,f," + b"a" * 4000 + b"\n", "in.csv.gz"),

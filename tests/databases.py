@@ -187,7 +187,7 @@ def new_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
     elif kind == "sqlite":
         path = folder / "people.sqlite"
     else:
-        place = Place(kind, request.getfixturevalue("server"))
+        place = Place(kind, request.getfixturevalue("postgresql_server"))
         empty(place)
         return place
     place = Place(kind, str(path))

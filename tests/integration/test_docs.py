@@ -56,9 +56,10 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 DRAWN_ALIKE = """
-import secrets
+import os, secrets
 
 secrets.token_bytes = lambda n=32: bytes(range(n))
+secrets.token_hex = lambda n=16: os.urandom(n).hex()  # names of drafts stay different
 """
 
 

@@ -402,8 +402,8 @@ def test_texts_that_a_collation_takes_for_equal_are_different(place: Place) -> N
     assert {x for (x,) in place.fetch("SELECT name FROM released")} == set(names)
 
 
-def test_types_of_postgresql_alone(server: str) -> None:
-    place = Place("postgresql", server)
+def test_types_of_postgresql_alone(postgresql_server: str) -> None:
+    place = Place("postgresql", postgresql_server)
     empty(place)
     place.run(
         "CREATE TYPE mood AS ENUM ('sad', 'well')",
@@ -435,8 +435,10 @@ def test_types_of_postgresql_alone(server: str) -> None:
     assert kinds_of(place, "released")["note"] == "json"
 
 
-def test_numbers_that_are_none_or_infinite_in_postgresql(server: str) -> None:
-    place = Place("postgresql", server)
+def test_numbers_that_are_none_or_infinite_in_postgresql(
+    postgresql_server: str,
+) -> None:
+    place = Place("postgresql", postgresql_server)
     empty(place)
     place.run(
         "CREATE TABLE people (a numeric, b integer)",
@@ -755,8 +757,8 @@ def test_an_interrupted_run_leaves_nothing(place: Place, at: str) -> None:
     assert place.fetch("SELECT * FROM released") == [(1,)]
 
 
-def test_one_of_two_runs_at_a_time_makes_the_target(server: str) -> None:
-    place = Place("postgresql", server)
+def test_one_of_two_runs_at_a_time_makes_the_target(postgresql_server: str) -> None:
+    place = Place("postgresql", postgresql_server)
     empty(place)
     place.load("people", persons())
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
@@ -764,10 +766,10 @@ def test_one_of_two_runs_at_a_time_makes_the_target(server: str) -> None:
     def other(stage: str, done: float) -> None:
         # The first has looked whether there is one, and not made it yet.
         if (stage, done) == ("collapse", 1.0):
-            anonymize_sql(server, "people", "released", spec)
+            anonymize_sql(postgresql_server, "people", "released", spec)
 
     with pytest.raises(OutputError, match="SQLSTATE") as caught:
-        anonymize_sql(server, "people", "released", spec, progress=other)
+        anonymize_sql(postgresql_server, "people", "released", spec, progress=other)
 
     assert "in the meantime" in str(caught.value)
     assert sum(rows_of(place).values()) == 900
@@ -968,11 +970,13 @@ def test_errors_hold_no_cell_and_leave_nothing(
     [("/postgres", "/nowhere"), (PASSWORD, f"{CANARY}-wrong"), ("@127", "@128")],
     ids=["database", "password", "host"],
 )
-def test_an_address_is_never_shown(server: str, change: tuple[str, str]) -> None:
+def test_an_address_is_never_shown(
+    postgresql_server: str, change: tuple[str, str]
+) -> None:
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(2),))
 
     with pytest.raises(DataError) as caught:
-        anonymize_sql(server.replace(*change), "people", "released", spec)
+        anonymize_sql(postgresql_server.replace(*change), "people", "released", spec)
 
     message = str(caught.value)
     assert "failed to open the database" in message
@@ -980,8 +984,8 @@ def test_an_address_is_never_shown(server: str, change: tuple[str, str]) -> None
         assert secret not in message
 
 
-def test_rights_are_told(server: str) -> None:
-    place = Place("postgresql", server)
+def test_rights_are_told(postgresql_server: str) -> None:
+    place = Place("postgresql", postgresql_server)
     empty(place)
     place.run(
         "DROP ROLE IF EXISTS reader",
@@ -992,7 +996,7 @@ def test_rights_are_told(server: str) -> None:
     place.run("GRANT SELECT ON people TO reader")
     spec = Spec(quasi_identifiers=("age",), models=(KAnonymity(9),), unit="who")
 
-    url = server.replace("tester", "reader")
+    url = postgresql_server.replace("tester", "reader")
 
     with pytest.raises(OutputError, match="SQLSTATE 42501") as caught:
         anonymize_sql(url, "people", "released", spec)
@@ -1035,17 +1039,17 @@ def test_a_busy_database_is_told(
     assert made.n_rows == 900
 
 
-def test_names_too_long_for_the_server_are_refused(server: str) -> None:
-    place = Place("postgresql", server)
+def test_names_too_long_for_the_server_are_refused(postgresql_server: str) -> None:
+    place = Place("postgresql", postgresql_server)
     empty(place)
     long = "é" * 30
     place.load("people", pa.table({long: [i % 9 for i in range(90)]}))
     spec = Spec(quasi_identifiers=(long,), models=(KAnonymity(9),), numbers="bounds")
 
     with pytest.raises(SpecError, match="63 bytes"):
-        anonymize_sql(server, "people", "released", spec)
+        anonymize_sql(postgresql_server, "people", "released", spec)
     with pytest.raises(SpecError, match="63 bytes"):
-        anonymize_sql(server, "people", "r" * 60, spec)
+        anonymize_sql(postgresql_server, "people", "r" * 60, spec)
 
 
 def test_new_columns_are_not_called_like_others(place: Place) -> None:

@@ -42,10 +42,10 @@ FLAGS = ("--qid", "age", "--k", "5", "--no-measures")
     ],
 )
 def test_a_server_that_cannot_be_used_says_why(
-    server: str, change: tuple[str, str], cause: str
+    postgresql_server: str, change: tuple[str, str], cause: str
 ) -> None:
     with pytest.raises(DataError, match=f"failed to open the database.*{cause}"):
-        anonymize_sql(server.replace(*change), "people", "released", SPEC)
+        anonymize_sql(postgresql_server.replace(*change), "people", "released", SPEC)
 
 
 def test_a_schema_that_is_not_there_is_told_before_any_work(place: Place) -> None:
@@ -64,11 +64,13 @@ def test_a_schema_that_is_not_there_is_told_before_any_work(place: Place) -> Non
     assert place.catalog() == ["people"]
 
 
-def test_a_read_only_transaction_is_told_before_any_work(server: str) -> None:
-    place = Place("postgresql", server)
+def test_a_read_only_transaction_is_told_before_any_work(
+    postgresql_server: str,
+) -> None:
+    place = Place("postgresql", postgresql_server)
     empty(place)
     place.load("people", PEOPLE)
-    url = f"{server}?options=-c%20default_transaction_read_only%3Don"
+    url = f"{postgresql_server}?options=-c%20default_transaction_read_only%3Don"
 
     with pytest.raises(OutputError, match=r"PostgreSQL.*: it is read-only"):
         anonymize_sql(url, "people", "released", SPEC)
@@ -155,14 +157,14 @@ def test_a_damaged_file_is_told(tmp_path: Path, request: Any) -> None:
         anonymize_sql(place.url, "people", "released", SPEC)
 
 
-def test_codes_of_causes(cli: Command, server: str, tmp_path: Path) -> None:
-    place = Place("postgresql", server)
+def test_codes_of_causes(cli: Command, postgresql_server: str, tmp_path: Path) -> None:
+    place = Place("postgresql", postgresql_server)
     empty(place)
     place.load("people", PEOPLE)
     cases = {
-        3: (server.replace(PASSWORD, "wrong"), "people", "released"),
-        6: (server, "people", "nowhere.released"),
-        2: (server, "people", "people", "--overwrite"),
+        3: (postgresql_server.replace(PASSWORD, "wrong"), "people", "released"),
+        6: (postgresql_server, "people", "nowhere.released"),
+        2: (postgresql_server, "people", "people", "--overwrite"),
     }
 
     for code, (database, *words) in cases.items():

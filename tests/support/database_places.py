@@ -13,7 +13,7 @@ from databases import (
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def postgresql_server() -> Iterator[str]:
     if reason := reason_without_postgres():
         pytest.skip(reason)
     with postgres_server() as url:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +10,6 @@ import pyarrow as pa
 
 from core_mondrian.sources import causes
 from core_mondrian.sources.causes import Cause
-from core_mondrian.sources.spill import insert
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -100,14 +100,33 @@ class DuckDBFile(Database):
             yield pa.Table.from_batches([batch])
 
     def upload(self, name: str, tables: Iterable[pa.Table]) -> None:
-        table = self.temporary(name).sql
-        for i, some in enumerate(tables):
-            if not i:
-                empty, view = some.schema.empty_table(), f"{TEMPORARY}arrow"
-                self._connection.register(view, empty)
-                self.run(f"CREATE TEMP TABLE {table} AS SELECT * FROM {view}")
-                self._connection.unregister(view)
-            self.call(insert, self._connection, table, some)
+        """Make the table in one statement.
+
+        After several inserts, the first of them empty, DuckDB 2.0 shows none of the
+        rows to their own transaction.
+        """
+        rest = iter(tables)
+        first, view = next(rest), f"{TEMPORARY}arrow"
+        failed: list[BaseException] = []
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                for table in chain([first], rest):
+                    yield from table.to_batches()
+            except BaseException as error:
+                failed.append(error)  # DuckDB raises one of its own
+                raise
+
+        reader = pa.RecordBatchReader.from_batches(first.schema, batches())
+        self._connection.register(view, reader)
+        try:
+            table = self.temporary(name).new_table
+            self.run(f"CREATE {table} AS SELECT * FROM {view}")
+        except self.errors:
+            if failed:
+                raise failed[0] from None
+            raise
+        self._connection.unregister(view)
 
     def cancel(self) -> None:
         if self._connection is not None:
