@@ -14,6 +14,8 @@ from core_mondrian.sources.interruptible import interruptible
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the extra 'spark'")
 
+from core_mondrian.cli.options import DriverTuples
+from core_mondrian.sources.spark.api import DRIVER_TUPLES
 from core_mondrian.sources.spark.cancellation import Cancellation
 from core_mondrian.sources.spark.placing import Placing
 from core_mondrian.sources.spark.tables import spot_of
@@ -138,3 +140,10 @@ def test_what_is_replaced_stays_when_a_thread_is_left_while_it_moves(
 
     assert moved[0] == target
     assert target.read_text(encoding="utf-8") == "old"
+
+
+def test_help_names_the_tuples_that_are_planned_on_the_driver() -> None:
+    """A number, or the command line would load Spark's side to print its help."""
+    (option,) = DriverTuples.__metadata__
+
+    assert f"[default: {DRIVER_TUPLES}]" in option.help
