@@ -573,18 +573,25 @@ def test_an_interrupt_in_the_middle_of_writing_leaves_nothing(
 
 
 STUCK = """
-import sys, threading
+import atexit, sys, threading
 from core_mondrian.cli import process
 from core_mondrian.cli.main import run
 process._PATIENCE = 0.1
-threading.Thread(target=threading.Event().wait).start()
+wait = threading.Event().wait
+threading.Thread(target=wait, daemon=sys.argv[1] == "exit").start()
+if sys.argv[1] == "exit":
+    atexit.register(wait)
 sys.argv[1:] = ["verify", "missing.csv", "--k", "5", "--qid", "age"]
 run()
 """
 
 
-def test_a_thread_that_does_not_end_does_not_hold_the_process(tmp_path: Path) -> None:
-    done = python(STUCK, cwd=str(tmp_path))
+@pytest.mark.parametrize("where", ["thread", "exit"])
+def test_what_does_not_end_does_not_hold_the_process(
+    where: str, tmp_path: Path
+) -> None:
+    """As with a thread that waits for a server, or what a library calls at the end."""
+    done = python(STUCK, where, cwd=str(tmp_path), timeout=60)
 
     assert done.returncode == 3
     assert done.stderr.startswith("error: missing.csv")

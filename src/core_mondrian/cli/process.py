@@ -17,7 +17,7 @@ _OBJECTS: Final = 30_000
 _SMALL: Final = 32 << 20
 """Bytes of a file for which memory is not kept in reserve."""
 _PATIENCE: Final = 5.0
-"""Seconds that threads may take to end when the command has."""
+"""Seconds that the process may take to end when the command has."""
 _ARENA_MAX: Final = -8
 """The number of this setting in the C library."""
 
@@ -49,18 +49,13 @@ def _leave_objects() -> None:
 def leave(code: int) -> NoReturn:
     """End this process, though threads wait for servers that do not answer.
 
-    Python waits for them without end, and so would whoever started it.
+    Python would wait for them without end; so would what Spark calls at the end.
     """
-    if any(not thread.daemon for thread in _other_threads()):
+    if threading.active_count() > 1:
         end = threading.Timer(_PATIENCE, os._exit, [code])
         end.daemon = True
         end.start()
     sys.exit(code)
-
-
-def _other_threads() -> list[threading.Thread]:
-    here = threading.current_thread()
-    return [thread for thread in threading.enumerate() if thread is not here]
 
 
 def prepare_for(source: Path) -> None:
