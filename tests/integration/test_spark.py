@@ -657,14 +657,16 @@ def test_signal_ends_a_session_of_a_connect_server(
     command += ["--engine", "spark", "--remote", cluster.remote, "--driver-tuples", "2"]
     with subprocess.Popen(  # noqa: S603
         [*command, "in.parquet", "out.parquet", "--qid", "age", "--k", "5"],
-        env=without_spark(),
+        env=without_spark() | {"CORE_MONDRIAN_SPARK_WAIT": "120"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as run:
         assert run.stderr is not None
+        said = ""
         while '{"progress":' not in (line := run.stderr.readline()):
-            assert line, "it ended before anything was done"
+            said += line
+            assert line, f"it ended before anything was done: {said}"
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=60)
 

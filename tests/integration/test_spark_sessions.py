@@ -150,10 +150,14 @@ def test_a_signal_ends_a_classic_session(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_people()
-    with started("--engine", "spark", "--master", "local[1]", "--json") as run:
+    there = ("--engine", "spark", "--master", "local[1]", "--json")
+    # Java may start slowly on a machine that has other things to do.
+    with started(*there, CORE_MONDRIAN_SPARK_WAIT="120") as run:
         assert run.stderr is not None
+        said = ""
         while '{"progress":' not in (line := run.stderr.readline()):
-            assert line, "it ended before anything was done"
+            said += line
+            assert line, f"it ended before anything was done: {said}"
 
         run.send_signal(kind)
         _, err = run.communicate(timeout=60)
