@@ -421,7 +421,7 @@ def test_what_cannot_be_done_is_refused(
 IN_PARTS = [
     pytest.param(PaperPolicy(), id="paper"),
     pytest.param(BestPolicy(effort="fast"), id="fast"),
-    pytest.param(BestPolicy(effort="strong"), id="strong"),
+    pytest.param(BestPolicy(effort="strong"), id="strong", marks=pytest.mark.slow),
 ]
 
 
@@ -793,6 +793,7 @@ def test_large_tables_are_released_as_in_memory(
     assert found.manifest() == anonymize(table, spec).manifest()
 
 
+@pytest.mark.slow
 def test_worker_killed_in_the_middle_changes_nothing(
     cluster: Cluster, tmp_path: Path
 ) -> None:
