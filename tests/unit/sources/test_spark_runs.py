@@ -1,24 +1,33 @@
 """Runs on a cluster that are cancelled, without a cluster."""
 
 import os
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from conftest import files_in
+from conftest import Command, files_in
 
+from core_mondrian import KAnonymity, Spec, anonymize
 from core_mondrian.errors import OutputError
 from core_mondrian.sources.interruptible import interruptible
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the extra 'spark'")
 
+from core_mondrian.cli import spark
 from core_mondrian.cli.options import DriverTuples
+from core_mondrian.sources.spark import session
 from core_mondrian.sources.spark.api import DRIVER_TUPLES
 from core_mondrian.sources.spark.cancellation import Cancellation
 from core_mondrian.sources.spark.placing import Placing
 from core_mondrian.sources.spark.tables import spot_of
+
+TEXTS = ("out.parquet.manifest.json", "out.parquet.owner.json")
 
 
 class Server:
@@ -140,6 +149,52 @@ def test_what_is_replaced_stays_when_a_thread_is_left_while_it_moves(
 
     assert moved[0] == target
     assert target.read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "left"),
+    [
+        ("_make", 130, ["in.parquet"]),
+        ("_move", 0, [*TEXTS, "in.parquet", "out.parquet"]),
+        ("stop", 0, [*TEXTS, "in.parquet", "out.parquet"]),
+    ],
+)
+def test_a_signal_undoes_what_is_not_published_and_nothing_else(
+    where: str, code: int, left: list[str], cli: Command, monkeypatch: Any
+) -> None:
+    table = pa.table({"age": [20, 20, 21, 21]})
+    pq.write_table(table, "in.parquet")
+    server = Server()
+
+    def interrupt_in(name: str) -> None:
+        if name == where:
+            signal.raise_signal(signal.SIGINT)
+
+    def make(_run: Any, placing: Placing, _cancellation: Any) -> Any:
+        pq.write_table(table, placing.drafts[0].text)
+        interrupt_in("_make")
+        assert where != "_make" or server.ended.wait(30)
+        release = anonymize(table, Spec(("age",), (KAnonymity(2),)))
+        return spark._Made(release, None, {}, None)
+
+    @contextmanager
+    def connected(*_addresses: Any) -> Iterator[Any]:
+        yield server
+        interrupt_in("stop")
+
+    move = Placing._move
+    moves = [lambda _: interrupt_in("_move"), move]
+    monkeypatch.setattr(Placing, "_move", lambda self: [do(self) for do in moves])
+    monkeypatch.setattr(spark._Run, "_set_up", lambda _: None)
+    monkeypatch.setattr(spark._Run, "_make", make)
+    monkeypatch.setattr(session, "connected", connected)
+
+    asked = ("--qid", "age", "--k", "2", "--engine", "spark")
+    done = cli("anonymize", "in.parquet", "out.parquet", *asked)
+
+    assert done.code == code, done.err
+    assert ("nothing was written" in done.err) == (code != 0)
+    assert files_in(Path.cwd()) == sorted(left)
 
 
 def test_help_names_the_tuples_that_are_planned_on_the_driver() -> None:
