@@ -119,6 +119,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             process.wait()
 
 
+@pytest.fixture(autouse=True)
+def _is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Java start slowly, on a machine that has other things to do."""
+    monkeypatch.setenv("CORE_MONDRIAN_SPARK_WAIT", "120")
+
+
 def multiset(table: pa.Table) -> Counter[str]:
     return Counter(repr(row) for row in table.to_pylist())
 
@@ -657,7 +663,7 @@ def test_signal_ends_a_session_of_a_connect_server(
     command += ["--engine", "spark", "--remote", cluster.remote, "--driver-tuples", "2"]
     with subprocess.Popen(  # noqa: S603
         [*command, "in.parquet", "out.parquet", "--qid", "age", "--k", "5"],
-        env=without_spark() | {"CORE_MONDRIAN_SPARK_WAIT": "120"},
+        env=without_spark(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
