@@ -71,7 +71,7 @@ def _run() -> Iterator[Line]:
 def _attack(table: Any, name: str, also: tuple[Any, Any]) -> Line:
     from core_mondrian import Spec, anonymize, attack
     from core_mondrian.models.load import model_from_mapping, parse_model
-    from core_mondrian.policies import POLICIES
+    from core_mondrian.spec.policies import POLICIES
 
     models, how = RELEASES[name]
     how = how | {"policy": POLICIES[how.get("policy", "best")]()}

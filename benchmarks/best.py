@@ -161,7 +161,7 @@ def _measure(bench: Bench, case: Case, repeats: int) -> Line:
 
 def _spec(bench: Bench, case: Case) -> "Spec":
     from core_mondrian import KAnonymity, Spec
-    from core_mondrian.policies import POLICIES, BestPolicy
+    from core_mondrian.spec.policies import POLICIES, BestPolicy
 
     policy = POLICIES[case.policy]()
     if case.policy == "best":

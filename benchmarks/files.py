@@ -37,7 +37,7 @@ _IN_MEMORY = """
 import sys, json
 import pyarrow.dataset as ds
 from core_mondrian import KAnonymity, Spec, anonymize
-from core_mondrian.policies import BestPolicy, PaperPolicy
+from core_mondrian.spec.policies import BestPolicy, PaperPolicy
 names, policy = json.loads(sys.argv[2]), sys.argv[3]
 table = ds.dataset(sys.argv[1]).to_table(columns=names)
 chosen = BestPolicy() if policy == "best" else PaperPolicy()

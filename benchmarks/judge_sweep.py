@@ -103,7 +103,7 @@ def load_judge(path: Path) -> ModuleType:
 def _sweep(
     table: pa.Table, judge: ModuleType, place: Path, asked: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
-    from core_mondrian.files.write import write_table
+    from core_mondrian.tables.files.write import write_table
 
     original = place / "original.parquet"
     write_table(table, original)
@@ -128,7 +128,7 @@ def _sweep(
 
 def _spec(qids: tuple[str, ...], setting: Setting, k: int, missing: Any) -> Any:
     from core_mondrian import KAnonymity, Spec, Suppression
-    from core_mondrian.policies import POLICIES
+    from core_mondrian.spec.policies import POLICIES
 
     rows = setting.suppress
     return Spec(
@@ -145,7 +145,7 @@ def _judged(
 ) -> dict[str, Any]:
     """Release, write, and return what the judge finds in the file."""
     from core_mondrian import InfeasibleError, anonymize
-    from core_mondrian.files.write import write_table
+    from core_mondrian.tables.files.write import write_table
 
     try:
         release = anonymize(table, spec)

@@ -15,7 +15,7 @@ from benchmarks.lines import middle
 
 if TYPE_CHECKING:
     from core_mondrian import Release, Spec
-    from core_mondrian.hierarchy import Hierarchy
+    from core_mondrian.hierarchies.tree import Hierarchy
 
 ID = "row_id"
 
@@ -47,7 +47,7 @@ class Bench:
     def __init__(
         self, table: pa.Table, place: Path, judge: Path, hierarchies: Path | None
     ) -> None:
-        from core_mondrian.files.write import write_table
+        from core_mondrian.tables.files.write import write_table
 
         self.table = table.append_column(ID, pa.array(range(table.num_rows)))
         self.place = place
@@ -97,7 +97,7 @@ class Bench:
 
     def judged(self, release: "Release[pa.Table]") -> dict[str, Any]:
         """Return what the judge finds in the file of a release."""
-        from core_mondrian.files.write import write_table
+        from core_mondrian.tables.files.write import write_table
 
         path, spec = self.place / "released.parquet", release.spec
         write_table(

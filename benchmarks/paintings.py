@@ -50,8 +50,8 @@ def paintings() -> dict[str, str]:
     """Return the pictures by name; what each policy lost goes to stdout."""
     from core_mondrian import KAnonymity, OriginalPolicy, PaperPolicy, Spec, anonymize
     from core_mondrian.datasets import census
-    from core_mondrian.painting import paint
-    from core_mondrian.policies import BestPolicy, Policy
+    from core_mondrian.report.partition_plot import paint
+    from core_mondrian.spec.policies import BestPolicy, Policy
 
     policies: dict[str, Policy] = {
         "original": OriginalPolicy(),
@@ -88,9 +88,9 @@ def paintings() -> dict[str, str]:
 def trade_off() -> str:
     """Return what `core-mondrian advise` draws."""
     from core_mondrian import KAnonymity, Spec
-    from core_mondrian.advise import sweep
-    from core_mondrian.charts import draw_trade_off, render
+    from core_mondrian.analysis.advise import sweep
     from core_mondrian.datasets import census
+    from core_mondrian.report.charts import draw_trade_off, render
 
     spec = Spec(ADVISED_COLUMNS, models=(KAnonymity(ADVISED_K[0]),))
     found = sweep(census(ADVISED_ROWS), spec, {"k": ADVISED_K})
@@ -100,9 +100,9 @@ def trade_off() -> str:
 def comparison() -> str:
     """Return what `core-mondrian compare` draws."""
     from core_mondrian import KAnonymity, Spec, anonymize
-    from core_mondrian.charts import draw_comparison, render
+    from core_mondrian.analysis.analyst_statistics import Question, compare
     from core_mondrian.datasets import census
-    from core_mondrian.statistics import Question, compare
+    from core_mondrian.report.charts import draw_comparison, render
 
     people = census(ADVISED_ROWS)
     spec = Spec(COMPARED_COLUMNS, models=(KAnonymity(COMPARED_K),))

@@ -105,7 +105,7 @@ def _write_table(path: Path) -> None:
     import pyarrow as pa
 
     from core_mondrian.datasets import adult
-    from core_mondrian.files.write import write_table
+    from core_mondrian.tables.files.write import write_table
 
     table = adult(adult_folder())
     write_table(table.append_column("row_id", pa.array(range(table.num_rows))), path)

@@ -92,8 +92,8 @@ def _measure(name: str, runs: int, save: Path | None) -> dict[str, Any]:
 def _child(case: Case, save: Path | None) -> dict[str, Any]:
     source_digest()  # before the package is loaded
     from core_mondrian import KAnonymity, Spec, anonymize
-    from core_mondrian.charts import start_engine
-    from core_mondrian.files.read import read_table
+    from core_mondrian.report.charts import start_engine
+    from core_mondrian.tables.files.read import read_table
 
     source = file_of(case.source)
     if source is None:

@@ -95,9 +95,9 @@ def _measure(session: Any, root: int, folder: Path, n_rows: int) -> Line:
 
     from core_mondrian import KAnonymity, PaperPolicy, Spec, anonymize
     from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
+    from core_mondrian.runtime.stages import Stages
     from core_mondrian.sources.spark.api import Means, draft_release
     from core_mondrian.sources.spark.tables import Folder
-    from core_mondrian.stages import Stages
 
     source = folder / f"{n_rows}.parquet"
     table = census(n_rows)

@@ -18,7 +18,7 @@ SETS = ("4", "6", "8", "numeric")
 
 def main() -> None:
     from core_mondrian.datasets import adult
-    from core_mondrian.policies import SPENDING
+    from core_mondrian.spec.policies import SPENDING
 
     parser = argparse.ArgumentParser(description="Compare ways to spend the budget.")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)

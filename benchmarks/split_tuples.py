@@ -138,9 +138,9 @@ def _in_files(folder: Path, engine: str) -> Make:
 
     def make(table: pa.Table, spec: Any) -> pa.Table:
         from core_mondrian import anonymize
-        from core_mondrian.files.read import read_table
-        from core_mondrian.files.write import write_table
         from core_mondrian.sources.files.run import anonymize_files
+        from core_mondrian.tables.files.read import read_table
+        from core_mondrian.tables.files.write import write_table
 
         write = pyarrow.csv.write_csv if suffix == ".csv" else pq.write_table
         write(table, source)
@@ -240,11 +240,11 @@ def _attack(make: Make, cases: Iterator[tuple[pa.Table, Any]]) -> Line:
 
 def _attack_one(released: pa.Table, table: pa.Table, spec: Any, tally: Tally) -> None:
     from core_mondrian import attack
-    from core_mondrian.attacks.candidates import find_candidates
-    from core_mondrian.attacks.owners import find_owners
-    from core_mondrian.attacks.public_order import public_orders
-    from core_mondrian.attacks.split_tuples import Split
-    from core_mondrian.frames import arrow_column, open_frame
+    from core_mondrian.analysis.attacks.candidates import find_candidates
+    from core_mondrian.analysis.attacks.owners import find_owners
+    from core_mondrian.analysis.attacks.public_order import public_orders
+    from core_mondrian.analysis.attacks.split_tuples import Split
+    from core_mondrian.tables.frames import arrow_column, open_frame
 
     after, before = open_frame(released), open_frame(table)
     candidates = find_candidates(after, before, spec, ())

@@ -103,7 +103,7 @@ def _child(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
 
 def _spec(case: Case, policy: str) -> "Spec":
     from core_mondrian import KAnonymity, Spec
-    from core_mondrian.policies import POLICIES
+    from core_mondrian.spec.policies import POLICIES
 
     models = (KAnonymity(case.k),)
     return Spec(case.quasi_identifiers, models=models, policy=POLICIES[policy]())
@@ -127,9 +127,9 @@ def _warm_up(source: Path, spec: "Spec", threads: int) -> None:
 def _run(source: Path, spec: "Spec", threads: int) -> dict[str, Any]:
     """Go from file to file once, and time every stage."""
     from core_mondrian import anonymize
-    from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.read import read_table
-    from core_mondrian.files.write import write_table
+    from core_mondrian.tables.files.kinds import source_schema
+    from core_mondrian.tables.files.read import read_table
+    from core_mondrian.tables.files.write import write_table
 
     ends: dict[str, float] = {}
 

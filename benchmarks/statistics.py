@@ -66,8 +66,8 @@ def _run(asked: argparse.Namespace) -> Iterator[Line]:
 
 def _measure(table: Any, columns: str, format_: str, k: int) -> Line:
     from core_mondrian import KAnonymity, Spec, anonymize
-    from core_mondrian.policies import POLICIES
-    from core_mondrian.statistics import Question, compare, evaluate
+    from core_mondrian.analysis.analyst_statistics import Question, compare, evaluate
+    from core_mondrian.spec.policies import POLICIES
 
     since = time.process_time()
     how = FORMATS[format_]

@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.lines import emit, facts, say
 from core_mondrian.datasets import census
-from core_mondrian.files.write import write_table
+from core_mondrian.tables.files.write import write_table
 
 BAR = 300.0
 """Milliseconds: what the issue allows an interaction."""

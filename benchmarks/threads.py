@@ -32,8 +32,8 @@ def main() -> None:
 
 def _measure(case: Case, policy: str, turns: int) -> None:
     from core_mondrian import KAnonymity, Spec
-    from core_mondrian.files.read import read_table
-    from core_mondrian.policies import POLICIES
+    from core_mondrian.spec.policies import POLICIES
+    from core_mondrian.tables.files.read import read_table
 
     source = file_of(case.source)
     if source is None:

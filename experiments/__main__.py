@@ -11,7 +11,7 @@ import typer
 
 from core_mondrian.cli.main import stand_alone
 from core_mondrian.errors import OutputError, SpecError
-from core_mondrian.progress import Progress, show_progress
+from core_mondrian.runtime.progress import Progress, show_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,9 +84,9 @@ def run_experiments(
     Writes a page, a picture for each figure, and the numbers as CSV and JSON.
     """
     started = time.perf_counter()
-    from core_mondrian.report_file import require_report
-    from core_mondrian.statistics.regressions import require_sklearn
-    from core_mondrian.threads import n_cores
+    from core_mondrian.analysis.analyst_statistics.regressions import require_sklearn
+    from core_mondrian.release.report_file import require_report
+    from core_mondrian.runtime.threads import n_cores
     from experiments.evaluation import Setting, run_figures
     from experiments.registry import choose_figures
 
@@ -197,7 +197,7 @@ def _watch() -> Iterator[Progress]:
 
 def _write(evaluation: "Evaluation", out: Path, docs: Path | None) -> int:
     """Write all files or none; return how many."""
-    from core_mondrian.files.place import write_files
+    from core_mondrian.tables.files.atomic_write import write_files
     from experiments.evaluation import PAGE, data_files, picture_files
     from experiments.page import write_page
 

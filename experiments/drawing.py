@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import Any, Final, TypeAlias
 
-from core_mondrian.charts import FAINT, INK, PALETTE, Chart, legend
+from core_mondrian.report.charts import FAINT, INK, PALETTE, Chart, legend
 from experiments.figure import Row
 from experiments.lab import AS_PUBLISHED, AS_WRITTEN, FAIR
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core_mondrian import __version__
-from core_mondrian.charts import convert
+from core_mondrian.report.charts import convert
 from experiments.figure import Claim, Figure, Found, Row, Verdict
 from experiments.lab import Lab
 from experiments.tables import Synthesizers, TableName

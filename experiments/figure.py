@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from core_mondrian.charts import Chart
+    from core_mondrian.report.charts import Chart
     from experiments.lab import Lab
 
 Row: TypeAlias = dict[str, Any]

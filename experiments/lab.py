@@ -16,10 +16,10 @@ from core_mondrian.errors import InternalError
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.entropy import EntropyLDiversity
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy, Policy
-from core_mondrian.release import Release
-from core_mondrian.spec import Spec
-from core_mondrian.suppression import Suppression
+from core_mondrian.release.result import Release
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy, Policy
+from core_mondrian.spec.suppression import Suppression
 from experiments.figure import Report, Row
 from experiments.tables import Sampler
 

@@ -5,13 +5,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from core_mondrian.analysis.analyst_statistics import Question, compare, evaluate
 from core_mondrian.api import anonymize
-from core_mondrian.charts import Chart, styled
 from core_mondrian.datasets import ADULT_SETS
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.policies import BestPolicy, Policy
-from core_mondrian.spec import Spec
-from core_mondrian.statistics import Question, compare, evaluate
+from core_mondrian.report.charts import Chart, styled
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy, Policy
 from experiments.drawing import (
     below,
     draw_dots,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from core_mondrian.charts import Chart
 from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.report.charts import Chart
 from experiments import people, runtime, scaled, spending, utility
 from experiments.figure import Figure, Found, Report
 from experiments.lab import Lab

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Final
 
-from core_mondrian.charts import Chart, styled
 from core_mondrian.errors import InternalError
+from core_mondrian.report.charts import Chart, styled
 from experiments import claims, seconds
 from experiments.drawing import (
     NARROW,

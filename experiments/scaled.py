@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.charts import Chart, legend, styled
-from core_mondrian.draws import draw, row_words
-from core_mondrian.measure.counting import Coded, code_column, combine, compress
+from core_mondrian.report.charts import Chart, legend, styled
+from core_mondrian.tables.hashing import draw, row_words
+from core_mondrian.verification.counting import Coded, code_column, combine, compress
 from experiments.drawing import (
     BLUE,
     VERMILLION,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Final
 
-from core_mondrian.charts import Chart, styled
 from core_mondrian.engine.funnel_counts import STAGES
+from core_mondrian.report.charts import Chart, styled
 from experiments import causes
 from experiments.drawing import (
     NARROW,

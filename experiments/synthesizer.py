@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.draws import Words, draw, row_words
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.measure.counting import code_column, compress, first_rows
+from core_mondrian.tables.hashing import Words, draw, row_words
+from core_mondrian.verification.counting import code_column, compress, first_rows
 
 Codes: TypeAlias = NDArray[np.int64]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import chain, combinations, product
 from typing import Final
 
-from core_mondrian.charts import Chart, legend, styled
 from core_mondrian.datasets import ADULT_SETS
+from core_mondrian.report.charts import Chart, legend, styled
 from experiments import claims
 from experiments.drawing import (
     LOOKS,

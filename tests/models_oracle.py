@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models import (
     AlphaKAnonymity,
     AverageRisk,

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pytest
 
 from core_mondrian.datasets import census
-from core_mondrian.files.write import write_table
+from core_mondrian.tables.files.write import write_table
 
 CANARY = "CANARY-51f0"
 FLAGS = (

@@ -19,7 +19,7 @@ from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.codes import Prefix, Redact
 from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.hierarchies.ranges import Ranges
-from core_mondrian.hierarchy import Hierarchy, from_paths
+from core_mondrian.hierarchies.tree import Hierarchy, from_paths
 from core_mondrian.models import (
     AlphaKAnonymity,
     AverageRisk,
@@ -36,7 +36,7 @@ from core_mondrian.models import (
     RecursiveCLDiversity,
     TCloseness,
 )
-from core_mondrian.policies import Policy
+from core_mondrian.spec.policies import Policy
 
 MOST_ROWS = 12
 KEY = b"sixteen bytes of key"
@@ -318,7 +318,7 @@ class _Drawer:
             some = {name: self.pick(FORMATS) for name in kinds if self.chance(0.5)}
         return {
             "suppress": budget,
-            "suppressed": self.pick(("drop", "drop", "blank", "apart")),
+            "suppressed": self.pick(("drop", "drop", "blank", "separate")),
             "missing": self.pick((None, "pattern", "value")),
             "numbers": numbers,
             "numbers_by_column": some,

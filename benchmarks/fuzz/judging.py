@@ -139,7 +139,7 @@ class _Judge:
             yield "lost rows: released and suppressed ones do not add up"
         if self.spec.shuffle is None and ids != sorted(ids):
             yield "order: rows are not in the order they came in"
-        if self.spec.suppressed != "apart":
+        if self.spec.suppressed != "separate":
             if release.suppressed is not None:
                 yield "apart: suppressed rows are given back unasked"
             return

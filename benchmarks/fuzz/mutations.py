@@ -75,7 +75,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "missing": ('"value"', '"pattern"'),
     "small_patterns": ('"suppress"', '"repair"'),
     "suppress": ('"10%"', "2", '"0.5%"'),
-    "suppressed": ('"drop"', '"blank"', '"apart"'),
+    "suppressed": ('"drop"', '"blank"', '"separate"'),
     "numbers": ('"mean"', '"bounds"', '"struct"', '{ age = "median" }'),
     "categories": ('"set"', '"label"', '{ pet = "set" }'),
     "nice": ("true", "{ age = true }"),

@@ -143,13 +143,13 @@ def read(number: int, content: bytes, folder: Path) -> bool:
 
 
 def _read_table(path: Path) -> None:
-    from core_mondrian.files.read import read_table
+    from core_mondrian.tables.files.read import read_table
 
     read_table(path)
 
 
 def _read_csv(path: Path) -> None:
-    from core_mondrian.files.read import read_table
+    from core_mondrian.tables.files.read import read_table
 
     read_table(path)
     read_table(path, infer=False, guarded=True)
@@ -177,7 +177,7 @@ def _read_counts(path: Path) -> None:
 
 def _read_key(path: Path) -> None:
     from core_mondrian.errors import SpecError
-    from core_mondrian.signatures import read_public_key, read_signer
+    from core_mondrian.release.signatures import read_public_key, read_signer
 
     try:
         read_signer(path)
@@ -186,7 +186,7 @@ def _read_key(path: Path) -> None:
 
 
 def _read_spec(path: Path) -> None:
-    from core_mondrian.spec_file import load_spec
+    from core_mondrian.spec.toml_file import load_spec
 
     load_spec(path)
 
@@ -198,7 +198,7 @@ def _read_tree(path: Path) -> None:
 
 
 def _read_manifest(path: Path) -> None:
-    from core_mondrian.manifests import read_manifest
+    from core_mondrian.release.manifests import read_manifest
 
     read_manifest(path)
 
@@ -208,7 +208,7 @@ def _read_labels(path: Path) -> None:
     import narwhals as nw
     import pyarrow as pa
 
-    from core_mondrian.released import read_classes
+    from core_mondrian.release.released_classes import read_classes
 
     texts = path.read_bytes().decode("utf-8", "replace").split("\n")
     cells = [text or None for text in texts]

@@ -6,11 +6,12 @@ next to nothing.
 
 from typing import TYPE_CHECKING
 
-from core_mondrian.lazy_names import load_on_use
+from core_mondrian.runtime.lazy_names import load_on_use
 
 if TYPE_CHECKING:
+    from core_mondrian.analysis.attacks.run import attack
+    from core_mondrian.analysis.p_sensitize import p_sensitize
     from core_mondrian.api import anonymize
-    from core_mondrian.attacks.run import attack
     from core_mondrian.errors import (
         DataError,
         InfeasibleError,
@@ -20,18 +21,17 @@ if TYPE_CHECKING:
         PrivacyViolation,
         SpecError,
     )
-    from core_mondrian.measure.verify import verify
     from core_mondrian.models.base import ClassCounts, Limits, PrivacyModel
     from core_mondrian.models.k_anonymity import KAnonymity
-    from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
-    from core_mondrian.release import Release
-    from core_mondrian.sensitize import p_sensitize
+    from core_mondrian.release.result import Release
     from core_mondrian.sources.files.run import anonymize_files, count_files
     from core_mondrian.sources.spark.api import anonymize_spark
     from core_mondrian.sources.sql.anonymize import anonymize_sql
-    from core_mondrian.spec import Spec
-    from core_mondrian.spec_file import load_spec
-    from core_mondrian.suppression import Suppression
+    from core_mondrian.spec.declaration import Spec
+    from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
+    from core_mondrian.spec.suppression import Suppression
+    from core_mondrian.spec.toml_file import load_spec
+    from core_mondrian.verification.verify import verify
 
 __version__ = "0.1.0"
 
@@ -41,8 +41,8 @@ _HOMES = {
     "count_files": "sources.files.run",
     "anonymize_spark": "sources.spark.api",
     "anonymize_sql": "sources.sql.anonymize",
-    "attack": "attacks.run",
-    "Suppression": "suppression",
+    "attack": "analysis.attacks.run",
+    "Suppression": "spec.suppression",
     "DataError": "errors",
     "InfeasibleError": "errors",
     "MemoryLimitError": "errors",
@@ -50,19 +50,19 @@ _HOMES = {
     "OutputError": "errors",
     "PrivacyViolation": "errors",
     "SpecError": "errors",
-    "verify": "measure.verify",
+    "verify": "verification.verify",
     "ClassCounts": "models.base",
     "Limits": "models.base",
     "PrivacyModel": "models.base",
     "KAnonymity": "models.k_anonymity",
-    "BestPolicy": "policies",
-    "OriginalPolicy": "policies",
-    "PaperPolicy": "policies",
-    "FunnelPolicy": "policies",
-    "Release": "release",
-    "p_sensitize": "sensitize",
-    "Spec": "spec",
-    "load_spec": "spec_file",
+    "BestPolicy": "spec.policies",
+    "OriginalPolicy": "spec.policies",
+    "PaperPolicy": "spec.policies",
+    "FunnelPolicy": "spec.policies",
+    "Release": "release.result",
+    "p_sensitize": "analysis.p_sensitize",
+    "Spec": "spec.declaration",
+    "load_spec": "spec.toml_file",
 }
 
 __all__ = [

@@ -20,7 +20,25 @@ from core_mondrian.errors import (
     drops_context,
     list_names,
 )
-from core_mondrian.frames import (
+from core_mondrian.measures.disclosure_warnings import (
+    DisclosureWarning,
+    Repeats,
+    RowSample,
+    count_cells,
+    count_repeats,
+    find_concerns,
+    seen_columns,
+)
+from core_mondrian.measures.row_sample import look_at_frame
+from core_mondrian.recoding.plan import Plan, build_plan, built, tightened_spec
+from core_mondrian.recoding.recode import spread
+from core_mondrian.release.result import Release
+from core_mondrian.runtime.progress import Progress, watched
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.runtime.threads import started, useful_threads
+from core_mondrian.spec.declaration import Spec, check_look_alikes
+from core_mondrian.tables.cleaning import clean_frame
+from core_mondrian.tables.frames import (
     arrow_column,
     blank_cells,
     check_columns,
@@ -31,32 +49,14 @@ from core_mondrian.frames import (
     row_keys,
     row_weights,
 )
-from core_mondrian.measure.concerns import (
-    Concern,
-    LookedAt,
-    Repeats,
-    count_cells,
-    count_repeats,
-    find_concerns,
-    seen_columns,
-)
-from core_mondrian.measure.counting import code_series
-from core_mondrian.measure.sights import look_at_frame
-from core_mondrian.measure.verify import Verification, verify
-from core_mondrian.plan import Plan, ask_again, built, draw_up
-from core_mondrian.progress import Progress, watched
-from core_mondrian.pseudonyms import pseudonymize
-from core_mondrian.recode import spread
-from core_mondrian.release import Release
-from core_mondrian.shuffle import shuffle_rows
-from core_mondrian.spec import Spec, check_look_alikes
-from core_mondrian.stages import Stages
-from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.keys import Key, key_for
-from core_mondrian.threads import started, useful_threads
+from core_mondrian.tables.pseudonyms import pseudonymize
+from core_mondrian.tables.shuffle import shuffle_rows
+from core_mondrian.verification.counting import code_series
+from core_mondrian.verification.verify import Verification, verify
 
 if TYPE_CHECKING:
-    from core_mondrian.measure.groups import GroupCounts
+    from core_mondrian.measures.groups import GroupCounts
 
 FrameT = TypeVar("FrameT")
 
@@ -91,11 +91,11 @@ def anonymize(
     check_threads(threads)
     secret = key_for(key, spec.pseudonyms)
     stages = Stages(progress)
-    frame, encoded = take_in(data, spec, stages, threads)
+    frame, encoded = load_and_encode(data, spec, stages, threads)
     _check_names(frame, encoded, spec, by)
     hidden = _pseudonymize(frame, spec, secret)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
-    plan = draw_up(
+    plan = build_plan(
         encoded, spec, secret, threads=threads, report=stages.report("partition")
     )
     stages.end("partition")
@@ -111,20 +111,22 @@ def anonymize(
                 frame, plan, leaf, hidden, stages, threads
             )
         except PrivacyViolation:
-            stricter = ask_again(plan)
+            stricter = tightened_spec(plan)
             if stricter is None:
                 raise
             again = anonymize(
                 data, stricter, key=key, by=by, threads=threads, progress=progress
             )
-            return as_asked(again, spec, plan.budget)
+            return with_requested_spec(again, spec, plan.budget)
         stages.report("warn")
         warnings = concerns_found()
         stages.end("warn")
     placed = replace(encoded, table=plan.pieces, row_tuple=piece)
     return plan.release(
         *(released, verification),
-        suppressed=filter_rows(frame, leaf < 0) if spec.suppressed == "apart" else None,
+        suppressed=filter_rows(frame, leaf < 0)
+        if spec.suppressed == "separate"
+        else None,
         carried=tuple(spec.carried(frame.columns)),
         spent=stages.spent,
         warnings=warnings,
@@ -149,7 +151,7 @@ def _count_groups(
 ) -> "dict[str, GroupCounts]":
     if not names:
         return {}
-    from core_mondrian.measure.groups import count_groups
+    from core_mondrian.measures.groups import count_groups
 
     return {name: count_groups(frame, name, piece, spec) for name in names}
 
@@ -173,7 +175,7 @@ def check_threads(threads: int | None) -> None:
         )
 
 
-def take_in(
+def load_and_encode(
     data: object, spec: Spec, stages: Stages, threads: int | None = None
 ) -> tuple[nw.DataFrame[Any], Encoded]:
     """Return the caller's frame, and the columns the spec names as counted tuples."""
@@ -216,7 +218,9 @@ def _check_rows(plan: Plan, n_released: int) -> None:
         raise InternalError("rows released and suppressed do not add up to rows read")
 
 
-def as_asked(release: Release[FrameT], spec: Spec, budget: int) -> Release[FrameT]:
+def with_requested_spec(
+    release: Release[FrameT], spec: Spec, budget: int
+) -> Release[FrameT]:
     """Return a release of a stricter spec as one of ``spec``."""
     found = release.verification
     found = replace(found, models=found.models[: len(spec.models)])
@@ -238,7 +242,7 @@ def _find_concerns(
     plan: Plan,
     placed: tuple[NDArray[np.int32], NDArray[np.int32]],
     threads: int | None,
-) -> tuple[Concern, ...]:
+) -> tuple[DisclosureWarning, ...]:
     """Look at released rows, and say what they give away.
 
     ``placed`` has the piece and the leaf of every row.
@@ -263,7 +267,7 @@ def _find_concerns(
         return count_repeats(column.select(every), persons.select(every))
 
     sight = look_at_frame(frame, names, pieces, seen, threads)
-    looked = LookedAt(tuple(frame.columns), sight, repeats)
+    looked = RowSample(tuple(frame.columns), sight, repeats)
     return find_concerns(looked, spec, plan.generalized, threads)
 
 

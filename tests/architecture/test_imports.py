@@ -91,7 +91,7 @@ def test_what_only_reads_a_release_loads_no_compiler(tmp_path: Path) -> None:
 
 
 def test_verifier_loads_no_engine() -> None:
-    code = "import sys, core_mondrian.measure.verify; print(*sys.modules)"
+    code = "import sys, core_mondrian.verification.verify; print(*sys.modules)"
 
     loaded = run(code).split()
 
@@ -174,7 +174,7 @@ def test_a_csv_file_takes_nothing_of_parquet_streams_or_reports(tmp_path: Path) 
         *("pyarrow.parquet", "pyarrow.dataset", "pyarrow.fs"),
         *(
             "core_mondrian.sources.files",
-            "core_mondrian.charts",
+            "core_mondrian.report.charts",
             "core_mondrian.sources.sql",
         ),
         *("core_mondrian.report.page", "core_mondrian.cli.demo", "rich.progress"),

@@ -19,8 +19,8 @@ from support.keys import KEY
 
 from core_mondrian import KAnonymity, OriginalPolicy, PaperPolicy, Spec, anonymize
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, adult, census
-from core_mondrian.hierarchy import from_paths
-from core_mondrian.policies import BestPolicy
+from core_mondrian.hierarchies.tree import from_paths
+from core_mondrian.spec.policies import BestPolicy
 
 FILE = Path(__file__).with_name("digests.json")
 UPDATE = os.environ.get("UPDATE_GOLDEN", "") == "1"

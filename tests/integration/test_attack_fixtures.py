@@ -18,8 +18,8 @@ from databases import Place
 
 from core_mondrian import KAnonymity, Spec, Suppression, anonymize, attack
 from core_mondrian.datasets import census
-from core_mondrian.policies import BestPolicy
 from core_mondrian.sources.sql.anonymize import anonymize_sql
+from core_mondrian.spec.policies import BestPolicy
 
 OLD = Path(__file__).parents[1] / "fixtures" / "vulnerable"
 

@@ -17,7 +17,6 @@ from core_mondrian import (
     anonymize,
     verify,
 )
-from core_mondrian.files.read import read_table
 from core_mondrian.models import (
     DistinctLDiversity,
     KAnonymity,
@@ -26,6 +25,7 @@ from core_mondrian.models import (
 )
 from core_mondrian.sources.files.run import anonymize_files
 from core_mondrian.sources.sql.anonymize import anonymize_sql
+from core_mondrian.tables.files.read import read_table
 
 KINDS = ("memory", "csv", "parquet", "stream", "sqlite")
 

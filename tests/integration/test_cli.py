@@ -535,7 +535,7 @@ def test_a_bug_is_told_without_the_message_of_the_error(
     def broken(*_arguments: object, **_options: object) -> None:
         raise KeyError(CANARY)
 
-    monkeypatch.setattr("core_mondrian.files.read.read_table", broken)
+    monkeypatch.setattr("core_mondrian.tables.files.read.read_table", broken)
 
     done = cli("anonymize", people, *flags())
 
@@ -547,7 +547,7 @@ def test_a_bug_is_told_without_the_message_of_the_error(
 
 INTERRUPTED = """
 import os, signal, sys
-import core_mondrian.files.write as files
+import core_mondrian.tables.files.write as files
 from core_mondrian.cli.main import run
 write = files._write_parquet
 def interrupt(*arguments):

@@ -26,17 +26,18 @@ from core_mondrian import (
     Suppression,
     anonymize,
 )
-from core_mondrian.manifests import parse_manifest, whole_spec
 from core_mondrian.models.distinct import DistinctLDiversity
-from core_mondrian.owner_record import parse_record
-from core_mondrian.policies import BestPolicy
+from core_mondrian.release.manifests import parse_manifest, whole_spec
+from core_mondrian.release.owner_record import parse_record
+from core_mondrian.spec.policies import BestPolicy
 
 pytest.importorskip("cryptography", reason="not installed: the extra 'sign'")
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from core_mondrian import evidence, signatures
+from core_mondrian.analysis import evidence
+from core_mondrian.release import signatures
 
 ASKED = ("--qid", "age", "--qid", "town", "--k", "3", "--identifier", "name")
 RECORD = "out.csv.owner.json"

@@ -152,14 +152,14 @@ def test_suppressed_rows_go_to_a_file_of_their_own(cli: Command) -> None:
     rest = Path("rest.csv").read_text().splitlines()
     assert rest == ["town,name", f"{CANARY},{CANARY} 9"]
     manifest = json.loads(Path("out.parquet.manifest.json").read_text())
-    assert manifest["spec"]["suppressed"] == "apart"
+    assert manifest["spec"]["suppressed"] == "separate"
     assert CANARY not in json.dumps(manifest)
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        pytest.param(("--suppressed", "apart"), id="no file"),
+        pytest.param(("--suppressed", "separate"), id="no file"),
         pytest.param(
             ("--suppressed", "drop", "--suppressed-file", "rest.csv"), id="no need"
         ),

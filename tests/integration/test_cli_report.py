@@ -11,7 +11,7 @@ from support.keys import KEY
 
 from core_mondrian import KAnonymity, Spec, anonymize
 from core_mondrian.datasets import census
-from core_mondrian.files.read import read_table
+from core_mondrian.tables.files.read import read_table
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--identifier", "person_id")
 

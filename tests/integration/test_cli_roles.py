@@ -14,7 +14,7 @@ from conftest import CANARY, Command, in_process
 from hospital import hospital, persons_by_class
 
 from core_mondrian.datasets import adult, census
-from core_mondrian.schema import spec_schema
+from core_mondrian.spec.json_schema import spec_schema
 
 KEY = "CANARY-2207-secret-key"
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")

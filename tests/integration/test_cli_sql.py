@@ -13,8 +13,8 @@ from conftest import CANARY, Command, files_in
 from databases import PASSWORD, Place
 
 from core_mondrian import KAnonymity, Spec, anonymize
-from core_mondrian.files.write import write_table
 from core_mondrian.sources.memory import Limit
+from core_mondrian.tables.files.write import write_table
 
 FLAGS = ("--qid", "age", "--qid", "sex", "--k", 5, "--identifier", "name")
 TABLE = pa.table(
@@ -82,7 +82,7 @@ def test_a_query_reaches_the_database_as_it_was_typed(
 
 
 def test_suppressed_rows_are_a_table_of_their_own(cli: Command, place: Place) -> None:
-    flags = (*FLAGS, "--suppress", "1%", "--suppressed", "apart")
+    flags = (*FLAGS, "--suppress", "1%", "--suppressed", "separate")
 
     done = cli("anonymize", "--database", "db.duckdb", "people", "released", *flags)
 
@@ -189,7 +189,7 @@ def test_files_that_cannot_be_written_leave_no_table(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("core_mondrian.files.place._write_one", full)
+    monkeypatch.setattr("core_mondrian.tables.files.atomic_write._write_one", full)
 
     done = cli("anonymize", "--database", "db.duckdb", "people", "released", *FLAGS)
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from core_mondrian.datasets import census
-from core_mondrian.files.drafts import workspace_of
-from core_mondrian.files.write import write_table
+from core_mondrian.tables.files.staging import workspace_of
+from core_mondrian.tables.files.write import write_table
 from tests.conftest import CANARY, Command, files_in
 
 ASKED = ("--qid", "age", "--qid", "sex", "--qid", "education", "--k", "5")

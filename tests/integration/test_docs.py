@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from core_mondrian import errors
-from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
-from core_mondrian.spec import Thresholds
-from core_mondrian.spec_file import KEYS
+from core_mondrian.spec.declaration import Thresholds
+from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
+from core_mondrian.spec.toml_file import KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

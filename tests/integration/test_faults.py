@@ -19,14 +19,15 @@ from conftest import Command, files_in
 
 from core_mondrian import MondrianError
 from core_mondrian.datasets import census
-from core_mondrian.files import drafts, place
-from core_mondrian.files.drafts import workspace_of
-from core_mondrian.files.place import write_files
-from core_mondrian.files.write import write_table
-from core_mondrian.progress import Throughput
-from core_mondrian.sources.files import making
+from core_mondrian.runtime.progress import Throughput
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.sources.files import file_run as making
 from core_mondrian.sources.memory import Limit
-from core_mondrian.stages import Stages
+from core_mondrian.tables.files import atomic_write as place
+from core_mondrian.tables.files import staging as drafts
+from core_mondrian.tables.files.atomic_write import write_files
+from core_mondrian.tables.files.staging import workspace_of
+from core_mondrian.tables.files.write import write_table
 
 ASKED = ("--qid", "age", "--qid", "sex", "--k", "5", "--policy", "paper")
 
@@ -165,13 +166,13 @@ def test_disk_that_turns_read_only_while_working_is_told(
 @pytest.mark.parametrize(
     ("where", "more"),
     [
-        ("core_mondrian.files.place.draft_folder", ()),
-        ("core_mondrian.files.place._write_one", ()),
-        ("core_mondrian.files.place._back_up", ()),
+        ("core_mondrian.tables.files.atomic_write.draft_folder", ()),
+        ("core_mondrian.tables.files.atomic_write._write_one", ()),
+        ("core_mondrian.tables.files.atomic_write._back_up", ()),
         ("core_mondrian.sources.files.writing.TableFile", ("--stream",)),
-        ("core_mondrian.sources.files.making.Run._drafts", ("--stream",)),
+        ("core_mondrian.sources.files.file_run.Run._drafts", ("--stream",)),
         ("core_mondrian.sources.files.workspace.save_counts", ("--stream",)),
-        ("core_mondrian.files.place.draft_folder", ("--stream",)),
+        ("core_mondrian.tables.files.atomic_write.draft_folder", ("--stream",)),
     ],
 )
 def test_permission_lost_while_working_is_told(
@@ -299,7 +300,7 @@ def test_interrupt_at_every_stage_publishes_nothing(
 KILLED_AT_RENAME = """
 import json, os, sys
 from pathlib import Path
-from core_mondrian.files.place import write_files
+from core_mondrian.tables.files.atomic_write import write_files
 root = Path(sys.argv[1])
 names = ("out.csv", "out.csv.manifest.json", "out.html", "out.csv.manifest.json.sig")
 states = []
@@ -358,10 +359,10 @@ KILLED = """
 import os, signal, sys
 from core_mondrian.cli.main import run
 if sys.argv[1] == "stream":
-    from core_mondrian.sources.files.making import Run as place
+    from core_mondrian.sources.files.file_run import Run as place
     name = "verify"
 else:
-    import core_mondrian.files.place as place
+    import core_mondrian.tables.files.atomic_write as place
     name = "_publish"
 def die(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -515,7 +516,7 @@ def test_worker_that_dies_ends_the_run(
 @pytest.mark.parametrize("at", [0, 3, 7])
 def test_threads_end_when_one_of_them_fails(at: int) -> None:
     from core_mondrian.engine.scheduler import run_tasks
-    from core_mondrian.threads import map_columns
+    from core_mondrian.runtime.threads import map_columns
 
     def work(number: int) -> int:
         if number == at:
@@ -564,7 +565,7 @@ def test_input_that_does_not_fit_exits_with_seven(
     def full(*_arguments: object, **_options: object) -> None:
         raise pa.ArrowMemoryError("CANARY-7391")
 
-    monkeypatch.setattr("core_mondrian.files.read.read_csv", full)
+    monkeypatch.setattr("core_mondrian.tables.files.read.read_csv", full)
 
     done = cli("anonymize", few, "out.csv", *ASKED)
 

@@ -9,10 +9,10 @@ import pytest
 from conftest import CANARY, Command, files_in
 
 from core_mondrian import DataError, KAnonymity, Spec
-from core_mondrian.files import drafts
 from core_mondrian.sources.sql.anonymize import anonymize_sql
 from core_mondrian.sources.sql.base import Space
 from core_mondrian.sources.sql.open import open_database
+from core_mondrian.tables.files import staging as drafts
 
 FLAGS = ("--qid", "age", "--k", "2", "--no-measures")
 PEOPLE = "SELECT 20 + i % 3 AS age, {cell} AS note FROM range(12) AS t(i)"

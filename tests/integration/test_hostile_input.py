@@ -17,9 +17,9 @@ from conftest import CANARY, Command, files_in
 
 from benchmarks.hostile_cases import CASES, HOSTILE_NAMES
 from core_mondrian import DataError, KAnonymity, Spec, anonymize
-from core_mondrian.files.csv_text import csv_blocks
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
+from core_mondrian.tables.files.csv_text import csv_blocks
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.write import write_table
 
 ROOT = Path(__file__).parents[2]
 NAMES = "names: formulas, HTML, escapes, markup"

@@ -11,19 +11,19 @@ from conftest import Command, files_in
 
 from core_mondrian import KAnonymity, OutputError, Spec, Suppression
 from core_mondrian.datasets import census
-from core_mondrian.files import drafts
-from core_mondrian.files.drafts import workspace_of
-from core_mondrian.files.place import write_files
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
 from core_mondrian.sources.files.run import anonymize_files, count_files
+from core_mondrian.tables.files import staging as drafts
+from core_mondrian.tables.files.atomic_write import write_files
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.staging import workspace_of
+from core_mondrian.tables.files.write import write_table
 
 NOBODY = 65534
 SPEC = Spec(
     ("age", "zip_code"),
     (KAnonymity(12),),
     suppress=Suppression(rows=90),
-    suppressed="apart",
+    suppressed="separate",
 )
 ASKED = ("--qid", "age", "--qid", "zip_code", "--k", "12", "--suppress", "30%")
 
@@ -197,7 +197,7 @@ def test_rows_left_out_are_for_the_user_alone(
     suffix: str, more: tuple[str, ...], table: Path, cli: Command
 ) -> None:
     rows, target = table.parent / f"rows.{suffix}", table.parent / f"out.{suffix}"
-    apart = ("--suppressed", "apart", "--suppressed-file", rows)
+    apart = ("--suppressed", "separate", "--suppressed-file", rows)
 
     done = cli("anonymize", table, target, *ASKED, *apart, *more)
 
@@ -278,7 +278,7 @@ def test_rows_left_out_go_through_no_link(
 ) -> None:
     public = table.parent / "public.csv"
     (table.parent / "rows.csv").symlink_to(public)
-    apart = ("--suppressed", "apart", "--suppressed-file", "rows.csv")
+    apart = ("--suppressed", "separate", "--suppressed-file", "rows.csv")
 
     done = cli("anonymize", table, "out.csv", *ASKED, *apart, *more, "--overwrite")
 

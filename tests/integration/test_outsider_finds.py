@@ -19,10 +19,10 @@ from core_mondrian import (
     anonymize,
     verify,
 )
-from core_mondrian.api import take_in
+from core_mondrian.api import load_and_encode
 from core_mondrian.encoding.encoder import hash_tuples
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.files.run import anonymize_files
-from core_mondrian.stages import Stages
 
 OUTLIER = pa.table(
     {
@@ -117,7 +117,7 @@ def test_with_one_key_a_new_tuple_changes_no_lot_of_another() -> None:
     spec = Spec(("q",), (KAnonymity(5),))
     hashes = []
     for names in (values, ["A"] * 5 + values):
-        frame, encoded = take_in(pa.table({"q": names}), spec, Stages(None))
+        frame, encoded = load_and_encode(pa.table({"q": names}), spec, Stages(None))
         assert len(frame) == len(names)
         hashes.append(hash_tuples(encoded, np.arange(encoded.table.n_tuples)).tolist())
 

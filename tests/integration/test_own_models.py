@@ -23,7 +23,7 @@ from core_mondrian import (
 from core_mondrian.errors import PrivacyViolation, SlowModelWarning
 from core_mondrian.models import AlphaKAnonymity
 from core_mondrian.models.own_measures import plain_measure
-from core_mondrian.spec_file import load_spec
+from core_mondrian.spec.toml_file import load_spec
 
 HEAD = """
 import statistics

@@ -34,9 +34,9 @@ from core_mondrian.datasets import census
 from core_mondrian.encoding.encoder import collapse, encode
 from core_mondrian.engine.grow import grow
 from core_mondrian.errors import SlowModelWarning
-from core_mondrian.frames import open_frame
 from core_mondrian.models import DistinctLDiversity
-from core_mondrian.own_files import load_class
+from core_mondrian.models.own_files import load_class
+from core_mondrian.tables.frames import open_frame
 
 # Policies have all the parameters that they are given, and no types, as a user's.
 # ruff: noqa: ANN001, ANN201, ANN205, ARG002, ARG004

@@ -42,7 +42,7 @@ from core_mondrian import (
 from core_mondrian.datasets import ADULT_SETS, CENSUS_QUASI_IDENTIFIERS, adult, census
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.population import KMap
-from core_mondrian.release import PartedRelease
+from core_mondrian.release.result import PartedRelease
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the extra 'spark'")
 
@@ -262,7 +262,7 @@ CASES = [
             class_id="class",
             identifiers=("person",),
             suppress=FORTY,
-            suppressed="apart",
+            suppressed="separate",
         ),
         id="structs, class numbers, rows apart",
     ),
@@ -295,7 +295,7 @@ CASES = [
             identifiers=("person",),
             small_patterns="suppress",
             suppress=FORTY,
-            suppressed="apart",
+            suppressed="separate",
         ),
         id="small missing patterns, suppressed",
     ),
@@ -571,8 +571,8 @@ def made_locally(cli: Command, *arguments: object) -> dict[str, Any]:
 def test_command_line_writes_what_it_writes_locally(
     cluster: Cluster, cli: Command, suffix: str
 ) -> None:
-    from core_mondrian.files.read import read_table
-    from core_mondrian.files.write import table_writer
+    from core_mondrian.tables.files.read import read_table
+    from core_mondrian.tables.files.write import table_writer
 
     table = hostile().drop_columns(["list"])
     table_writer(table, Path(f"in.{suffix}"))(Path(f"in.{suffix}"))
@@ -624,7 +624,14 @@ def test_rows_left_out_are_for_the_user_alone(
 
     done = cli(
         *("anonymize", "in.csv", "out.csv", "--qid", "age", "--k", "5"),
-        *("--suppress", "1", "--suppressed", "apart", "--suppressed-file", "rows.csv"),
+        *(
+            "--suppress",
+            "1",
+            "--suppressed",
+            "separate",
+            "--suppressed-file",
+            "rows.csv",
+        ),
         *("--engine", "spark", "--remote", cluster.remote),
     )
 

@@ -537,7 +537,7 @@ def test_pseudonyms_are_those_of_the_table_in_memory(
     assert place.catalog() == ["people", "released"]
 
 
-@pytest.mark.parametrize("suppressed", ["drop", "blank", "apart"])
+@pytest.mark.parametrize("suppressed", ["drop", "blank", "separate"])
 def test_suppressed_rows(place: Place, suppressed: Any) -> None:
     rows = range(62)
     table = pa.table(
@@ -566,7 +566,7 @@ def test_suppressed_rows(place: Place, suppressed: Any) -> None:
     assert rows_of(place) == Counter(
         zip(*(x.to_pylist() for x in known.data.columns), strict=True)
     )
-    if suppressed == "apart":
+    if suppressed == "separate":
         assert made.suppressed == "released_suppressed"
         left = known.suppressed
         assert rows_of(place, "released_suppressed") == Counter(
@@ -888,7 +888,7 @@ def test_rows_set_apart_stay_the_owners(
     table = pa.table({"age": [1] * 20 + [2] * 20 + [90], "note": range(41)})
     place.load("people", table)
     spec = Spec(
-        ("age",), (KAnonymity(5),), suppress=Suppression(rows=1), suppressed="apart"
+        ("age",), (KAnonymity(5),), suppress=Suppression(rows=1), suppressed="separate"
     )
 
     anonymize_sql(place.url, "people", "released", spec)
@@ -908,7 +908,7 @@ def test_rows_set_apart_stay_the_owners(
     ("more", "told"),
     [
         ({"pseudonyms": ("who",)}, "who is who"),
-        ({"suppressed": "apart", "unit": "who"}, "no rows apart"),
+        ({"suppressed": "separate", "unit": "who"}, "no rows apart"),
     ],
 )
 def test_views_that_would_tell_are_refused(

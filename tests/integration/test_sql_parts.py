@@ -27,16 +27,11 @@ from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.population import KMap
 from core_mondrian.models.t_closeness import TCloseness
-from core_mondrian.release import PartedRelease
+from core_mondrian.release.result import PartedRelease
 from core_mondrian.sources import counted_release
 from core_mondrian.sources.memory import Limit
-from core_mondrian.sources.sql import (
-    duckdb_file,
-    maps,
-    planning,
-    postgresql,
-    sqlite_file,
-)
+from core_mondrian.sources.sql import duckdb_file, planning, postgresql, sqlite_file
+from core_mondrian.sources.sql import lookup_tables as maps
 from core_mondrian.sources.sql.anonymize import anonymize_sql
 from core_mondrian.sources.tuple_store import StoreLimits
 
@@ -102,12 +97,12 @@ SPECS = {
         pseudonyms=("person",),
         class_id="class",
     ),
-    "apart": Spec(
+    "separate": Spec(
         QIDS,
         (KAnonymity(8),),
         policy=PaperPolicy(),
         suppress=Suppression(rows=150),
-        suppressed="apart",
+        suppressed="separate",
     ),
     "pattern": Spec(QIDS, (KAnonymity(5),), missing="pattern", identifiers=("person",)),
     "codes": Spec(QIDS, (KAnonymity(5),), hierarchies={"age": Flat()}),
@@ -134,7 +129,7 @@ def test_parts_release_what_memory_does(
     assert found.digest == whole.digest == anonymize(people, spec, key=KEY).digest
     assert found.manifest() == whole.manifest()
     assert rows_of(place, "parts") == rows_of(place, "whole")
-    if spec.suppressed == "apart":
+    if spec.suppressed == "separate":
         apart = rows_of(place, "parts_suppressed")
         assert apart == rows_of(place, "whole_suppressed")
 

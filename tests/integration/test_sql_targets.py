@@ -135,7 +135,7 @@ def test_what_stands_beside_the_target_is_never_replaced_if_it_is_read(
     place.load("people", PEOPLE)
     place.run(f"CREATE TABLE {beside} AS SELECT * FROM people")
     spec = Spec(
-        ("age",), (KAnonymity(5),), suppress=Suppression(rows=1), suppressed="apart"
+        ("age",), (KAnonymity(5),), suppress=Suppression(rows=1), suppressed="separate"
     )
 
     refuse(place, f"SELECT * FROM {beside}", "released", spec=spec)

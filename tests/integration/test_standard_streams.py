@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core_mondrian.datasets import census
-from core_mondrian.files.write import write_table
+from core_mondrian.tables.files.write import write_table
 
 FULL = Path("/dev/full")
 ASKED = ("--k", "5", "--qid", "age", "--qid", "sex", "--overwrite")

@@ -43,10 +43,10 @@ from studio_pages import (
 
 from benchmarks.studio import BAR, Typist
 from core_mondrian.datasets import census
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
-from core_mondrian.measure.verify import verify
-from core_mondrian.spec_file import load_spec
+from core_mondrian.spec.toml_file import load_spec
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.write import write_table
+from core_mondrian.verification.verify import verify
 
 pytestmark = needs_server
 

@@ -22,10 +22,10 @@ from studio_pages import (
 )
 
 from core_mondrian.datasets import census
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
 from core_mondrian.hierarchies.codes import Flat
-from core_mondrian.spec_file import load_spec
+from core_mondrian.spec.toml_file import load_spec
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.write import write_table
 
 pytestmark = [needs_server, needs_browser]
 KNOWN = ("age", "land", "sex", "job", "race")

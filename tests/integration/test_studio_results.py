@@ -22,8 +22,8 @@ from studio_pages import (
 
 from benchmarks.studio import BAR, Typist
 from core_mondrian.datasets import census
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.write import write_table
 
 pytestmark = [needs_server, needs_browser]
 

@@ -30,7 +30,7 @@ from core_mondrian import (
     Suppression,
     anonymize,
 )
-from core_mondrian.policies import BestPolicy
+from core_mondrian.spec.policies import BestPolicy
 
 
 def released(sample: Sample, spec: Spec, kind: Frame = as_arrow) -> Release[Any]:

@@ -13,7 +13,7 @@ from conftest import IS_PLAIN, as_arrow, as_pandas, as_polars
 from support.plain_engine import IN_SUBPROCESS
 
 from core_mondrian import KAnonymity, Release, Spec, Suppression, anonymize
-from core_mondrian.policies import BestPolicy
+from core_mondrian.spec.policies import BestPolicy
 
 N_ROWS = 80 if IS_PLAIN else 3000
 EFFORTS = usual_efforts(is_plain=IS_PLAIN)
@@ -145,7 +145,7 @@ SCRIPT = (
     + """
 from core_mondrian import KAnonymity, Spec, Suppression, anonymize
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
-from core_mondrian.policies import BestPolicy
+from core_mondrian.spec.policies import BestPolicy
 
 table = census(24, seed=3)
 names = (*CENSUS_QUASI_IDENTIFIERS[:2], "hours_per_week")

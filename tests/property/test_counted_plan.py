@@ -20,11 +20,11 @@ from core_mondrian import (
 )
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, MondrianError, SpecError
-from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.models.distinct import DistinctLDiversity
-from core_mondrian.policies import BestPolicy, PaperPolicy
 from core_mondrian.sources.remote_plan import RemotePlan, make_plan
 from core_mondrian.sources.tuple_counts import TupleCounts, counted_columns
+from core_mondrian.spec.policies import BestPolicy, PaperPolicy
+from core_mondrian.tables.frames import open_frame, row_keys
 
 pytestmark = [pytest.mark.slow] if IS_PLAIN else []
 

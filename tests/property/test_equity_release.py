@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from core_mondrian import KAnonymity, Release, Spec, Suppression, anonymize
 from core_mondrian.errors import SpecError
 from core_mondrian.models import DistinctLDiversity, TCloseness
-from core_mondrian.policies import BestPolicy, PaperPolicy
+from core_mondrian.spec.policies import BestPolicy, PaperPolicy
 
 pytestmark = [pytest.mark.slow] if IS_PLAIN else []
 

@@ -20,11 +20,11 @@ from oracle import samples
 from test_formats_hold import released, shapes, with_ids
 
 from core_mondrian import Release, Spec
-from core_mondrian.branches import Branch
-from core_mondrian.explain import Explanation, explain
-from core_mondrian.files.write import write_table
-from core_mondrian.manifests import parse_manifest
-from core_mondrian.measure.read_back import read_release
+from core_mondrian.release.explanation import Explanation, explain
+from core_mondrian.release.manifests import parse_manifest
+from core_mondrian.release.release_tree import Branch
+from core_mondrian.tables.files.write import write_table
+from core_mondrian.verification.read_back import read_release
 
 pytestmark = pytest.mark.skipif(IS_PLAIN, reason="not about the engine")
 

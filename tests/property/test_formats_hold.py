@@ -39,7 +39,7 @@ def shapes(draw: Any, sample: Sample) -> Spec:
         policy=draw(st.sampled_from([BestPolicy(), PaperPolicy()])),
         missing=draw(st.sampled_from(["pattern", "value"])),
         suppress=Suppression(rows=draw(st.integers(0, 5))),
-        suppressed=draw(st.sampled_from(["drop", "blank", "apart"])),
+        suppressed=draw(st.sampled_from(["drop", "blank", "separate"])),
         numbers=draw(numbers),
         numbers_by_column=draw(st.dictionaries(st.sampled_from(sample.names), numbers)),
         nice=draw(st.booleans()),
@@ -105,7 +105,7 @@ def test_every_class_of_a_release_has_k_rows_in_every_shape(
         }
         assert len({number for _, number in numbered}) == len(numbered)
         assert len({row for row, _ in numbered}) == len(numbered)
-    if spec.suppressed == "apart":
+    if spec.suppressed == "separate":
         left = {*cells(release.suppressed, "id"), *cells(release.data, "id")}
         assert left == set(range(sample.n_rows))
 

@@ -22,8 +22,8 @@ from core_mondrian.encoding.encoder import collapse, encode
 from core_mondrian.engine.grow_parts import grow_parts
 from core_mondrian.engine.search import best
 from core_mondrian.errors import SpecError
-from core_mondrian.frames import open_frame
-from core_mondrian.policies import BestPolicy, PaperPolicy
+from core_mondrian.spec.policies import BestPolicy, PaperPolicy
+from core_mondrian.tables.frames import open_frame
 
 pytestmark = [pytest.mark.slow] if IS_PLAIN else []
 

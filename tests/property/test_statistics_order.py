@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec, anonymize
-from core_mondrian.statistics import Question, compare
+from core_mondrian.analysis.analyst_statistics import Question, compare
 
 pytestmark = pytest.mark.skipif(IS_PLAIN, reason="not about the engine")
 

@@ -29,8 +29,8 @@ from core_mondrian.engine.search.loss_weights import build_objective
 from core_mondrian.engine.top import NodeCut
 from core_mondrian.errors import InfeasibleError
 from core_mondrian.models.distinct import DistinctLDiversity
-from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
 
 QID = ("a", "b", "c")
 K = (KAnonymity(2),)

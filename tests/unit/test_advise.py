@@ -21,12 +21,12 @@ from core_mondrian import (
     Spec,
     SpecError,
     Suppression,
-    advise,
     anonymize,
 )
-from core_mondrian.advise import Figures, Point, Sweep, sweep
-from core_mondrian.charts import PALETTE, draw_trade_off, render
+from core_mondrian.analysis import advise
+from core_mondrian.analysis.advise import Figures, Point, Sweep, sweep
 from core_mondrian.datasets import census
+from core_mondrian.report.charts import PALETTE, draw_trade_off, render
 
 KNOWN = ("age", "sex", "occupation", "native_country")
 VALUES = (2, 5, 10, 20, 50)

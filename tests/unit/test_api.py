@@ -27,7 +27,7 @@ from core_mondrian import (
     anonymize,
     verify,
 )
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models.base import Limits
 
 CANARY = "CANARY-7f3a"

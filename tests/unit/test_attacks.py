@@ -16,9 +16,9 @@ import pytest
 from conftest import Frame
 
 from core_mondrian import KAnonymity, Spec, SpecError, anonymize, attack
-from core_mondrian.attacks import Attacks, Finding
+from core_mondrian.analysis.attacks import Attacks, Finding
 from core_mondrian.datasets import census
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models import DistinctLDiversity, TCloseness
 
 NAMES = ("age", "sex", "occupation")

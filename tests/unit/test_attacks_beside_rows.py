@@ -14,18 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from core_mondrian import KAnonymity, Spec, anonymize, attack
-from core_mondrian.api import take_in
-from core_mondrian.attacks.candidates import find_candidates
-from core_mondrian.attacks.guessing import guess_tables
-from core_mondrian.attacks.input_digest import digest_input
-from core_mondrian.attacks.parquet_pages import read_pages
-from core_mondrian.attacks.public_order import hash_rows
-from core_mondrian.attacks.split_tuples import _outside
+from core_mondrian.analysis.attacks.candidates import find_candidates
+from core_mondrian.analysis.attacks.guessing import guess_tables
+from core_mondrian.analysis.attacks.input_digest import digest_input
+from core_mondrian.analysis.attacks.parquet_pages import read_pages
+from core_mondrian.analysis.attacks.public_order import hash_rows
+from core_mondrian.analysis.attacks.split_tuples import _outside
+from core_mondrian.api import load_and_encode
 from core_mondrian.datasets import census
-from core_mondrian.frames import open_frame
-from core_mondrian.measure.counting import Coded
 from core_mondrian.models import DistinctLDiversity
-from core_mondrian.stages import Stages
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.tables.frames import open_frame
+from core_mondrian.verification.counting import Coded
 
 TOWNS = Spec(("town",), (KAnonymity(2),))
 
@@ -169,7 +169,7 @@ def test_possible_tables_are_those_of_a_loop_over_all_assignments() -> None:
     }
     before, after = open_frame(original), open_frame(released)
     candidates = find_candidates(after, before, spec, ())
-    _, encoded = take_in(original, spec, Stages(None))
+    _, encoded = load_and_encode(original, spec, Stages(None))
     values = Coded(np.array(["abc".index(ill) for ill in ills]), 4)
 
     digest = digest_input(encoded)

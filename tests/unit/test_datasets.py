@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core_mondrian import datasets, draws
+from core_mondrian import datasets
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, adult, census
 from core_mondrian.errors import DataError, SpecError
+from core_mondrian.tables import hashing as draws
 
 CENSUS_1000_DIGEST = "d0f94aa37e1cad5c4df12e5db621561bcfb0c4485d60f1d7d3c299a149ff00c1"
 CENSUS_COLUMNS = [

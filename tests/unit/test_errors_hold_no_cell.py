@@ -23,7 +23,7 @@ from core_mondrian import (
 )
 from core_mondrian.cli.main import run
 from core_mondrian.errors import drops_context
-from core_mondrian.files.read import read_table
+from core_mondrian.tables.files.read import read_table
 
 MIXED = pd.DataFrame({"a": pd.Series([1, CANARY, 3, (4,)], dtype=object)})
 SPEC = Spec(("a",), (KAnonymity(2),))

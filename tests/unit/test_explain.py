@@ -25,12 +25,12 @@ from core_mondrian import (
     Suppression,
     anonymize,
 )
-from core_mondrian.branches import ReleasedTable, grow_branches, size_bins
 from core_mondrian.datasets import census
-from core_mondrian.explain import explain
-from core_mondrian.manifests import Manifest, Unasked, parse_manifest
 from core_mondrian.models import AverageRisk, DistinctLDiversity, TCloseness
-from core_mondrian.released import read_classes
+from core_mondrian.release.explanation import explain
+from core_mondrian.release.manifests import Manifest, Unasked, parse_manifest
+from core_mondrian.release.release_tree import ReleasedTable, grow_branches, size_bins
+from core_mondrian.release.released_classes import read_classes
 
 SPEC = Spec(("age", "sex"), (KAnonymity(2),))
 

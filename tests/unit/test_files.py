@@ -22,12 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, OutputError, SpecError
-from core_mondrian.files import csv_text, place, write
-from core_mondrian.files.drafts import draft_folder, private_folder
-from core_mondrian.files.kinds import source_schema
-from core_mondrian.files.place import check_target, write_files
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import table_writer, write_table
+from core_mondrian.tables.files import atomic_write as place
+from core_mondrian.tables.files import csv_text, write
+from core_mondrian.tables.files.atomic_write import check_target, write_files
+from core_mondrian.tables.files.kinds import source_schema
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.staging import draft_folder, private_folder
+from core_mondrian.tables.files.write import table_writer, write_table
 
 CANARY = "CANARY-7391"
 IS_ROOT = os.geteuid() == 0
@@ -297,7 +298,7 @@ def test_old_arrow_is_not_asked_to_compress_views(
     views = pa.array(["a long text that is seen many times"] * 999, pa.string_view())
     nested = pa.StructArray.from_arrays([views], ["a"])
     file = tmp_path / "a.feather"
-    monkeypatch.setattr("core_mondrian.files.write._COMPRESSES_VIEWS", 10_000)
+    monkeypatch.setattr("core_mondrian.tables.files.write._COMPRESSES_VIEWS", 10_000)
 
     write_table(pa.table({"a": nested}), file)
 
@@ -580,7 +581,7 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
 def test_a_file_too_large_for_the_disk_is_told(tmp_path: Path) -> None:
     script = (
         "import resource, sys, pyarrow as pa\n"
-        "from core_mondrian.files.write import write_table\n"
+        "from core_mondrian.tables.files.write import write_table\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "write_table(pa.table({'a': list(range(99999))}), sys.argv[1])\n"
     )
@@ -652,8 +653,8 @@ def test_where_files_have_no_owners_folders_are_made_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on Windows, which opens no folders and has no owners of this kind."""
-    monkeypatch.setattr("core_mondrian.files.drafts.HAS_OWNERS", False)
-    monkeypatch.setattr("core_mondrian.files.place.HAS_OWNERS", False)
+    monkeypatch.setattr("core_mondrian.tables.files.staging.HAS_OWNERS", False)
+    monkeypatch.setattr("core_mondrian.tables.files.atomic_write.HAS_OWNERS", False)
 
     with draft_folder(tmp_path, private=True) as folder:
         (folder / "rows.csv").write_text("a\n1\n")

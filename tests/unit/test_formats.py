@@ -24,11 +24,11 @@ from core_mondrian import (
     verify,
 )
 from core_mondrian.datasets import census
-from core_mondrian.measure import counting
-from core_mondrian.measure.counting import code_column
 from core_mondrian.models.population import KMap
-from core_mondrian.painting import paint
-from core_mondrian.spec_file import spec_from_mapping
+from core_mondrian.report.partition_plot import paint
+from core_mondrian.spec.toml_file import spec_from_mapping
+from core_mondrian.verification import counting
+from core_mondrian.verification.counting import code_column
 
 KNOWN = ("age", "sex", "hours_per_week")
 
@@ -437,7 +437,7 @@ def test_the_unit_has_no_say_in_the_order() -> None:
 
 def test_suppressed_rows_apart_are_the_original_ones(frame_kind: Frame) -> None:
     table = pa.table({"a": list("xxxyz"), "id": [1, 2, 3, 4, 5]})
-    spec = losing_spec(suppressed="apart", identifiers=("id",))
+    spec = losing_spec(suppressed="separate", identifiers=("id",))
 
     release = anonymize(frame_kind(table), spec)
 
@@ -465,7 +465,7 @@ def test_apart_is_the_same_release_as_drop() -> None:
     table = census(400, seed=1)
     specs = [
         Spec(KNOWN, (KAnonymity(5),), policy=PaperPolicy(), suppressed=how)
-        for how in ("drop", "apart")
+        for how in ("drop", "separate")
     ]
 
     first, second = (anonymize(table, spec) for spec in specs)
@@ -476,7 +476,7 @@ def test_apart_is_the_same_release_as_drop() -> None:
 
 
 def test_rows_apart_may_be_none() -> None:
-    release = anonymize(pl.DataFrame({"a": [1, 1]}), k_spec(suppressed="apart"))
+    release = anonymize(pl.DataFrame({"a": [1, 1]}), k_spec(suppressed="separate"))
 
     assert release.suppressed is not None
     assert release.suppressed.shape == (0, 1)
@@ -565,7 +565,7 @@ def test_the_shape_of_a_release_in_toml() -> None:
         "nice": {"default": True, "b": False},
         "class_id": "group",
         "shuffle": 11,
-        "suppressed": "apart",
+        "suppressed": "separate",
     }
 
     spec = spec_from_mapping(asked)

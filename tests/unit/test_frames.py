@@ -17,10 +17,10 @@ from core_mondrian import (
     Spec,
     Suppression,
     anonymize,
-    pandas_columns,
 )
 from core_mondrian.errors import SpecError
-from core_mondrian.frames import (
+from core_mondrian.tables import pandas_types as pandas_columns
+from core_mondrian.tables.frames import (
     arrow_column,
     check_columns,
     open_frame,
@@ -63,7 +63,7 @@ def test_rows_apart_keep_the_index_that_says_which_they_are() -> None:
         ("a",),
         (KAnonymity(3),),
         suppress=Suppression(rows=1),
-        suppressed="apart",
+        suppressed="separate",
         inline_below=0,
     )
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core_mondrian import DataError, KAnonymity, Spec, anonymize
 from core_mondrian.hierarchies.read import read_hierarchy
-from core_mondrian.hierarchy import Hierarchy, flat, from_paths
+from core_mondrian.hierarchies.tree import Hierarchy, flat, from_paths
 
 ROWS = [
     ("cat", "beast", "*"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core_mondrian.inspect import inspect_table
+from core_mondrian.analysis.inspection import inspect_table
 
 
 def test_each_column_is_counted() -> None:

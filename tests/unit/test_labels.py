@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.labels import number_distinct
+from core_mondrian.recoding.labels import number_distinct
 
 
 @given(st.lists(st.integers(-1, 9) | st.integers(-1, 2**62), max_size=30))

@@ -19,10 +19,10 @@ from core_mondrian import (
     anonymize,
     p_sensitize,
 )
-from core_mondrian.advise import sweep
+from core_mondrian.analysis.advise import sweep
 from core_mondrian.datasets import census
 from core_mondrian.models import DistinctLDiversity
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 SPEC = Spec(("age", "sex", "education"), (KAnonymity(4),))
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>&\"'"

@@ -25,12 +25,12 @@ from core_mondrian import (
     Suppression,
     anonymize,
 )
+from core_mondrian.analysis.evidence import Redo, check_manifest, check_source
 from core_mondrian.errors import MondrianError
-from core_mondrian.evidence import Redo, check_manifest, check_source
-from core_mondrian.manifests import manifest_text
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.k_anonymity import KAnonymity as K
-from core_mondrian.owner_record import find_record, parse_record, record_text
+from core_mondrian.release.manifests import manifest_text
+from core_mondrian.release.owner_record import find_record, parse_record, record_text
 
 MODELS = (KAnonymity(2), DistinctLDiversity(2, "s"))
 SPECS = {

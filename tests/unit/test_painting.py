@@ -15,10 +15,10 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.datasets import census
-from core_mondrian.hierarchy import from_paths
-from core_mondrian.painting import paint
-from core_mondrian.policies import BestPolicy
-from core_mondrian.suppression import Suppression
+from core_mondrian.hierarchies.tree import from_paths
+from core_mondrian.report.partition_plot import paint
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.spec.suppression import Suppression
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMNS = ("age", "hours_per_week")

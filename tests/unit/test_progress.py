@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core_mondrian.progress import Throughput, show_progress
+from core_mondrian.runtime.progress import Throughput, show_progress
 
 
 def test_lines_for_a_program_say_how_much_and_how_long(

@@ -28,8 +28,8 @@ from core_mondrian import (
     anonymize,
     verify,
 )
-from core_mondrian.files.read import read_table
-from core_mondrian.pseudonyms import pseudonymize
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.pseudonyms import pseudonymize
 
 KEY = b"CANARY-KEY-9f2c-0123"
 ID = "CANARY-ID-5511"

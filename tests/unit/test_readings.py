@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.files.cells import spelled, without_nulls
-from core_mondrian.readings import ascending, spell
+from core_mondrian.tables.files.cells import spelled, without_nulls
+from core_mondrian.tables.readings import ascending, spell
 
 SAME = [
     ("50000", ["5e4", "50000.0", "+50000", " 50000 ", "5E+4", "50000."]),

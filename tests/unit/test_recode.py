@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from core_mondrian import DataError, KAnonymity, Spec, Suppression, anonymize
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 
 ZOO = from_paths([("cat", "beast", "*"), ("dog", "beast", "*"), ("hen", "bird", "*")])
 

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core_mondrian.recognize import KINDS, recognize
+from core_mondrian.spec.identifier_detection import KINDS, recognize
 
 
 def kind_of(name: str, values: Any = ("x", "y")) -> int | None:

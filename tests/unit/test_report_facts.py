@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 from core_mondrian import KAnonymity, Release, Spec, Suppression, anonymize
-from core_mondrian.hierarchy import from_paths
-from core_mondrian.measure.association import cramers_v
+from core_mondrian.hierarchies.tree import from_paths
+from core_mondrian.measures.association import cramers_v
 from core_mondrian.models.distinct import DistinctLDiversity
-from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
 from core_mondrian.report.facts import Bin, ColumnFacts, Facts, collect_facts
 from core_mondrian.report.wording import crowd_rows, hit_rows
+from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
 
 K = 4
 PATHS = [("Oslo", "North"), ("Bergen", "North"), ("Rome", "South"), ("Bari", "South")]

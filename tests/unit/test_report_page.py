@@ -20,14 +20,14 @@ from core_mondrian import KAnonymity, Release, Spec, SpecError, Suppression, ano
 from core_mondrian.datasets import census
 from core_mondrian.hierarchies.codes import Prefix
 from core_mondrian.hierarchies.load import parse_short
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.population import KMap
-from core_mondrian.policies import BestPolicy, PaperPolicy, Policy
 from core_mondrian.report.facts import Bin, ColumnFacts
 from core_mondrian.report.pictures import draw_bins
 from core_mondrian.report.plain import manifest_text, writable
-from core_mondrian.spec_file import spec_from_mapping
+from core_mondrian.spec.policies import BestPolicy, PaperPolicy, Policy
+from core_mondrian.spec.toml_file import spec_from_mapping
 
 VOID = {"meta", "img", "br", "link", "input", "hr", "col"}
 CANARY = "CANARY-7391"
@@ -268,7 +268,7 @@ def guarded(rows: int = 400) -> pd.DataFrame:
         pytest.param({"policy": PaperPolicy()}, id="paper"),
         pytest.param({"suppress": Suppression(rows=10)}, id="suppress"),
         pytest.param(
-            {"suppress": Suppression(rows=10), "suppressed": "apart"}, id="apart"
+            {"suppress": Suppression(rows=10), "suppressed": "separate"}, id="separate"
         ),
         pytest.param(
             {"hierarchies": {"job": parse_short("prefix:1")}}, id="built-tree"
@@ -397,7 +397,7 @@ def test_the_same_bytes_whatever_the_hash_seed() -> None:
         "import sys\n"
         "from core_mondrian import KAnonymity, Spec, anonymize\n"
         "from core_mondrian.datasets import census\n"
-        "from core_mondrian.policies import PaperPolicy\n"
+        "from core_mondrian.spec.policies import PaperPolicy\n"
         "columns = ('age', 'sex', 'education')\n"
         "spec = Spec(columns, (KAnonymity(5),), policy=PaperPolicy())\n"
         "page = anonymize(census(400), spec).report_html()\n"

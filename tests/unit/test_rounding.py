@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec, anonymize
-from core_mondrian.attacks import attack
+from core_mondrian.analysis.attacks import attack
 from core_mondrian.datasets import census
-from core_mondrian.rounding import find_grid
+from core_mondrian.recoding.rounding import find_grid
 
 
 def cells(values: list[Any], kind: pa.DataType | None = None) -> list[tuple[Any, Any]]:

@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from core_mondrian.schema import TOLD, spec_schema
-from core_mondrian.spec_file import KEYS
+from core_mondrian.spec.json_schema import DESCRIPTIONS, spec_schema
+from core_mondrian.spec.toml_file import KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,7 +37,7 @@ def test_it_is_a_schema_with_every_key_described() -> None:
 
     assert set(SCHEMA["properties"]) == set(KEYS)
     assert "" not in described(SCHEMA)
-    assert set(TOLD.values()) == set(described(SCHEMA))
+    assert set(DESCRIPTIONS.values()) == set(described(SCHEMA))
 
 
 def test_specs_of_the_pages_are_valid() -> None:

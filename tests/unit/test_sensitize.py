@@ -31,8 +31,8 @@ from core_mondrian import (
     p_sensitize,
 )
 from core_mondrian.errors import InternalError
-from core_mondrian.frames import open_frame, take_cells
-from core_mondrian.measure.changed import compare
+from core_mondrian.measures.changed import compare
+from core_mondrian.tables.frames import open_frame, take_cells
 
 CANARY = "CANARY-51c2"
 KINDS = (as_arrow, as_pandas, as_polars)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.fuzz.cells import read_set
-from core_mondrian.sets import ValueSets, find_sets, write_sets
+from core_mondrian.recoding.value_sets import ValueSets, find_sets, write_sets
 
 HOSTILE = [
     *("a", "b", "a, b", "a,b", "{a", "a}", "{a, b}", "{a}", '{"{a"}', '"a"', '"', "\\"),

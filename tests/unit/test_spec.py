@@ -15,8 +15,8 @@ from core_mondrian import (
     Suppression,
     load_spec,
 )
-from core_mondrian.spec import Thresholds
-from core_mondrian.spec_file import spec_from_mapping
+from core_mondrian.spec.declaration import Thresholds
+from core_mondrian.spec.toml_file import spec_from_mapping
 
 MINIMAL: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "k": 3}
 

@@ -20,14 +20,22 @@ from core_mondrian import (
     Suppression,
     anonymize,
 )
+from core_mondrian.analysis.analyst_statistics import (
+    Answer,
+    Question,
+    compare,
+    evaluate,
+)
+from core_mondrian.analysis.analyst_statistics.answers import choose_named
+from core_mondrian.analysis.analyst_statistics.cells import open_tables
+from core_mondrian.analysis.analyst_statistics.classifier import hold_out, is_held_out
+from core_mondrian.analysis.analyst_statistics.questions import (
+    default_questions,
+    parse_question,
+)
 from core_mondrian.datasets import census
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models import DistinctLDiversity
-from core_mondrian.statistics import Answer, Question, compare, evaluate
-from core_mondrian.statistics.answers import choose_named
-from core_mondrian.statistics.cells import open_tables
-from core_mondrian.statistics.classifier import hold_out, is_held_out
-from core_mondrian.statistics.questions import default_questions, parse_question
 
 NUMBERS = ("interval", "bounds", "struct", "mean", "median", "midpoint", "sample")
 EVERY = (
@@ -412,7 +420,7 @@ def test_a_builder_is_built_from_the_original() -> None:
 def test_suppressed_rows_are_left_out_however_they_are_released() -> None:
     people = pa.table({"a": ["x"] * 6 + ["y"], "v": [1.0] * 6 + [9.0]})
     asked = Question("means", "v", ("a",))
-    for suppressed in ("drop", "blank", "apart"):
+    for suppressed in ("drop", "blank", "separate"):
         spec = Spec(
             ("a",),
             (KAnonymity(3),),
@@ -563,7 +571,7 @@ def test_held_out_rows_train_nothing() -> None:
 def test_metrics_are_those_of_scikit_learn() -> None:
     from sklearn import metrics
 
-    from core_mondrian.statistics.classifier import _metrics, _Sample
+    from core_mondrian.analysis.analyst_statistics.classifier import _metrics, _Sample
 
     random = np.random.default_rng(5)
     labels, weights = random.integers(0, 3, 200), random.random(200)
@@ -611,7 +619,7 @@ def test_as_many_rows_are_held_out_as_asked_for() -> None:
 
 
 def test_all_rows_of_a_person_are_held_out_together(monkeypatch: Any) -> None:
-    from core_mondrian.statistics import comparison as module
+    from core_mondrian.analysis.analyst_statistics import comparison as module
 
     people = pa.table(
         {

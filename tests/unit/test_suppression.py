@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian import SpecError, Suppression
-from core_mondrian.suppression import exact, parse_suppression
+from core_mondrian.spec.suppression import exact, parse_suppression
 
 
 @pytest.mark.parametrize(

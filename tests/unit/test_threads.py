@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from core_mondrian.threads import map_columns, n_cores
+from core_mondrian.runtime.threads import map_columns, n_cores
 
 MANY = 10**6
 

@@ -27,7 +27,7 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.models.distinct import DistinctLDiversity
-from core_mondrian.pandas_columns import as_pandas as as_column
+from core_mondrian.tables.pandas_types import as_pandas as as_column
 
 PAGE = Path(__file__).parents[2] / "docs" / "types.md"
 N_ROWS = 24
@@ -342,7 +342,7 @@ def assert_same(frame: Any, other: Any) -> None:
         assert frame.schema == other.schema
 
 
-@pytest.mark.parametrize("suppressed", ["drop", "apart"])
+@pytest.mark.parametrize("suppressed", ["drop", "separate"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_left_out_take_nothing_along(kind: str, suppressed: Any) -> None:
     arrays = {**NUMBERS, **TEXTS, **ONLY_CARRIED}
@@ -356,7 +356,7 @@ def test_rows_left_out_take_nothing_along(kind: str, suppressed: Any) -> None:
     first = nw.from_native(frame, eager_only=True)[:21].select(names).to_native()
     released = nw.from_native(release.data).select(names).to_native()
     assert_same(released, cleaned(first))
-    if suppressed == "apart":
+    if suppressed == "separate":
         rest = nw.from_native(frame, eager_only=True)[21:].to_native()
         assert_same(release.suppressed, rest)
     else:

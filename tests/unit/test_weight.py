@@ -16,7 +16,7 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.datasets import census
-from core_mondrian.spec import Suppression
+from core_mondrian.spec.declaration import Suppression
 
 
 def people(weights: Any) -> pa.Table:

@@ -26,7 +26,7 @@ _MEMBER = re.compile(r'"(?:[^"\\]|\\.)*"|[^,]+')
 
 def release(table: pd.DataFrame, job: dict[str, Any]) -> pd.DataFrame:
     from core_mondrian import KAnonymity, Spec, Suppression, anonymize
-    from core_mondrian.policies import POLICIES, BestPolicy
+    from core_mondrian.spec.policies import POLICIES, BestPolicy
 
     options = job["options"]
     policy = POLICIES[options["policy"]]()

@@ -23,8 +23,8 @@ from core_mondrian.analysis.small_domains import (
 )
 from core_mondrian.errors import InfeasibleError
 from core_mondrian.models.base import ClassCounts
-from core_mondrian.policies import describe_policy
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import describe_policy
 
 Knowledge = Literal["everyone", "target"]
 """Whose quasi-identifiers the reader knows: everybody's, or one person's."""

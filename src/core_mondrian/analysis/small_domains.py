@@ -11,14 +11,14 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.api import anonymize, take_in
+from core_mondrian.api import anonymize, load_and_encode
 from core_mondrian.errors import InfeasibleError, SpecError
 from core_mondrian.models.base import ClassCounts
 from core_mondrian.models.k_anonymity import KAnonymity
-from core_mondrian.plan import draw_up
-from core_mondrian.policies import BestPolicy
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.recoding.plan import build_plan
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy
 from core_mondrian.tables.keys import open_key
 
 Quasi: TypeAlias = tuple[int | None, ...]
@@ -183,9 +183,9 @@ def release_one(table: Counter[Person], spec: Spec) -> Flow | None:
     Classes that look alike are left to it: it may have to make them again.
     """
     people = list(table.elements())
-    _, encoded = take_in(_frame(people, spec), spec, Stages(None), threads=1)
+    _, encoded = load_and_encode(_frame(people, spec), spec, Stages(None), threads=1)
     try:
-        plan = draw_up(encoded, spec, open_key(None), threads=1)
+        plan = build_plan(encoded, spec, open_key(None), threads=1)
     except InfeasibleError:
         return None
     if plan.recoded.classes.n_classes != plan.grown.tree.n_classes:

@@ -13,15 +13,15 @@ import typer
 from core_mondrian.cli.anonymize import anonymize_file
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.summary import say
+from core_mondrian.cli.summary import echo
 from core_mondrian.errors import SpecError
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from core_mondrian.advise import Figures, Sweep
-    from core_mondrian.spec import Spec
+    from core_mondrian.analysis.advise import Figures, Sweep
+    from core_mondrian.spec.declaration import Spec
 
 CommandT = TypeVar("CommandT", bound=Callable[..., None])
 
@@ -116,7 +116,7 @@ def advise_file(
     _write(found, plot, json_file, overwrite=overwrite)
     seconds = time.perf_counter() - started
     wrote = f", wrote {' and '.join(map(str, files))}" if files else ""
-    say(f"released nothing{wrote} in {seconds:.1f} s")
+    echo(f"released nothing{wrote} in {seconds:.1f} s")
 
 
 def _read_vary(k: str | None, vary: list[str]) -> dict[str, list[float]]:
@@ -153,7 +153,7 @@ def _number(text: str, name: str) -> float:
 
 def _base_spec(options: Mapping[str, Any], *, varies_k: bool) -> "Spec":
     """Return the spec; a k that is varied anyway need not be in it."""
-    from core_mondrian.spec_file import read_spec_file
+    from core_mondrian.spec.toml_file import read_spec_file
 
     file = options["spec_file"]
     asked = {} if file is None else read_spec_file(file).asked
@@ -166,9 +166,9 @@ def check_files(
     source: Path, plot: Path | None, files: list[Path], *, overwrite: bool
 ) -> None:
     """Refuse files that cannot be written, before the work."""
-    from core_mondrian.charts import KINDS
-    from core_mondrian.files.place import check_apart, check_place
-    from core_mondrian.report_file import require_report
+    from core_mondrian.release.report_file import require_report
+    from core_mondrian.report.charts import KINDS
+    from core_mondrian.tables.files.atomic_write import check_place, require_distinct
 
     if plot is not None:
         require_report("a chart")
@@ -177,7 +177,7 @@ def check_files(
             raise SpecError(
                 f"{plot}: unknown kind of picture", hint=f"take one of {kinds}"
             )
-    check_apart("source, --plot and --json", (*files, source))
+    require_distinct("source, --plot and --json", (*files, source))
     for file in files:
         check_place(file, overwrite=overwrite)
 
@@ -185,12 +185,12 @@ def check_files(
 def _sweep(
     source: Path, spec: "Spec", asked: Mapping[str, list[float]], threads: int | None
 ) -> "Sweep":
-    from core_mondrian.files.read import read_table
+    from core_mondrian.tables.files.read import read_table
 
     table = read_table(
         source, typed=spec.quasi_identifiers, null_values=spec.null_values
     )
-    from core_mondrian.advise import sweep
+    from core_mondrian.analysis.advise import sweep
 
     # Of the default, at least one value stays, to say why it is not feasible.
     default = [k for k in _DEFAULT_K if k <= table.num_rows] or [_DEFAULT_K[0]]
@@ -202,11 +202,11 @@ def _sweep(
 def _write(
     found: "Sweep", plot: Path | None, json_file: Path | None, *, overwrite: bool
 ) -> None:
-    from core_mondrian.files.place import write_files
+    from core_mondrian.tables.files.atomic_write import write_files
 
     files: dict[Path, bytes] = {}
     if plot is not None:
-        from core_mondrian.charts import draw_trade_off, render
+        from core_mondrian.report.charts import draw_trade_off, render
 
         files[plot] = render(draw_trade_off(found), plot.suffix.lower())
     if json_file is not None:
@@ -225,10 +225,10 @@ def _show(found: "Sweep") -> None:
     console.print(_figures_table(found, is_plain=console.options.ascii_only))
     for point in found.points:
         if point.problem is not None:
-            say(f"none        {point}: {point.problem}")
+            echo(f"none        {point}: {point.problem}")
     for knee in found.knees:
-        say(f"knee        {knee}; a suggestion, not a decision")
-    say(_PRACTICE)
+        echo(f"knee        {knee}; a suggestion, not a decision")
+    echo(_PRACTICE)
 
 
 def _figures_table(found: "Sweep", *, is_plain: bool) -> "Table":

@@ -47,22 +47,22 @@ from core_mondrian.cli.stream import (
     check_streamed,
 )
 from core_mondrian.cli.summary import (
+    echo,
     json_line,
     measured,
-    say,
+    print_release,
     say_written,
-    tell_release,
 )
 from core_mondrian.errors import CHECK_PATH, SpecError
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
-    from core_mondrian.measure.groups import GroupMeasures
-    from core_mondrian.measure.utility import Measures
-    from core_mondrian.release import Release
-    from core_mondrian.report_file import ReportFile
-    from core_mondrian.signatures import Signer
-    from core_mondrian.spec import Spec
+    from core_mondrian.measures.groups import GroupMeasures
+    from core_mondrian.measures.utility import Measures
+    from core_mondrian.release.report_file import ReportFile
+    from core_mondrian.release.result import Release
+    from core_mondrian.release.signatures import Signer
+    from core_mondrian.spec.declaration import Spec
 
 
 def anonymize_file(
@@ -285,7 +285,7 @@ def anonymize_file(
     source, target = Path(source_name), Path(target_name)
     started = time.perf_counter()
     if suppressed_file is not None and suppressed is None:
-        suppressed = "apart"
+        suppressed = "separate"
     options = locals()
     spec = spec_of(options)
     if _ran_on_spark(spec, options):
@@ -318,9 +318,9 @@ def anonymize_file(
     if schema is not None:  # else it is written already
         _write(release, files, page, schema, signer, overwrite=overwrite)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
-        tell_release(release, found, groups, output)
+        print_release(release, found, groups, output)
         say_written(target, time.perf_counter() - started)
-        tell_more(report, suppressed_file, signed_text(signer, target))
+        print_details(report, suppressed_file, signed_text(signer, target))
 
 
 def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
@@ -333,16 +333,16 @@ def _ran_on_spark(spec: "Spec", options: Mapping[str, Any]) -> bool:
     return True
 
 
-def tell_more(
+def print_details(
     report: Path | None, suppressed_file: Path | None, signed: str | None = None
 ) -> None:
     """Say what else was written."""
     if signed is not None:
-        say(signed)
+        echo(signed)
     if report is not None:
-        say(f"wrote {report}")
+        echo(f"wrote {report}")
     if suppressed_file is not None:
-        say(f"wrote {suppressed_file}: original rows, NOT anonymized")
+        echo(f"wrote {suppressed_file}: original rows, NOT anonymized")
 
 
 def release_json(
@@ -367,12 +367,12 @@ def release_json(
 
 def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> None:
     """Refuse what the files cannot hold, before any work."""
-    from core_mondrian.files.kinds import kind_of
+    from core_mondrian.tables.files.kinds import kind_of
 
-    is_apart = spec.suppressed == "apart"
-    if is_apart != (suppressed_file is not None):
+    is_separate = spec.suppressed == "separate"
+    if is_separate != (suppressed_file is not None):
         raise SpecError(
-            "suppressed = 'apart' and --suppressed-file go together",
+            "suppressed = 'separate' and --suppressed-file go together",
             hint="the file gets the rows left out, as they are: NOT anonymized",
         )
     columns = spec.quasi_identifiers
@@ -386,14 +386,14 @@ def check_formats(spec: "Spec", target: Path, suppressed_file: Path | None) -> N
 
 def manifest_of(target: Path) -> Path:
     """Return where the manifest of a release stands."""
-    from core_mondrian.files import place
+    from core_mondrian.tables.files import atomic_write as place
 
     return place.manifest_of(target)
 
 
 def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
     """Return the owner's key, checked before any work; None: one will be drawn."""
-    from core_mondrian.files.drafts import read_secret
+    from core_mondrian.tables.files.staging import read_secret
     from core_mondrian.tables.keys import key_for
 
     key: bytes | None
@@ -413,7 +413,7 @@ def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
 
 def _key_in(raw: bytes, file: Path) -> bytes:
     """Return the key that a file holds: as it is, or in the owner's record of a run."""
-    from core_mondrian.owner_record import parse_record
+    from core_mondrian.release.owner_record import parse_record
 
     if not raw.lstrip().startswith(b"{"):
         return raw.rstrip(b"\r\n")
@@ -432,30 +432,30 @@ def _key_in(raw: bytes, file: Path) -> bytes:
 def _check_targets(
     source: Path, files: list[Path], report: Path | None, *, overwrite: bool
 ) -> None:
-    from core_mondrian.files.place import (
-        check_apart,
+    from core_mondrian.tables.files.atomic_write import (
         check_place,
         check_target,
         record_of,
+        require_distinct,
     )
 
     for place, file in enumerate(files):
         check_target(file, overwrite=overwrite, source=source, private=place > 0)
     check_place(manifest_of(files[0]), overwrite=overwrite)
     check_place(record_of(files[0]), overwrite=overwrite, private=True)
-    check_apart("TARGET and --suppressed-file", files)
+    require_distinct("TARGET and --suppressed-file", files)
     if report is None:
         return
     check_place(report, overwrite=overwrite)
     taken = (source, *files, manifest_of(files[0]), record_of(files[0]))
-    check_apart("TARGET and --report", (report, *taken))
+    require_distinct("TARGET and --report", (report, *taken))
 
 
 def _anonymize(
     source: Path, spec: "Spec", key: bytes | None, options: Mapping[str, Any]
 ) -> tuple["Release[Any]", Any]:
-    from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.read import read_table
+    from core_mondrian.tables.files.kinds import source_schema
+    from core_mondrian.tables.files.read import read_table
 
     table = read_table(
         source, typed=spec.quasi_identifiers, null_values=spec.null_values
@@ -479,12 +479,12 @@ def _write(
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files.place import Content, record_of, write_files
-    from core_mondrian.files.write import table_writer
-    from core_mondrian.owner_record import record_text
-    from core_mondrian.publication import release_writer
+    from core_mondrian.release.owner_record import record_text
+    from core_mondrian.release.publication import release_writer
+    from core_mondrian.release.signatures import sealed
     from core_mondrian.report.plain import manifest_text
-    from core_mondrian.signatures import sealed
+    from core_mondrian.tables.files.atomic_write import Content, record_of, write_files
+    from core_mondrian.tables.files.write import table_writer
 
     guard = release.spec.guard_formulas
     contents: dict[Path, Content] = {

@@ -9,12 +9,12 @@ import typer
 from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.compare import manifest_spec
 from core_mondrian.cli.options import AsJson, SpecFile, build_spec
-from core_mondrian.cli.summary import json_line, spelled
+from core_mondrian.cli.summary import escape_controls, json_line
 from core_mondrian.errors import PrivacyViolation, SpecError
 
 if TYPE_CHECKING:
-    from core_mondrian.attacks import Attacks, Finding
-    from core_mondrian.spec import Spec
+    from core_mondrian.analysis.attacks import Attacks, Finding
+    from core_mondrian.spec.declaration import Spec
 
 _WIDTH: Final = 88
 _INDENT: Final = 21
@@ -104,9 +104,9 @@ def _attack(
     also: Path | None,
     asked: dict[str, Any],
 ) -> "Attacks":
-    from core_mondrian.attacks import attack
-    from core_mondrian.files.read import read_table
-    from core_mondrian.measure.read_back import read_release
+    from core_mondrian.analysis.attacks import attack
+    from core_mondrian.tables.files.read import read_table
+    from core_mondrian.verification.read_back import read_release
 
     if asked["known"] is not None:
         asked["known"] = [name for name in asked["known"].split(",") if name]
@@ -129,14 +129,14 @@ def _attack(
 
 def _published(release: Path) -> Any:  # noqa: ANN401  # plain values
     """Return the manifest beside a release, if there is one."""
-    from core_mondrian.manifests import parse_bytes
+    from core_mondrian.release.manifests import parse_bytes
 
     file = manifest_of(release)
     return parse_bytes(file.read_bytes(), file)[1] if file.is_file() else None
 
 
 def _show(found: "Attacks") -> None:
-    from core_mondrian.attacks.findings import counted
+    from core_mondrian.analysis.attacks.findings import counted
 
     typer.echo(
         f"{counted(found.n_people, found.who)} of the original, "
@@ -153,7 +153,7 @@ def _show(found: "Attacks") -> None:
             f"linkage was tried with {len(linkage)} sets of columns; --json has all"
         )
     for note in found.notes:
-        typer.echo(spelled(f"note: {note}"))
+        typer.echo(escape_controls(f"note: {note}"))
     names = {one.name for one in found.findings}
     n = len({one.name for one in found.succeeded})
     typer.echo(f"{n} of {len(names)} attacks succeeded")
@@ -172,7 +172,7 @@ def _show_finding(one: "Finding") -> None:
 
 def _show_text(first: str, text: str) -> None:
     lines = textwrap.wrap(
-        spelled(text),
+        escape_controls(text),
         _WIDTH,
         initial_indent=first,
         subsequent_indent=" " * _INDENT,

@@ -11,15 +11,20 @@ import typer
 from core_mondrian.cli.advise import OF_RELEASES, check_files, with_options_of
 from core_mondrian.cli.anonymize import anonymize_file, manifest_of
 from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.summary import printable, say
+from core_mondrian.cli.summary import echo, printable
 from core_mondrian.errors import SpecError
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from core_mondrian.spec import Spec
-    from core_mondrian.statistics import Answer, Comparison, Question, Row
+    from core_mondrian.analysis.analyst_statistics import (
+        Answer,
+        Comparison,
+        Question,
+        Row,
+    )
+    from core_mondrian.spec.declaration import Spec
 
 _MOST_ROWS: Final = 20
 _WIDTH: Final = 100
@@ -113,14 +118,17 @@ def compare_file(
     wrote = f", wrote {' and '.join(map(str, files))}" if files else ""
     n = len(found.answers)
     asked = f"asked {n} question{'s' * (n > 1)}"
-    say(f"{asked}{wrote} in {seconds:.1f} s")
+    echo(f"{asked}{wrote} in {seconds:.1f} s")
 
 
 def _read_questions(
     texts: Mapping[str, list[str] | None],
 ) -> "tuple[Question, ...] | None":
     """Return what is asked; None: nothing in particular."""
-    from core_mondrian.statistics.questions import KINDS, parse_question
+    from core_mondrian.analysis.analyst_statistics.questions import (
+        KINDS,
+        parse_question,
+    )
 
     asked = tuple(
         parse_question(kind, text) for kind in KINDS for text in texts[kind] or []
@@ -142,7 +150,7 @@ def manifest_spec(release: Path) -> "Spec":
     Raises:
         SpecError: there is none, or it does not tell all of the spec.
     """
-    from core_mondrian.manifests import read_manifest
+    from core_mondrian.release.manifests import read_manifest
 
     file = manifest_of(release)
     if not file.is_file():
@@ -164,8 +172,8 @@ def _compare(
     spec: "Spec",
     questions: "tuple[Question, ...] | None",
 ) -> "Comparison":
-    from core_mondrian.files.read import read_table
-    from core_mondrian.statistics import compare
+    from core_mondrian.analysis.analyst_statistics import compare
+    from core_mondrian.tables.files.read import read_table
 
     null_values = spec.null_values
     before = read_table(original, null_values=null_values)
@@ -182,9 +190,9 @@ def _evaluate(
     holdout: float | None,
     threads: int | None,
 ) -> "Comparison":
-    from core_mondrian.files.read import read_table
-    from core_mondrian.statistics import evaluate
-    from core_mondrian.statistics.classifier import HOLDOUT
+    from core_mondrian.analysis.analyst_statistics import evaluate
+    from core_mondrian.analysis.analyst_statistics.classifier import HOLDOUT
+    from core_mondrian.tables.files.read import read_table
 
     table = read_table(original, null_values=spec.null_values)
     with show_progress() as progress:
@@ -199,7 +207,7 @@ def _evaluate(
 def _show(found: "Comparison", *, asked: bool) -> None:
     from rich.console import Console
 
-    from core_mondrian.statistics.regressions import has_sklearn
+    from core_mondrian.analysis.analyst_statistics.regressions import has_sklearn
 
     console = Console(markup=False, highlight=False, emoji=False)
     # Lines that a narrow terminal breaks are easier to read than broken cells.
@@ -218,7 +226,7 @@ def _show(found: "Comparison", *, asked: bool) -> None:
         console.print()
     console.print(printable(f"score       {found.sentence}"))
     if not asked and not has_sklearn():
-        say(
+        echo(
             "note: regressions and classifiers need scikit-learn: "
             "pip install 'core-mondrian[statistics]'"
         )
@@ -227,7 +235,11 @@ def _show(found: "Comparison", *, asked: bool) -> None:
 def _rows_table(answer: "Answer") -> "Table":
     from rich.table import Table
 
-    from core_mondrian.statistics.answers import difference_text, most_off, number_text
+    from core_mondrian.analysis.analyst_statistics.answers import (
+        difference_text,
+        most_off,
+        number_text,
+    )
 
     has_counts = answer.rows[0].n_before is not None
     has_overlap = answer.rows[0].overlap is not None
@@ -257,7 +269,7 @@ def _rows_table(answer: "Answer") -> "Table":
 
 
 def _last(row: "Row") -> str:
-    from core_mondrian.statistics.answers import number_text
+    from core_mondrian.analysis.analyst_statistics.answers import number_text
 
     if row.guess is not None:
         return number_text(row.guess, is_share=True)
@@ -267,11 +279,11 @@ def _last(row: "Row") -> str:
 def _write(
     found: "Comparison", chart: Path | None, json_file: Path | None, *, overwrite: bool
 ) -> None:
-    from core_mondrian.files.place import write_files
+    from core_mondrian.tables.files.atomic_write import write_files
 
     files: dict[Path, bytes] = {}
     if chart is not None:
-        from core_mondrian.charts import draw_comparison, render
+        from core_mondrian.report.charts import draw_comparison, render
 
         files[chart] = render(draw_comparison(found), chart.suffix.lower())
     if json_file is not None:

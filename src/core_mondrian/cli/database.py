@@ -13,15 +13,15 @@ import typer
 from core_mondrian.cli.options import spec_of
 from core_mondrian.cli.report import report_of
 from core_mondrian.cli.stream import check_guarded
-from core_mondrian.cli.summary import FOR_OWNER, measured, say, tell_release
+from core_mondrian.cli.summary import FOR_OWNER, echo, measured, print_release
 from core_mondrian.errors import SpecError
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
-    from core_mondrian.release import Release
-    from core_mondrian.report_file import ReportFile
-    from core_mondrian.signatures import Signer
-    from core_mondrian.spec import Spec
+    from core_mondrian.release.report_file import ReportFile
+    from core_mondrian.release.result import Release
+    from core_mondrian.release.signatures import Signer
+    from core_mondrian.spec.declaration import Spec
 
 Database = Annotated[
     str | None,
@@ -66,7 +66,7 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
     if options["suppressed_file"] is not None:
         raise SpecError(
             "--suppressed-file is for files",
-            hint="--suppressed apart makes the table TARGET_suppressed",
+            hint="--suppressed separate makes the table TARGET_suppressed",
         )
     spec = spec_of(options)
     check_guarded(spec)
@@ -76,13 +76,13 @@ def anonymize_in_database(options: Mapping[str, Any]) -> None:
     found, groups = measured(release, options)
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         output = release_json(release, found, groups) if options["as_json"] else None
-        tell_release(release, found, groups, output)
+        print_release(release, found, groups, output)
         kind = "view" if options["view"] else "table"
         seconds = time.perf_counter() - started
-        say(f"made {kind} {release.data} in {seconds:.1f} s")
+        echo(f"made {kind} {release.data} in {seconds:.1f} s")
         if release.suppressed is not None:
             told = f"made table {release.suppressed}: original rows, NOT anonymized"
-            say(told)
+            echo(told)
         beside.tell()
 
 
@@ -98,7 +98,7 @@ class Beside:
     @staticmethod
     def of(options: Mapping[str, Any], spec: "Spec") -> "Beside":
         """Return what the options of `anonymize` ask for."""
-        from core_mondrian.signatures import read_signer
+        from core_mondrian.release.signatures import read_signer
 
         manifest = options["manifest"] or manifest_of_table(options["target_name"])
         key = options["sign_key"]
@@ -117,26 +117,29 @@ class Beside:
 
     @property
     def signature(self) -> Path:
-        from core_mondrian.signatures import signature_of
+        from core_mondrian.release.signatures import signature_of
 
         return signature_of(self.manifest)
 
     def check(self) -> None:
         """Refuse files that cannot be written, before any work."""
-        from core_mondrian.files.place import check_apart, check_place
+        from core_mondrian.tables.files.atomic_write import (
+            check_place,
+            require_distinct,
+        )
 
         pages = [] if self.page is None else [self.page.path]
         files = [self.manifest, self.signature, self.record, *pages]
         for file in files:
             private = file == self.record
             check_place(file, overwrite=self.overwrite, private=private)
-        check_apart("--manifest and --report", files)
+        require_distinct("--manifest and --report", files)
 
     def publish(self, release: "Release[str]", commit: Callable[[], None]) -> None:
         """Write all files, and commit the table when they are complete."""
-        from core_mondrian.files.place import Content, write_files
-        from core_mondrian.owner_record import record_text
+        from core_mondrian.release.owner_record import record_text
         from core_mondrian.report.plain import manifest_text
+        from core_mondrian.tables.files.atomic_write import Content, write_files
 
         raw = manifest_text(release.manifest()).encode()
         files: dict[Path, Content] = {
@@ -152,13 +155,13 @@ class Beside:
 
     def tell(self) -> None:
         """Say what was written."""
-        say(f"wrote {self.manifest}")
-        say(f"wrote {self.record}: {FOR_OWNER}")
+        echo(f"wrote {self.manifest}")
+        echo(f"wrote {self.record}: {FOR_OWNER}")
         if self.signer is not None:
-            say(f"wrote {self.signature}")
-            say(f"signed      by key {self.signer.fingerprint}")
+            echo(f"wrote {self.signature}")
+            echo(f"signed      by key {self.signer.fingerprint}")
         if self.page is not None:
-            say(f"wrote {self.page.path}")
+            echo(f"wrote {self.page.path}")
 
 
 def manifest_of_table(target: str) -> Path:

@@ -11,7 +11,7 @@ import typer
 
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.summary import policy_text
-from core_mondrian.progress import Progress
+from core_mondrian.runtime.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from core_mondrian.branches import SizeBin
-    from core_mondrian.release import Release
+    from core_mondrian.release.release_tree import SizeBin
+    from core_mondrian.release.result import Release
 
 _WIDTH: Final = 100
 _SHOWN_PEOPLE: Final = 4
@@ -106,7 +106,7 @@ def show_demo(
     for part in (*_story(demo, console.width), _times(demo), _next_steps()):
         console.print(part)
     if svg is not None:
-        from core_mondrian.files.place import write_files
+        from core_mondrian.tables.files.atomic_write import write_files
 
         picture = _draw([_introduction(rows, k), *_story(demo, _WIDTH), _next_steps()])
         write_files({svg: picture.encode()}, overwrite=True)
@@ -120,7 +120,7 @@ def _run(rows: int, k: int, seed: int, progress: Progress) -> _Demo:
     from core_mondrian.api import anonymize
     from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
     from core_mondrian.models.k_anonymity import KAnonymity
-    from core_mondrian.spec import Spec
+    from core_mondrian.spec.declaration import Spec
 
     table = census(rows, seed)
     columns = CENSUS_QUASI_IDENTIFIERS
@@ -136,7 +136,7 @@ def _rows_alike(table: Any, columns: tuple[str, ...]) -> "NDArray[np.int64]":  #
     """Return for each row how many rows have the same values in ``columns``."""
     import numpy as np
 
-    from core_mondrian.measure.counting import code_column, combine, compress
+    from core_mondrian.verification.counting import code_column, combine, compress
 
     keys = compress(combine([code_column(table[name]) for name in columns]))
     sizes: NDArray[np.int64] = np.bincount(keys.codes, minlength=keys.n_codes)
@@ -172,7 +172,7 @@ def _story(demo: _Demo, width: int) -> list["RenderableType"]:
     """Return what there is to see, without anything that differs from run to run."""
     from rich.table import Table
 
-    from core_mondrian.branches import size_bins
+    from core_mondrian.release.release_tree import size_bins
 
     bins = size_bins(demo.release.class_sizes)
     height = max(len(demo.columns), len(bins)) + 4 if width >= _WIDTH else None

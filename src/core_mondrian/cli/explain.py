@@ -10,7 +10,7 @@ from core_mondrian.cli.advise import with_options_of
 from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
 from core_mondrian.cli.options import AsJson, RecordFile
-from core_mondrian.cli.summary import json_line, spelled
+from core_mondrian.cli.summary import escape_controls, json_line
 from core_mondrian.cli.verify import OF_EVIDENCE, released_spec, verify_file
 from core_mondrian.errors import SpecError
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from core_mondrian.branches import Branch, SizeBin
-    from core_mondrian.explain import Explanation, ModelFinding
-    from core_mondrian.manifests import Counts, Manifest
+    from core_mondrian.release.explanation import Explanation, ModelFinding
+    from core_mondrian.release.manifests import Counts, Manifest
+    from core_mondrian.release.release_tree import Branch, SizeBin
 
 _BAR: Final = 12
 _GUIDE: Final = 4
@@ -59,9 +59,9 @@ def explain_file(
     needed. The tree shows released cells, and only of a table that passes. If a class
     fails, or table and manifest do not belong together, the exit code is 5.
     """
-    from core_mondrian.explain import explain
-    from core_mondrian.measure.read_back import read_release
-    from core_mondrian.owner_record import find_record
+    from core_mondrian.release.explanation import explain
+    from core_mondrian.release.owner_record import find_record
+    from core_mondrian.verification.read_back import read_release
 
     manifest = _find_manifest(release, manifest_file)
     is_given = any(value not in (None, [], False) for value in options.values())
@@ -83,7 +83,7 @@ def explain_file(
 
 
 def _find_manifest(release: Path, file: Path | None) -> "Manifest | None":
-    from core_mondrian.manifests import read_manifest
+    from core_mondrian.release.manifests import read_manifest
 
     beside = manifest_of(release) if file is None else file
     return read_manifest(beside) if file is not None or beside.exists() else None
@@ -116,7 +116,9 @@ def _summary(found: "Explanation", release: Path, *, is_plain: bool) -> "Table":
     table.add_column(no_wrap=True, min_width=10)
     table.add_column(overflow="fold")
     for label, text, style in _lines(found, release):
-        table.add_row(label, Text(spelled(text, is_plain=is_plain), style=style))
+        table.add_row(
+            label, Text(escape_controls(text, is_plain=is_plain), style=style)
+        )
     return table
 
 
@@ -216,7 +218,7 @@ def _funnel(parts: "Counts", *, is_plain: bool) -> "Table":
     table.columns[3].justify = "left"
     most = max((n for one in parts.values() for n in one.values()), default=0)
     for name in sorted(parts, key=lambda name: name == "category"):
-        shown = spelled(names.get(name, name), is_plain=is_plain)
+        shown = escape_controls(names.get(name, name), is_plain=is_plain)
         for stage in STAGES:
             n = parts[name][stage]
             if n or stage != "abandoned":
@@ -268,13 +270,15 @@ def _branch_text(branch: "Branch", room: int, *, is_plain: bool) -> "Text":
     tail = (
         f"  {_counts(branch.n_rows, branch.n_classes)}{_by(branch, is_plain=is_plain)}"
     )
-    return _cut(spelled(shows, is_plain=is_plain), tail, room, is_plain=is_plain)
+    return _cut(
+        escape_controls(shows, is_plain=is_plain), tail, room, is_plain=is_plain
+    )
 
 
 def _by(branch: "Branch", *, is_plain: bool) -> str:
     if branch.column is None:
         return ""
-    return f", by {spelled(branch.column, is_plain=is_plain)}"
+    return f", by {escape_controls(branch.column, is_plain=is_plain)}"
 
 
 def _counts(n_rows: int, n_classes: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core_mondrian.cli.options import NullValues
-from core_mondrian.cli.summary import printable, say
+from core_mondrian.cli.summary import echo, printable
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from core_mondrian.encoding.columns import Ranked
-    from core_mondrian.hierarchy import Hierarchy
+    from core_mondrian.hierarchies.tree import Hierarchy
 
 _WAYS = ("flat", "prefix", "ranges", "dates", "redact", "lookup", "learned", "from")
 
@@ -99,7 +99,7 @@ def hierarchy_file(
     """
     asked = _asked(locals())
     if write is not None:
-        from core_mondrian.files.place import check_place
+        from core_mondrian.tables.files.atomic_write import check_place
 
         check_place(write, overwrite=overwrite)
     others = with_columns.split(",") if with_columns else []
@@ -111,7 +111,7 @@ def hierarchy_file(
         from core_mondrian.hierarchies.write import write_hierarchy
 
         write_hierarchy(tree, write, overwrite=overwrite)
-        say(f"wrote {write}")
+        echo(f"wrote {write}")
 
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,8 +149,8 @@ def _read(
     table: Path, names: list[str], null_values: list[str] | None
 ) -> dict[str, "Ranked"]:
     from core_mondrian.encoding.columns import rank_column
-    from core_mondrian.files.read import read_table
-    from core_mondrian.frames import arrow_column, check_columns, open_frame
+    from core_mondrian.tables.files.read import read_table
+    from core_mondrian.tables.frames import arrow_column, check_columns, open_frame
 
     nulls = tuple(null_values or ("",))
     frame = open_frame(read_table(table, typed=names, null_values=nulls))

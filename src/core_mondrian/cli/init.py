@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from core_mondrian.cli.options import NullValues
-from core_mondrian.cli.summary import say
+from core_mondrian.cli.summary import echo
 from core_mondrian.errors import SpecError
 
 
@@ -32,8 +32,8 @@ def init_file(
     Roles are guessed from names, types, counts and the pattern of values. No value of
     the table is shown. Nothing is overwritten.
     """
-    from core_mondrian.files.read import read_table
-    from core_mondrian.guess import draft_spec, guess_roles
+    from core_mondrian.analysis.suggest import draft_spec, guess_roles
+    from core_mondrian.tables.files.read import read_table
 
     for file in (spec, schema):
         _check_new(file)
@@ -50,7 +50,7 @@ def show_schema() -> None:
 
 
 def _check_new(file: Path | None) -> None:
-    from core_mondrian.files.place import check_place
+    from core_mondrian.tables.files.atomic_write import check_place
 
     if file is None:
         return
@@ -69,7 +69,7 @@ def _relative(schema: Path, spec: Path | None) -> str:
 
 
 def _write(text: str, spec: Path | None, schema: Path | None) -> None:
-    from core_mondrian.files.place import write_files
+    from core_mondrian.tables.files.atomic_write import write_files
 
     files = {} if spec is None else {spec: text.encode()}
     if schema is not None:
@@ -78,10 +78,10 @@ def _write(text: str, spec: Path | None, schema: Path | None) -> None:
     if spec is None:
         typer.echo(text, nl=False)
     if files:
-        say(f"wrote {' and '.join(map(str, files))}")
+        echo(f"wrote {' and '.join(map(str, files))}")
 
 
 def _schema_text() -> str:
-    from core_mondrian.schema import spec_schema
+    from core_mondrian.spec.json_schema import spec_schema
 
     return json.dumps(spec_schema(), ensure_ascii=False, indent=2) + "\n"

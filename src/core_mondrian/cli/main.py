@@ -25,7 +25,7 @@ from core_mondrian.cli.standard_streams import (
     guard_streams,
     open_closed_streams,
 )
-from core_mondrian.cli.summary import say
+from core_mondrian.cli.summary import echo
 from core_mondrian.errors import (
     MemoryLimitError,
     MondrianError,
@@ -47,7 +47,7 @@ _COMMANDS: Final = {
     "p-sensitize": "p_sensitize:p_sensitize_file",
     "advise": "advise:advise_file",
     "compare": "compare:compare_file",
-    "inspect": "inspect:inspect_file",
+    "inspect": "inspection:inspect_file",
     "hierarchy": "hierarchy:hierarchy_file",
     "init": "init:init_file",
     "schema": "init:show_schema",
@@ -96,7 +96,7 @@ def _lost_code(output: GuardedStream, arguments: Sequence[str]) -> int:
     if output.error is None:
         return 0
     if not output.has_left:
-        say(f"note: the standard output could not be written ({reason(output.error)})")
+        echo(f"note: the standard output could not be written ({reason(output.error)})")
     if any(name in _PUBLISHING for name in arguments[:1]):
         return 0
     return 141 if output.has_left else OutputError.exit_code
@@ -163,12 +163,12 @@ def _tell(error: BaseException) -> int:
 
 
 def _warn(message: Warning | str, *_where: object) -> None:
-    say(f"note: {message}")
+    echo(f"note: {message}")
 
 
 def _say(exit_code: int, message: str, hint: str | None = None) -> int:
     told = message if hint is None else f"{message}\nhint: {hint}"
-    say(told)
+    echo(told)
     return exit_code
 
 

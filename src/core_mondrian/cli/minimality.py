@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from core_mondrian.cli.options import AsJson, model_tables
-from core_mondrian.cli.summary import json_line, say
+from core_mondrian.cli.summary import echo, json_line
 from core_mondrian.errors import InfeasibleError, SpecError
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from core_mondrian.analysis.minimality import Minimality, Reader
     from core_mondrian.analysis.small_domains import Domain, Prior, Procedure
-    from core_mondrian.policies import Policy
-    from core_mondrian.spec import Spec
+    from core_mondrian.spec.declaration import Spec
+    from core_mondrian.spec.policies import Policy
 
 _MODELS: Final = (
     "distinct-l-diversity l=2",
@@ -103,7 +103,7 @@ def show_minimality(
     the reader cannot tell apart. The figures are exact.
     """
     from core_mondrian.analysis.small_domains import Domain
-    from core_mondrian.spec import check_choice
+    from core_mondrian.spec.declaration import check_choice
 
     check_choice("prior", prior, ("people", "profiles"))
     for name in policies or []:
@@ -149,7 +149,7 @@ def _measure(
             except InfeasibleError as error:
                 if len(runs) == 1:
                     raise
-                say(f"none        {name}, {spec.models[-1].name}: {error.message}")
+                echo(f"none        {name}, {spec.models[-1].name}: {error.message}")
             else:
                 yield name, found
 
@@ -165,7 +165,7 @@ def _reporter(
 def _specs(domain: "Domain", k: int, texts: list[str] | None) -> "Iterator[Spec]":
     """Yield K alone, unless models are asked for, and K with each model."""
     from core_mondrian.analysis.small_domains import SENSITIVE
-    from core_mondrian.spec_file import spec_from_mapping
+    from core_mondrian.spec.toml_file import spec_from_mapping
 
     columns = list(domain.quasi_identifiers)
     if texts is None:
@@ -177,7 +177,7 @@ def _specs(domain: "Domain", k: int, texts: list[str] | None) -> "Iterator[Spec]
 
 
 def _chosen(names: list[str]) -> "dict[str, tuple[Policy, Procedure]]":
-    from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
+    from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
 
     known: dict[str, tuple[Policy, Procedure]] = {
         "best": (BestPolicy(), "models"),
@@ -209,7 +209,7 @@ def _show(domain: "Domain", found: "list[tuple[str, Minimality]]") -> None:
             typer.echo(models)
         last = models
         typer.echo(_line(name, _cells(one)))
-    say(_LEGEND)
+    echo(_LEGEND)
 
 
 def _line(name: str, cells: "Sequence[str]") -> str:

@@ -10,7 +10,7 @@ import typer
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
-    from core_mondrian.spec import Spec
+    from core_mondrian.spec.declaration import Spec
 
 SpecFile = Annotated[
     Path | None, typer.Option("--spec", help="What to protect, as TOML.")
@@ -75,7 +75,7 @@ Suppressed = Annotated[
     str | None,
     typer.Option(
         "--suppressed",
-        metavar="drop|blank|apart",
+        metavar="drop|blank|separate",
         help="Leave those rows out, empty them, or see --suppressed-file.",
     ),
 ]
@@ -167,7 +167,7 @@ def policy_text(text: str | None) -> str | None:
 
 def runs_on_spark(options: Mapping[str, Any]) -> bool:
     """Tell whether a cluster is asked for; its options go with no other engine."""
-    from core_mondrian.spec import check_choice
+    from core_mondrian.spec.declaration import check_choice
 
     check_choice("engine", options["engine"], ("local", "spark"))
     if options["engine"] == "spark":
@@ -214,7 +214,7 @@ def build_spec(
     ``hierarchies`` are COLUMN=FILE or COLUMN=KIND:…; None leaves out those of the
     spec as well.
     """
-    from core_mondrian.spec_file import read_spec_file, spec_from_mapping
+    from core_mondrian.spec.toml_file import read_spec_file, spec_from_mapping
 
     read = read_spec_file(file) if file is not None else None
     asked = dict(read.asked) if read is not None else {}

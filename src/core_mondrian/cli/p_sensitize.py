@@ -16,11 +16,11 @@ from core_mondrian.cli.options import (
     SpecFile,
     build_spec,
 )
-from core_mondrian.cli.summary import json_line, say, say_record
+from core_mondrian.cli.summary import echo, json_line, say_record
 from core_mondrian.errors import CHECK_PATH, SpecError
 
 if TYPE_CHECKING:
-    from core_mondrian.sensitize import Sensitized
+    from core_mondrian.analysis.p_sensitize import Sensitized
 
 
 def p_sensitize_file(
@@ -83,7 +83,7 @@ def p_sensitize_file(
     record = manifest if manifest is not None else manifest_of(output)
     _check_files(release, output, record, overwrite=overwrite)
     table = _read(release, sensitive, spec.null_values)
-    from core_mondrian.sensitize import p_sensitize
+    from core_mondrian.analysis.p_sensitize import p_sensitize
 
     chances = None
     if probabilities is not None:
@@ -100,14 +100,18 @@ def p_sensitize_file(
         if as_json:
             typer.echo(json_line(done.to_json()))
         _summarize(done)
-        say(f"wrote {output} and {record}")
+        echo(f"wrote {output} and {record}")
         say_record(output)
 
 
 def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -> None:
     """Refuse what could not be written, and files that would replace each other."""
-    from core_mondrian.files.place import check_place, check_target, record_of
-    from core_mondrian.signatures import signature_of
+    from core_mondrian.release.signatures import signature_of
+    from core_mondrian.tables.files.atomic_write import (
+        check_place,
+        check_target,
+        record_of,
+    )
 
     check_target(output, overwrite=overwrite, source=source)
     if record.resolve() in (output.resolve(), source.resolve()):
@@ -120,7 +124,7 @@ def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -
 
 def _read(source: Path, sensitive: str, null_values: tuple[str, ...]) -> Any:  # noqa: ANN401
     """Return the table; cells of a CSV file stay the texts they are."""
-    from core_mondrian.files.read import read_table
+    from core_mondrian.tables.files.read import read_table
 
     return read_table(source, typed=(sensitive,), null_values=null_values, infer=False)
 
@@ -133,7 +137,7 @@ def _read_probabilities(
     """Read values and their probabilities, the values as the column has them."""
     import pyarrow as pa
 
-    from core_mondrian.frames import check_columns, open_frame
+    from core_mondrian.tables.frames import check_columns, open_frame
 
     check_columns(open_frame(table), (sensitive,))
     chances = _read_toml(file)
@@ -155,7 +159,7 @@ def _read_probabilities(
 
 def _read_toml(file: Path) -> dict[str, Any]:
     """Read lines 'value = number' without telling a value when they are wrong."""
-    from core_mondrian.toml_lines import read_toml
+    from core_mondrian.tables.toml_positions import read_toml
 
     try:
         found = read_toml(file.read_text(encoding="utf-8"))
@@ -179,10 +183,10 @@ def _write(
     *,
     overwrite: bool,
 ) -> None:
-    from core_mondrian.files.kinds import source_schema
-    from core_mondrian.files.place import Content, record_of, write_files
-    from core_mondrian.files.write import table_writer
-    from core_mondrian.signatures import signature_of
+    from core_mondrian.release.signatures import signature_of
+    from core_mondrian.tables.files.atomic_write import Content, record_of, write_files
+    from core_mondrian.tables.files.kinds import source_schema
+    from core_mondrian.tables.files.write import table_writer
 
     text = json.dumps(done.to_json(), ensure_ascii=False, indent=2) + "\n"
     writer = table_writer(done.data, output, source=source_schema(table))
@@ -196,13 +200,13 @@ def _write(
 
 
 def _summarize(done: "Sensitized[Any]") -> None:
-    say(
+    echo(
         f"classes     {done.n_classes}, the smallest has {done.k} rows, "
         f"{done.n_classes_changed} were changed"
     )
-    say(
+    echo(
         f"verified    {done.asked.k}-anonymity (reached {done.k}), "
         f"{done.asked.p} values a class (reached {done.p})"
     )
-    say(f"drift       {done.drift:.6f} (total variation distance)")
-    say(done.summary)
+    echo(f"drift       {done.drift:.6f} (total variation distance)")
+    echo(done.summary)

@@ -9,8 +9,8 @@ import typer
 from core_mondrian.errors import SpecError
 
 if TYPE_CHECKING:
-    from core_mondrian.report_file import ReportFile
-    from core_mondrian.spec import Spec
+    from core_mondrian.release.report_file import ReportFile
+    from core_mondrian.spec.declaration import Spec
 
 Report = Annotated[
     Path | None,
@@ -63,7 +63,7 @@ def report_of(options: Mapping[str, Any], spec: "Spec") -> "ReportFile | None":
                 hint="add --report FILE.html",
             )
         return None
-    from core_mondrian.report_file import ReportFile
+    from core_mondrian.release.report_file import ReportFile
 
     report = ReportFile(path, painting, options["timings"], options["report_for"])
     report.check(spec)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core_mondrian.cli.summary import say
+from core_mondrian.cli.summary import echo
 
 if TYPE_CHECKING:
-    from core_mondrian.signatures import Signer
+    from core_mondrian.release.signatures import Signer
 
 SignKey = Annotated[
     Path | None,
@@ -33,12 +33,12 @@ def make_key_files(
     Only you can read KEYFILE: keep it so. Give KEYFILE.pub and its fingerprint to
     whoever shall check your releases. Nothing is ever overwritten.
     """
-    from core_mondrian.signatures import make_keys, public_of
+    from core_mondrian.release.signatures import make_keys, public_of
 
     fingerprint = make_keys(key)
-    say(f"wrote {key}: private, keep it to yourself")
-    say(f"wrote {public_of(key)}: for those who check")
-    say(f"fingerprint {fingerprint}")
+    echo(f"wrote {key}: private, keep it to yourself")
+    echo(f"wrote {public_of(key)}: for those who check")
+    echo(f"fingerprint {fingerprint}")
 
 
 def sign_file(
@@ -55,11 +55,11 @@ def sign_file(
 
     The signature is over the manifest's exact bytes: change one, and it fits no more.
     """
-    from core_mondrian.signatures import sign_manifest, signature_of
+    from core_mondrian.release.signatures import sign_manifest, signature_of
 
     fingerprint = sign_manifest(manifest, key, overwrite=overwrite)
-    say(f"signed      by key {fingerprint}")
-    say(f"wrote {signature_of(manifest)}")
+    echo(f"signed      by key {fingerprint}")
+    echo(f"wrote {signature_of(manifest)}")
 
 
 def open_signer(key: Path | None, target: Path, *, overwrite: bool) -> "Signer | None":
@@ -67,8 +67,8 @@ def open_signer(key: Path | None, target: Path, *, overwrite: bool) -> "Signer |
 
     A signature that is there goes or is replaced: it is of another manifest.
     """
-    from core_mondrian.files.place import check_place, manifest_of
-    from core_mondrian.signatures import read_signer, signature_of
+    from core_mondrian.release.signatures import read_signer, signature_of
+    from core_mondrian.tables.files.atomic_write import check_place, manifest_of
 
     signer = None if key is None else read_signer(key)
     check_place(signature_of(manifest_of(target)), overwrite=overwrite)
@@ -79,8 +79,8 @@ def signed_text(signer: "Signer | None", target: Path) -> str | None:
     """Return what to say of the signature of a release, and by whom it is."""
     if signer is None:
         return None
-    from core_mondrian.files.place import manifest_of
-    from core_mondrian.signatures import signature_of
+    from core_mondrian.release.signatures import signature_of
+    from core_mondrian.tables.files.atomic_write import manifest_of
 
     file = signature_of(manifest_of(target))
     return f"wrote {file}\nsigned      by key {signer.fingerprint}"

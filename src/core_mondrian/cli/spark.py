@@ -10,41 +10,41 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from core_mondrian.cli.anonymize import (
     check_formats,
     manifest_of,
+    print_details,
     read_key,
     release_json,
-    tell_more,
 )
 from core_mondrian.cli.report import report_of
 from core_mondrian.cli.sign import open_signer, signed_text
 from core_mondrian.cli.summary import (
     measured,
+    print_release,
     say_written,
-    tell_release,
 )
 from core_mondrian.errors import SpecError
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from core_mondrian.files.place import Content
-    from core_mondrian.measure.groups import GroupMeasures
-    from core_mondrian.measure.utility import Measures
-    from core_mondrian.release import Release
-    from core_mondrian.report_file import ReportFile
-    from core_mondrian.signatures import Signer
+    from core_mondrian.measures.groups import GroupMeasures
+    from core_mondrian.measures.utility import Measures
+    from core_mondrian.release.report_file import ReportFile
+    from core_mondrian.release.result import Release
+    from core_mondrian.release.signatures import Signer
     from core_mondrian.sources.spark.api import Means
     from core_mondrian.sources.spark.cancellation import Cancellation
-    from core_mondrian.sources.spark.placing import Placing
+    from core_mondrian.sources.spark.publish import Placing
     from core_mondrian.sources.spark.tables import Spot
-    from core_mondrian.spec import Spec
+    from core_mondrian.spec.declaration import Spec
+    from core_mondrian.tables.files.atomic_write import Content
 
 
 def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
     """Do what `anonymize_file` does, on a cluster; its options by their names."""
-    from core_mondrian.files.place import record_of
     from core_mondrian.sources.spark.session import connected
     from core_mondrian.sources.spark.tables import spot_of
+    from core_mondrian.tables.files.atomic_write import record_of
 
     started = time.perf_counter()
     target, overwrite = options["target"], options["overwrite"]
@@ -66,9 +66,9 @@ def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
         if not made:  # else the work is done and stays done
             raise
     with suppress(KeyboardInterrupt):
-        tell_release(*made[0])
+        print_release(*made[0])
         say_written(target, time.perf_counter() - started)
-        tell_more(
+        print_details(
             options["report"], options["suppressed_file"], signed_text(signer, target)
         )
 
@@ -77,13 +77,13 @@ def _check_files(
     source: "Spot", spots: "list[Spot]", texts: list[Path], *, overwrite: bool
 ) -> None:
     """Refuse places that are taken, or are one another, before any work."""
-    from core_mondrian.files.place import check_apart, check_place
+    from core_mondrian.tables.files.atomic_write import check_place, require_distinct
 
     for file in texts:
         check_place(file, overwrite=overwrite)
     places = [Path(spot.text).resolve() for spot in (source, *spots)]
     places += [file.resolve() for file in texts]
-    check_apart("source, target and the files beside it", places)
+    require_distinct("source, target and the files beside it", places)
     if any(place.is_relative_to(places[0]) for place in places[1:]):
         raise SpecError(
             "the target is inside the source", hint="name a folder beside it"
@@ -117,10 +117,10 @@ class _Run:
         All that asks Spark is on a thread. A signal that arrives in gRPC would leave a
         lock behind, for which everybody waits from then on.
         """
-        from core_mondrian.files.place import record_of
         from core_mondrian.sources.interruptible import interruptible
         from core_mondrian.sources.spark.cancellation import Cancellation
-        from core_mondrian.sources.spark.placing import Placing
+        from core_mondrian.sources.spark.publish import Placing
+        from core_mondrian.tables.files.atomic_write import record_of
 
         overwrite, target = self.options["overwrite"], self.options["target"]
         placing = Placing(self.session, self.spots, overwrite=overwrite)
@@ -166,10 +166,10 @@ class _Run:
         self, placing: "Placing", cancellation: "Cancellation"
     ) -> "Release[Any]":
         """Write the release beside its place, and verify what was written."""
+        from core_mondrian.runtime.stages import Stages
         from core_mondrian.sources.spark.api import draft_release
         from core_mondrian.sources.spark.tables import open_table
         from core_mondrian.sources.spark.watch import following
-        from core_mondrian.stages import Stages
 
         frame, read = open_table(self.source, self.session, self.spec)
         as_json, by = self.options["as_json"], self.options["by"] or ()
@@ -207,11 +207,11 @@ def _texts(
     report: "ReportFile | None",
 ) -> "dict[Path, Content]":
     """Return what is written next to the table."""
-    from core_mondrian.files.place import record_of
-    from core_mondrian.owner_record import record_text
+    from core_mondrian.release.owner_record import record_text
+    from core_mondrian.release.signatures import digest_file, signature_of
     from core_mondrian.report.plain import manifest_text
-    from core_mondrian.signatures import digest_file, signature_of
     from core_mondrian.sources.spark.tables import Folder
+    from core_mondrian.tables.files.atomic_write import record_of
 
     told = release.manifest()
     if signer is not None and isinstance(draft, Folder):

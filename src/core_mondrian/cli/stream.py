@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from core_mondrian.cli.summary import say
+from core_mondrian.cli.summary import echo
 from core_mondrian.errors import SpecError, is_interrupt
-from core_mondrian.progress import show_progress
+from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
-    from core_mondrian.release import Release
-    from core_mondrian.spec import Spec
+    from core_mondrian.release.result import Release
+    from core_mondrian.spec.declaration import Spec
 
 Memory = Annotated[
     str | None,
@@ -96,8 +96,8 @@ class Streamed(NamedTuple):
 
     def is_asked(self, source: Path, target: Path, spec: "Spec") -> bool:
         """Tell whether rows are streamed: as asked, or since they have to be."""
-        from core_mondrian.files.kinds import kind_of
-        from core_mondrian.files.sizes import machine_memory, size_of
+        from core_mondrian.tables.files.kinds import kind_of
+        from core_mondrian.tables.files.sizes import machine_memory, size_of
 
         asked = (self.memory, self.bad_rows, self.save_counts, self.add_counts)
         if any(option is not None for option in asked) or self.stream or self.resume:
@@ -119,8 +119,8 @@ class Streamed(NamedTuple):
         **options: Any,  # noqa: ANN401
     ) -> "Release[Path]":
         """Make the release, and say how to go on after an interrupt."""
-        from core_mondrian.files.drafts import workspace_of
         from core_mondrian.sources.files.run import anonymize_files
+        from core_mondrian.tables.files.staging import workspace_of
 
         n_bad = self._n_bad()
         try:
@@ -137,7 +137,7 @@ class Streamed(NamedTuple):
                 )
         except BaseException as error:
             if is_interrupt(error) and workspace_of(target).exists():
-                say("what was counted is kept: --resume goes on")
+                echo("what was counted is kept: --resume goes on")
             raise
 
     def _n_bad(self) -> int:

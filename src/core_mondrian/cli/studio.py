@@ -46,7 +46,7 @@ def open_studio(
             "the studio needs NiceGUI, which is not installed",
             hint="pip install 'core-mondrian[studio]'",
         ) from None
-    from core_mondrian.report_file import require_report
+    from core_mondrian.release.report_file import require_report
 
     require_report("the studio", "studio")
     from core_mondrian.studio.server import serve
@@ -69,9 +69,9 @@ def open_studio(
 
 def _check_spec(path: Path, table: Path | None) -> "Named":
     """Return the spec to begin with, if it is one for this table."""
-    from core_mondrian.files.read import read_table
-    from core_mondrian.spec_file import read_spec_file
+    from core_mondrian.spec.toml_file import read_spec_file
     from core_mondrian.studio.reading import name_files, read_draft
+    from core_mondrian.tables.files.read import read_table
 
     if table is None:
         raise SpecError(

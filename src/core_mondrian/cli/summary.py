@@ -10,10 +10,10 @@ import typer
 
 if TYPE_CHECKING:
     from core_mondrian.engine.search.equity import Balance
-    from core_mondrian.measure.groups import GroupMeasures
-    from core_mondrian.measure.utility import Measures
-    from core_mondrian.measure.verify import Verification
-    from core_mondrian.release import Release
+    from core_mondrian.measures.groups import GroupMeasures
+    from core_mondrian.measures.utility import Measures
+    from core_mondrian.release.result import Release
+    from core_mondrian.verification.verify import Verification
 
 
 FOR_OWNER = "yours alone, do not pass it on"
@@ -21,7 +21,7 @@ _MUCH_DISK = 100 << 20
 """Bytes on disk that are worth a line."""
 
 
-def tell_release(
+def print_release(
     release: "Release[Any]",
     measures: "Measures | None",
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
@@ -32,7 +32,7 @@ def tell_release(
         typer.echo(output)
     summarize(release, measures)
     for name, lost in groups.items():
-        tell_groups(name, lost)
+        print_group_losses(name, lost)
 
 
 def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
@@ -53,7 +53,7 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
         used = f"{release.disk_bytes / (1 << 30):.1f} GB"
         console.print(f"disk        {used} at most, in a folder that is gone")
     console.print(f"policy      {policy_text(release)}")
-    tell_verification(release.verification)
+    print_verification(release.verification)
     if measures is not None:
         console.print(_loss_table(measures))
     if release.balance is not None:
@@ -67,12 +67,14 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
         )
     for concern in release.warnings:
         if not concern.accepted:
-            console.print(f"warning     {spelled(concern.text)}", soft_wrap=True)
+            console.print(
+                f"warning     {escape_controls(concern.text)}", soft_wrap=True
+            )
 
 
 def policy_text(release: "Release[Any]") -> str:
     """Return how the cuts were chosen."""
-    from core_mondrian.policies import BestPolicy, OriginalPolicy
+    from core_mondrian.spec.policies import BestPolicy, OriginalPolicy
 
     policy = release.spec.policy
     if isinstance(policy, BestPolicy):
@@ -83,16 +85,16 @@ def policy_text(release: "Release[Any]") -> str:
     return policy.name
 
 
-def tell_verification(found: "Verification") -> None:
+def print_verification(found: "Verification") -> None:
     """Say on stderr what the recount found."""
     if found.n_persons is not None:
-        say(f"persons     {found.n_persons} in classes")
-    say(f"classes     {found.n_classes}, the smallest has {found.smallest}")
+        echo(f"persons     {found.n_persons} in classes")
+    echo(f"classes     {found.n_classes}, the smallest has {found.smallest}")
     for model in found.models:
         reached = (
             f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"
         )
-        say(f"verified    {model.name} (reached {reached})")
+        echo(f"verified    {model.name} (reached {reached})")
 
 
 def measured(
@@ -122,7 +124,7 @@ def _balance_text(balance: "Balance") -> str:
     return f"{text}; the bound of {asked:.4f} was NOT reached"
 
 
-def tell_groups(name: str, groups: "tuple[GroupMeasures, ...]") -> None:
+def print_group_losses(name: str, groups: "tuple[GroupMeasures, ...]") -> None:
     """Show on stderr what each group lost."""
     from rich.console import Console
     from rich.table import Table
@@ -159,28 +161,28 @@ def printable(name: str) -> Any:  # noqa: ANN401  # a rich text
     """Return a column name as text that cannot move the cursor or be markup."""
     from rich.text import Text
 
-    return Text(spelled(name), overflow="fold")
+    return Text(escape_controls(name), overflow="fold")
 
 
-def say(text: str) -> None:
+def echo(text: str) -> None:
     """Print a message on stderr; names in it may be anything, and act on nothing."""
     for line in text.split("\n"):
-        typer.echo(spelled(line), err=True)
+        typer.echo(escape_controls(line), err=True)
 
 
 def say_written(target: Path, seconds: float) -> None:
     """Say where a release, its manifest and its owner's record stand."""
-    from core_mondrian.files.place import manifest_of
+    from core_mondrian.tables.files.atomic_write import manifest_of
 
-    say(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
+    echo(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
     say_record(target)
 
 
 def say_record(target: Path) -> None:
     """Say where the owner's record stands, and whose it is."""
-    from core_mondrian.files.place import record_of
+    from core_mondrian.tables.files.atomic_write import record_of
 
-    say(f"wrote {record_of(target)}: {FOR_OWNER}")
+    echo(f"wrote {record_of(target)}: {FOR_OWNER}")
 
 
 def json_line(value: object) -> str:
@@ -191,7 +193,7 @@ def json_line(value: object) -> str:
     return "".join(x if x.isprintable() else json.dumps(x)[1:-1] for x in text)
 
 
-def spelled(text: str, *, is_plain: bool = False) -> str:
+def escape_controls(text: str, *, is_plain: bool = False) -> str:
     """Return a text without what acts on a terminal; ``is_plain``: in ASCII."""
     is_safe = text.isprintable() and (text.isascii() or not is_plain)
     return text if is_safe else ascii(text)[1:-1]

@@ -26,12 +26,17 @@ from core_mondrian.cli.options import (
     model_tables,
 )
 from core_mondrian.cli.process import prepare_for
-from core_mondrian.cli.summary import json_line, say, spelled, tell_verification
+from core_mondrian.cli.summary import (
+    echo,
+    escape_controls,
+    json_line,
+    print_verification,
+)
 from core_mondrian.errors import PrivacyViolation, SpecError
 
 if TYPE_CHECKING:
-    from core_mondrian.evidence import Evidence
-    from core_mondrian.spec import Spec
+    from core_mondrian.analysis.evidence import Evidence
+    from core_mondrian.spec.declaration import Spec
 
 OF_EVIDENCE: Final = (
     *("manifest_file", "public_key", "source", "redo", "record_file", "key_file"),
@@ -93,8 +98,8 @@ def verify_file(
     anonymize reads them. With --manifest, exit code 5 also if manifest, signature or
     SOURCE do not belong to it.
     """
-    from core_mondrian.measure.read_back import read_release
-    from core_mondrian.measure.verify import verify
+    from core_mondrian.verification.read_back import read_release
+    from core_mondrian.verification.verify import verify
 
     prepare_for(table)
     if checked_evidence(locals()):
@@ -112,10 +117,10 @@ def verify_file(
         raise
     if as_json:
         typer.echo(json_line({"passed": True, **found.to_json()}))
-    say(f"rows        {found.n_rows}")
-    tell_verification(found)
+    echo(f"rows        {found.n_rows}")
+    print_verification(found)
     if counted_by != spec.unit:
-        say(
+        echo(
             f"note        rows were counted, not persons: the table has no column "
             f"{counted_by!r}, as a release should not"
         )
@@ -145,15 +150,15 @@ def checked_evidence(options: Mapping[str, Any]) -> bool:
         typer.echo(json_line(found.to_json()))
     for one in found.checks:
         mark = {True: "", False: "NOT SO: ", None: "not checked: "}[one.passed]
-        say(spelled(f"{one.what:<11} {mark}{one.text}"))
+        echo(escape_controls(f"{one.what:<11} {mark}{one.text}"))
     found.check()
     return True
 
 
 def _find_evidence(file: Path, options: Mapping[str, Any]) -> "Evidence":
-    from core_mondrian.evidence import check_manifest, check_source
-    from core_mondrian.manifests import read_manifest
-    from core_mondrian.measure.read_back import read_release
+    from core_mondrian.analysis.evidence import check_manifest, check_source
+    from core_mondrian.release.manifests import read_manifest
+    from core_mondrian.verification.read_back import read_release
 
     asked = ("spec_file", "quasi_identifiers", "k", "models")
     is_given = any(options[name] not in (None, []) for name in asked)
@@ -168,8 +173,8 @@ def _find_evidence(file: Path, options: Mapping[str, Any]) -> "Evidence":
     )
     if options["source"] is None:
         return found
-    from core_mondrian.evidence import Redo
-    from core_mondrian.owner_record import find_record
+    from core_mondrian.analysis.evidence import Redo
+    from core_mondrian.release.owner_record import find_record
 
     table, given = _read_source(found, options)
     record = find_record(options["table"], options["record_file"])
@@ -191,10 +196,10 @@ def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # no
     """
     from tempfile import TemporaryDirectory
 
-    from core_mondrian.files.kinds import parts_of, source_schema, suffix_of
-    from core_mondrian.files.write import table_writer
-    from core_mondrian.frames import same_rows
-    from core_mondrian.measure.read_back import read_release
+    from core_mondrian.tables.files.kinds import parts_of, source_schema, suffix_of
+    from core_mondrian.tables.files.write import table_writer
+    from core_mondrian.tables.frames import same_rows
+    from core_mondrian.verification.read_back import read_release
 
     parts = parts_of(file) if file.is_dir() else [file]
     with TemporaryDirectory() as folder:
@@ -209,8 +214,8 @@ def _read_source(
     found: "Evidence", options: Mapping[str, Any]
 ) -> tuple[Any, "Spec | None"]:
     """Return the input as `anonymize` reads it, and the spec if one is given."""
-    from core_mondrian.files.read import read_table
-    from core_mondrian.spec_file import load_spec
+    from core_mondrian.spec.toml_file import load_spec
+    from core_mondrian.tables.files.read import read_table
 
     file = options["spec_file"]
     spec = None if file is None else load_spec(file)

@@ -16,7 +16,12 @@ from core_mondrian.encoding.row_groups import (
     rising_order,
 )
 from core_mondrian.encoding.row_parts import RowParts
-from core_mondrian.threads import map_columns, map_threads, spans, useful_threads
+from core_mondrian.runtime.threads import (
+    map_columns,
+    map_threads,
+    spans,
+    useful_threads,
+)
 
 _SAMPLE = 1 << 14
 _ROWS_PER_PART = 1 << 16

@@ -11,7 +11,7 @@ from core_mondrian.encoding.table import EncodedColumn, SensitiveColumn
 from core_mondrian.errors import DataError
 from core_mondrian.hierarchies.base import Uncovered
 from core_mondrian.hierarchies.load import cover
-from core_mondrian.hierarchy import Hierarchy, flat
+from core_mondrian.hierarchies.tree import Hierarchy, flat
 
 NO_VALUES = np.zeros(0, dtype=np.float64)
 _LARGEST = 1e150

@@ -29,18 +29,18 @@ from core_mondrian.encoding.table import (
 )
 from core_mondrian.encoding.trees import build_tree
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.files.cells import spelled, without_nulls
-from core_mondrian.frames import arrow_column
 from core_mondrian.hierarchies.learned import Learned
-from core_mondrian.population import open_population
-from core_mondrian.spec import Spec
+from core_mondrian.runtime.threads import map_columns
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.population import open_population
 from core_mondrian.tables.cell_keys import (
     cell_keys,
     combine_keys,
     moment_words,
     object_keys,
 )
-from core_mondrian.threads import map_columns
+from core_mondrian.tables.files.cells import unified_texts, without_nulls
+from core_mondrian.tables.frames import arrow_column
 
 _MOST_ROWS: Final = 2**31 - 1
 """Records hold numbers of rows in 32 bits."""
@@ -107,7 +107,7 @@ def encode(
         return rank_column(array, name)
 
     def spell(name: str) -> pa.ChunkedArray:
-        return spelled(arrow_column(frame, name), spec.null_values)
+        return unified_texts(arrow_column(frame, name), spec.null_values)
 
     names = spec.quasi_identifiers
     ranks = map_columns(rank, names, n_rows, threads, report)
@@ -209,13 +209,15 @@ def encode_values(
         for name in spec.quasi_identifiers
     ]
     counted = [
-        encode_sensitive(spelled(column(name), spec.null_values), name)
+        encode_sensitive(unified_texts(column(name), spec.null_values), name)
         for name in spec.counted
     ]
     maps = [*(item.codes for item in coded), *(codes for codes, _ in counted)]
     n_units = None
     if spec.unit is not None:
-        units = rank_column(spelled(column(spec.unit), spec.null_values), spec.unit)
+        units = rank_column(
+            unified_texts(column(spec.unit), spec.null_values), spec.unit
+        )
         maps.append(units.codes)
         n_units = len(units.values) + 1  # rows of nobody count as one person's
     table = EncodedTable(

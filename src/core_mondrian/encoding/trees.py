@@ -11,8 +11,8 @@ from core_mondrian.encoding.columns import Ranked, is_ordered
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.learned import MOST_CODES, Learned
-from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.spec import Spec
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.spec.declaration import Spec
 
 Codes: TypeAlias = NDArray[np.integer[Any]]
 

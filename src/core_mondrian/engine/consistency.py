@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import Constraints
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 # How often the table is grown again because suppression changed what it is compared
 # with; one time was enough wherever it was enough at all.

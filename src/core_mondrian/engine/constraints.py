@@ -13,7 +13,7 @@ from core_mondrian.errors import InfeasibleError, SlowModelWarning
 from core_mondrian.models.base import ClassCounts, Counts, PrivacyModel, measure_fault
 from core_mondrian.models.foreign_functions import PlainFunction
 from core_mondrian.models.own_measures import plain_measure
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 # Counts by value that are laid out at a time: 128 MiB.
 _MOST_CELLS = 1 << 24

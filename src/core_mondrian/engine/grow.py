@@ -70,10 +70,10 @@ from core_mondrian.engine.split_tuples import SplitTuples, number_split_tuples
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import InternalError
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.policies import BestPolicy, own_functions
-from core_mondrian.spec import Spec
-from core_mondrian.threads import started
-from core_mondrian.threads import useful_threads as enough_for
+from core_mondrian.runtime.threads import started
+from core_mondrian.runtime.threads import useful_threads as enough_for
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy, own_functions
 
 
 @dataclass(frozen=True, slots=True)

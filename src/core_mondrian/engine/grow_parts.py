@@ -62,8 +62,8 @@ from core_mondrian.engine.search.suppression_budget import Offers, choose_offers
 from core_mondrian.engine.top import BestCutter, FunnelCutter, cut_top
 from core_mondrian.errors import SpecError
 from core_mondrian.models.base import ClassCounts, PrivacyModel
-from core_mondrian.policies import BestPolicy
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,10 @@ from core_mondrian.engine.layout import (
 )
 from core_mondrian.engine.nodes import fill_records
 from core_mondrian.engine.paper.breakout import breakout_thresholds
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.own_measures import measure_of
-from core_mondrian.policies import OriginalPolicy, PaperPolicy
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import OriginalPolicy, PaperPolicy
 
 
 def build_tuples(

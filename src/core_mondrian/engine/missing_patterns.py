@@ -21,7 +21,7 @@ from core_mondrian.engine.constraints import (
     all_pass,
     count_groups,
 )
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 
 class Roots(NamedTuple):

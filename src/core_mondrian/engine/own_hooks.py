@@ -15,7 +15,7 @@ from core_mondrian.models.foreign_functions import (
     Prototype,
     foreign_function,
 )
-from core_mondrian.policies import Policy, own_functions
+from core_mondrian.spec.policies import Policy, own_functions
 
 Hook = PlainFunction | CompiledFunction
 

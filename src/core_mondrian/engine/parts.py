@@ -46,12 +46,12 @@ from core_mondrian.engine.search.best import BestSearch, Searched, lost_by_class
 from core_mondrian.engine.search.suppression_budget import (
     Offers,
     list_offers,
-    set_apart,
+    separate_suppressed,
     take_offers,
 )
 from core_mondrian.engine.search.workspace import RecordBuffers, SearchWorkspace
 from core_mondrian.engine.top import Divider, Inline, Top
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 Arrays = Mapping[str, NDArray[Any]]
 """What is kept of a part, by name."""
@@ -427,7 +427,7 @@ class SearchWithout(SearchRoughly):
         search = context.open_search(records)
         nodes = search.cut(roots, lambda _: None)
         search.workspaces[0].funnel[:] = 0  # counted before
-        apart = set_apart(search, nodes, self.gone[number])
+        apart = separate_suppressed(search, nodes, self.gone[number])
         found = search.solve(apart, lambda _: None)
         offers = list_offers(search, found, self.price, self.budget)
         offering = Offering(self.sum_up(search, found), offers)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.engine.layout import QUEUED, Fields, join_fields
 from core_mondrian.engine.nodes import NODE_ROWS, level_order
-from core_mondrian.threads import n_cores
+from core_mondrian.runtime.threads import n_cores
 
 Nodes = Fields
 Report = Callable[[float], None]

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import ROOT, Hierarchy, flat, from_columns
+from core_mondrian.hierarchies.tree import ROOT, Hierarchy, flat, from_columns
 
 Uncovered = Literal["error", "own branch", "suppress"]
 UNCOVERED: tuple[Uncovered, ...] = ("error", "own branch", "suppress")

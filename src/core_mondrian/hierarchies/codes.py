@@ -12,7 +12,7 @@ from core_mondrian.hierarchies.base import (
     from_levels,
     texts_of,
 )
-from core_mondrian.hierarchy import Hierarchy, flat
+from core_mondrian.hierarchies.tree import Hierarchy, flat
 
 
 @dataclass(frozen=True)

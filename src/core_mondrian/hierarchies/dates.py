@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder, from_levels, texts_of
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 
 _DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:[ T].*)?")
 _LABELS = {

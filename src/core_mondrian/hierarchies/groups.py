@@ -12,7 +12,7 @@ import numpy as np
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder, as_text, texts_of
 from core_mondrian.hierarchies.read import read_rows, tree_from_nested
-from core_mondrian.hierarchy import ROOT, Hierarchy, flat, from_paths, lay_out
+from core_mondrian.hierarchies.tree import ROOT, Hierarchy, flat, from_paths, lay_out
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder, texts_of
-from core_mondrian.hierarchy import ROOT, Hierarchy, flat, lay_out
+from core_mondrian.hierarchies.tree import ROOT, Hierarchy, flat, lay_out
 
 MOST_VALUES: Final = 2_000
 """All pairs of values are compared."""

@@ -10,7 +10,7 @@ from typing import Any
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
 from core_mondrian.hierarchies.read import read_hierarchy
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 
 _SHORT = {
     "flat": "",

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder, from_levels, texts_of
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 
 # An exponent of more digits is a number nobody has, and takes ages to write out.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")

@@ -11,8 +11,8 @@ import numpy as np
 
 from core_mondrian.errors import CHECK_PATH, DataError
 from core_mondrian.hierarchies.base import as_text
-from core_mondrian.hierarchy import Hierarchy, from_paths, lay_out
-from core_mondrian.toml_lines import read_toml
+from core_mondrian.hierarchies.tree import Hierarchy, from_paths, lay_out
+from core_mondrian.tables.toml_positions import read_toml
 
 Rows = tuple[list[list[str]], list[int]]
 """The cells of each row, and the line it ends on."""

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.files.place import write_files
-from core_mondrian.hierarchy import Hierarchy, from_paths
+from core_mondrian.hierarchies.tree import Hierarchy, from_paths
+from core_mondrian.tables.files.atomic_write import write_files
 
 
 def write_hierarchy(tree: Hierarchy, path: Path, *, overwrite: bool = False) -> None:

@@ -5,8 +5,8 @@ The names below load when they are first used: most runs ask for one or two mode
 
 from typing import TYPE_CHECKING
 
-from core_mondrian import compiled as _compiled  # noqa: F401  # before the first of them
-from core_mondrian.lazy_names import load_on_use
+from core_mondrian.runtime import compiled as _compiled  # noqa: F401
+from core_mondrian.runtime.lazy_names import load_on_use
 
 if TYPE_CHECKING:
     from core_mondrian.models.alpha_k import AlphaKAnonymity

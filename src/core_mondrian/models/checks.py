@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from core_mondrian.errors import SpecError
 from core_mondrian.models.base import MissingValues
-from core_mondrian.readings import spell
+from core_mondrian.tables.readings import spell
 
 # Rows are counted in whole numbers of 64 bits, their shares in those of 53.
 _LARGEST = 1e15

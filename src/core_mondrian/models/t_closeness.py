@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models import measures
 from core_mondrian.models.base import (
     Limits,
@@ -19,7 +19,7 @@ from core_mondrian.models.checks import (
     number,
     sensitive_column,
 )
-from core_mondrian.readings import ascending
+from core_mondrian.tables.readings import ascending
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.measure.cells import tree_of
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.measures.cells import tree_of
 from core_mondrian.report.plain import DASH
 from core_mondrian.report.views import Bounds, Floats, Integers, View
 

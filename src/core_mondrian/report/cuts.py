@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.engine.tree import PartitionTree
-from core_mondrian.release import Release
+from core_mondrian.release.result import Release
 from core_mondrian.report.plain import DASH
 from core_mondrian.report.views import Bounds, Integers, View
 
@@ -60,7 +60,7 @@ class TreeFacts:
     top: tuple[Branch, ...]
 
 
-def tell_tree(release: Release[Any], views: list[View]) -> TreeFacts:
+def describe_tree(release: Release[Any], views: list[View]) -> TreeFacts:
     """Return the figures and the first branches of the partition tree."""
     tree = release.tree
     teller = _Teller(release, views)

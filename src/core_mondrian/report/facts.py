@@ -13,12 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from core_mondrian.branches import SizeBin, size_bins
-from core_mondrian.manifests import finite
-from core_mondrian.measure.counting import Coded
-from core_mondrian.measure.groups import GroupMeasures
-from core_mondrian.measure.quality import Shortfall
-from core_mondrian.measure.risk import (
+from core_mondrian.measures.groups import GroupMeasures
+from core_mondrian.measures.quality import Shortfall
+from core_mondrian.measures.risk import (
     Records,
     Risk,
     Uniqueness,
@@ -29,11 +26,14 @@ from core_mondrian.measure.risk import (
     units_of,
 )
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.release import Release
+from core_mondrian.release.manifests import finite
+from core_mondrian.release.release_tree import SizeBin, size_bins
+from core_mondrian.release.result import Release
 from core_mondrian.report.axes import Axis, axis_of, count_steps, is_exact
-from core_mondrian.report.cuts import TreeFacts, tell_tree
+from core_mondrian.report.cuts import TreeFacts, describe_tree
 from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relations
 from core_mondrian.report.views import Integers, View, views_of
+from core_mondrian.verification.counting import Coded
 
 _MOST_PAIRED = 8
 """Columns that are tried together for who is unique: those with most values."""
@@ -169,7 +169,7 @@ def collect_facts(release: Release[Any]) -> Facts:
         sizes=size_bins(release.class_sizes),
         relations=find_relations(release, views, axes),
         funnel=release.funnel.to_json(),
-        tree=tell_tree(release, views),
+        tree=describe_tree(release, views),
         manifest=release.manifest(),
     )
 

@@ -7,10 +7,11 @@ from importlib.resources import files
 from typing import Any
 
 from core_mondrian.engine.funnel_counts import STAGES
-from core_mondrian.painting import Painter
-from core_mondrian.release import Release
+from core_mondrian.release.report_file import Audience, check_painting, require_report
+from core_mondrian.release.result import Release
 from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts
+from core_mondrian.report.partition_plot import Painter
 from core_mondrian.report.pictures import (
     draw_bins,
     draw_crowds,
@@ -19,7 +20,6 @@ from core_mondrian.report.pictures import (
 )
 from core_mondrian.report.plain import DASH, between, manifest_text, writable
 from core_mondrian.report.public import public_values
-from core_mondrian.report_file import Audience, check_painting, require_report
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -32,7 +32,7 @@ _PAINTING_WIDTH = 720
 _SUPPRESSED = {
     "drop": "left out",
     "blank": "kept without a value in any quasi-identifier",
-    "apart": "left out, and given back apart",
+    "separate": "left out, and given back apart",
 }
 
 

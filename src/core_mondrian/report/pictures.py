@@ -9,8 +9,15 @@ from html import escape
 from itertools import accumulate
 from typing import Any
 
-from core_mondrian.branches import SizeBin
-from core_mondrian.charts import FAINT, FONT, INK, PALETTE, compile_chart, fill_chart
+from core_mondrian.release.release_tree import SizeBin
+from core_mondrian.report.charts import (
+    FAINT,
+    FONT,
+    INK,
+    PALETTE,
+    compile_chart,
+    fill_chart,
+)
 from core_mondrian.report.facts import ColumnFacts
 from core_mondrian.report.plain import between, writable
 

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from core_mondrian.manifests import finite, manifest_text
+from core_mondrian.release.manifests import finite, manifest_text
 
 __all__ = ["DASH", "between", "finite", "manifest_text", "writable"]
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from core_mondrian.branches import size_bins
-from core_mondrian.release import Release
+from core_mondrian.release.release_tree import size_bins
+from core_mondrian.release.result import Release
 from core_mondrian.report import wording
 from core_mondrian.report.facts import ModelFacts, meaning_of
 from core_mondrian.report.pictures import draw_sizes

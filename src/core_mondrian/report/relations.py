@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedTable
-from core_mondrian.measure.association import correlation, cramers_v, moved_share
-from core_mondrian.release import Release
+from core_mondrian.measures.association import correlation, cramers_v, moved_share
+from core_mondrian.release.result import Release
 from core_mondrian.report.axes import Axis
 from core_mondrian.report.views import Floats, View
 

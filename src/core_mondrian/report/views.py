@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import as_floats, comparable
-from core_mondrian.labels import Labels
-from core_mondrian.measure.cells import Cells, cells_of, group_tuples, values_of
-from core_mondrian.release import Release
-from core_mondrian.spec import Spec
+from core_mondrian.measures.cells import Cells, cells_of, group_tuples, values_of
+from core_mondrian.recoding.labels import Labels
+from core_mondrian.release.result import Release
+from core_mondrian.spec.declaration import Spec
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_mondrian.engine.funnel_counts import STAGES
-from core_mondrian.measure.risk import Risk
-from core_mondrian.measure.utility import ColumnMeasures
+from core_mondrian.measures.risk import Risk
+from core_mondrian.measures.utility import ColumnMeasures
 from core_mondrian.report.facts import ColumnFacts, Facts
 from core_mondrian.report.plain import DASH, between
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 KINDS = {"number": "all numbers", "category": "all categories"}
 """What the columns of a kind are called together."""

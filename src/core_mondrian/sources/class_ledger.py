@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.labels import digest_columns
+from core_mondrian.recoding.labels import digest_columns
 from core_mondrian.sources.spill import insert, read_batches
 
 Codes = NDArray[np.int32]

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.files.cells import spelled
-from core_mondrian.measure.counting import code_column
-from core_mondrian.measure.verify import SHOWS_PSEUDONYM, Verification, WholeTable
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.whole_groups import whole_groups
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.cell_keys import cell_keys, combine_keys
+from core_mondrian.tables.files.cells import unified_texts
+from core_mondrian.verification.counting import code_column
+from core_mondrian.verification.verify import SHOWS_PSEUDONYM, Verification, WholeTable
 
 Counted = tuple[pa.Table, NDArray[np.int64]]
 """Different rows, and how often each occurs."""
@@ -78,7 +78,7 @@ class CountedRelease(ABC):
         n_persons = None
         if self.spec.unit is not None:
             units, _ = self._grouped(self.spec.unit)
-            coded = code_column(spelled(units.column(0), self.spec.null_values))
+            coded = code_column(unified_texts(units.column(0), self.spec.null_values))
             n_persons = np.unique(coded.codes).size
         return WholeTable(self.number("sum(n)"), values, n_persons)
 

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.collapse import TuplePacker, n_words
 from core_mondrian.encoding.encoder import encode_values, tuple_columns
 from core_mondrian.engine.grow_parts import check_parts
-from core_mondrian.progress import Throughput
+from core_mondrian.runtime.progress import Throughput
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.memory import Limit
 from core_mondrian.sources.parted_plan import PartedPlan, make_parted_plan
 from core_mondrian.sources.row_coder import Codes, TupleIndex, open_words
 from core_mondrian.sources.tuple_relation import TupleShape
 from core_mondrian.sources.tuple_store import LocalStore
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 Integers = NDArray[np.int64]

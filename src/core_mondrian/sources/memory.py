@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from core_mondrian.errors import MemoryLimitError, SpecError
-from core_mondrian.files.kinds import BLOCK
-from core_mondrian.progress import Progress
+from core_mondrian.runtime.progress import Progress
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.runtime.threads import n_cores
 from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.tuple_store import StoreLimits
-from core_mondrian.stages import Stages
-from core_mondrian.threads import n_cores
+from core_mondrian.tables.files.kinds import BLOCK
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _BASE: Final = 320 << 20

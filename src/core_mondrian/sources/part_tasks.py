@@ -16,10 +16,10 @@ from core_mondrian.engine.layout import Codes, Columns, Counts
 from core_mondrian.engine.parts import Arrays, SolvedPart, class_of_record
 from core_mondrian.engine.scheduler import number_nodes
 from core_mondrian.engine.split_tuples import number_split_tuples
-from core_mondrian.measure.concerns import KindCounts, are_picked
-from core_mondrian.measure.utility import MeasureSums, Reach, sum_part
-from core_mondrian.plan import Plan, plan_of
-from core_mondrian.spec import Spec
+from core_mondrian.measures.disclosure_warnings import KindCounts, are_picked
+from core_mondrian.measures.utility import MeasureSums, Reach, sum_part
+from core_mondrian.recoding.plan import Plan, plan_of
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 Flags = NDArray[np.bool_]

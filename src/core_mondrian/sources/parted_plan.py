@@ -19,33 +19,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.classes import ReleasedClasses
 from core_mondrian.encoding.encoder import Encoded, digest_input
 from core_mondrian.encoding.persons import Profiles
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow_parts import GrownParts, grow_parts
 from core_mondrian.engine.parts import PartitionStore
 from core_mondrian.errors import InternalError, SpecError, list_names
-from core_mondrian.measure.concerns import (
-    Concern,
+from core_mondrian.measures.disclosure_warnings import (
+    DisclosureWarning,
     Generalized,
     KindCounts,
-    LookedAt,
+    RowSample,
     find_concerns,
     seen_columns,
 )
-from core_mondrian.measure.mistyped import find_mistyped
-from core_mondrian.measure.utility import Measures, Reach, finish_measures
-from core_mondrian.measure.verify import (
-    Verification,
-    WholeTable,
-    verify_buckets,
-    verify_counts,
-)
-from core_mondrian.owner_record import SALT
-from core_mondrian.plan import DIVIDED, Place, Shares, built, places_of
-from core_mondrian.recode import as_released
-from core_mondrian.release import PartedFigures, PartedRelease, Release
+from core_mondrian.measures.mistyped import find_mistyped
+from core_mondrian.measures.utility import Measures, Reach, finish_measures
+from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.plan import DIVIDED, Place, Shares, built, places_of
+from core_mondrian.recoding.recode import as_released
+from core_mondrian.release.owner_record import SALT
+from core_mondrian.release.result import PartedFigures, PartedRelease, Release
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.class_ledger import ClassLedger
 from core_mondrian.sources.mapped_files import give_back, make_file, map_file
 from core_mondrian.sources.part_tasks import (
@@ -61,9 +56,14 @@ from core_mondrian.sources.part_tasks import (
 from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels, ShownParts
 from core_mondrian.sources.tuple_relation import as_records
 from core_mondrian.sources.tuple_store import LocalStore
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
+from core_mondrian.verification.verify import (
+    Verification,
+    WholeTable,
+    verify_buckets,
+    verify_counts,
+)
 
 Codes = NDArray[np.int32]
 DataT = TypeVar("DataT")
@@ -535,6 +535,6 @@ class LookedAtClasses:
         found = order[np.searchsorted(known, asked, sorter=order)]
         return found.astype(np.int32)
 
-    def find_concerns(self, looked: LookedAt) -> tuple[Concern, ...]:
+    def find_concerns(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
         """Say what columns that pass through may give away, by what was seen."""
         return find_concerns(looked, self.spec, self.release)

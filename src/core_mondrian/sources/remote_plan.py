@@ -16,28 +16,35 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.collapse import TuplePacker
 from core_mondrian.encoding.encoder import collapse, encode, weigh_tuples
 from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, list_names
-from core_mondrian.frames import check_columns, open_frame, row_weights
-from core_mondrian.measure.concerns import (
-    Concern,
-    LookedAt,
+from core_mondrian.measures.disclosure_warnings import (
+    DisclosureWarning,
     Repeats,
+    RowSample,
     find_concerns,
     seen_columns,
 )
-from core_mondrian.measure.groups import count_groups
-from core_mondrian.measure.sights import look_at_frame
-from core_mondrian.measure.verify import (
+from core_mondrian.measures.groups import count_groups
+from core_mondrian.measures.row_sample import look_at_frame
+from core_mondrian.recoding.plan import (
+    Place,
+    Plan,
+    Shares,
+    build_plan,
+    built,
+    tightened_spec,
+)
+from core_mondrian.release.result import Release
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.sources.tuple_counts import TupleCounts
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.frames import check_columns, open_frame, row_weights
+from core_mondrian.tables.keys import Key
+from core_mondrian.verification.verify import (
     Verification,
     WholeTable,
     verify_buckets,
     verify_counts,
 )
-from core_mondrian.plan import Place, Plan, Shares, ask_again, built, draw_up
-from core_mondrian.release import Release
-from core_mondrian.sources.tuple_counts import TupleCounts
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
-from core_mondrian.tables.keys import Key
 
 DataT = TypeVar("DataT")
 Integers = NDArray[np.int64]
@@ -156,7 +163,7 @@ class RemotePlan:
         tuples: Codes,
         leaves: Codes,
         repeats: Callable[[str], Repeats],
-    ) -> tuple[Concern, ...]:
+    ) -> tuple[DisclosureWarning, ...]:
         """Say what columns that pass through may give away.
 
         ``rows`` is a frame of the original rows that are looked at (`looked_at`), with
@@ -166,9 +173,9 @@ class RemotePlan:
         piece = self.plan.pieces_of(tuples, leaves)
         names = seen_columns(self.spec, frame.columns)
         sight = look_at_frame(frame, names, piece)
-        return self.concerns_of(LookedAt(tuple(frame.columns), sight, repeats))
+        return self.concerns_of(RowSample(tuple(frame.columns), sight, repeats))
 
-    def concerns_of(self, looked: LookedAt) -> tuple[Concern, ...]:
+    def concerns_of(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
         """Say what columns that pass through may give away, by what was seen."""
         return find_concerns(looked, self.spec, self.plan.generalized)
 
@@ -241,7 +248,7 @@ class _LookedAtLeaves:
     def pieces(self, tuples: Codes, leaves: Codes) -> Codes:
         return self.planned.plan.pieces_of(tuples, leaves)
 
-    def find_concerns(self, looked: LookedAt) -> tuple[Concern, ...]:
+    def find_concerns(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
         return self.planned.concerns_of(looked)
 
 
@@ -274,7 +281,7 @@ def make_plan(
     report = stages.report("partition")
 
     def draw(asked: Spec) -> Plan:
-        return draw_up(encoded, asked, key, threads=threads, report=report)
+        return build_plan(encoded, asked, key, threads=threads, report=report)
 
     planned = _draw_up(draw, counts, spec)
     stages.end("partition")
@@ -294,7 +301,7 @@ def _check_groups(spec: Spec, by: Sequence[str]) -> None:
 def _draw_up(
     draw: Callable[[Spec], Plan], counts: TupleCounts, asked: Spec
 ) -> RemotePlan:
-    """Plan until it passes as a reader will see it; see `ask_again`."""
+    """Plan until it passes as a reader will see it; see `tightened_spec`."""
     spec, budget = asked, None
     while True:
         plan = draw(spec)
@@ -303,7 +310,7 @@ def _draw_up(
         try:
             _check(planned)
         except PrivacyViolation:
-            stricter = ask_again(plan)
+            stricter = tightened_spec(plan)
             if stricter is None:
                 raise
             spec = stricter

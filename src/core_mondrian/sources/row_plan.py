@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.measure.concerns import Concern, LookedAt
-from core_mondrian.measure.verify import Verification, WholeTable
-from core_mondrian.plan import Place, Shares
-from core_mondrian.release import Release
-from core_mondrian.spec import Spec
+from core_mondrian.measures.disclosure_warnings import DisclosureWarning, RowSample
+from core_mondrian.recoding.plan import Place, Shares
+from core_mondrian.release.result import Release
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
+from core_mondrian.verification.verify import Verification, WholeTable
 
 Codes = NDArray[np.int32]
 DataT = TypeVar("DataT")
@@ -28,7 +28,7 @@ class LookedAtRows(Protocol):
     def pieces(self, tuples: Codes, leaves: Codes) -> Codes:
         """Return the pieces of rows, given the tuple and the leaf of each."""
 
-    def find_concerns(self, looked: LookedAt) -> tuple[Concern, ...]:
+    def find_concerns(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
         """Say what columns that pass through may give away, by what was seen."""
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import comparable
-from core_mondrian.labels import BOUNDS, Labels, number_distinct
+from core_mondrian.recoding.labels import BOUNDS, Labels, number_distinct
 from core_mondrian.sources.mapped_files import map_file
 from core_mondrian.sources.spill import insert, read_batches
 

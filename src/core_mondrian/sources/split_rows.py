@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from core_mondrian.errors import MemoryLimitError
-from core_mondrian.plan import Shares
+from core_mondrian.recoding.plan import Shares
 from core_mondrian.sources.memory import show_size
 
 _ALLOCATED: Final = 130

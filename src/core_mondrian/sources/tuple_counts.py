@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.collapse import TuplePacker
 from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import DataError, InternalError, list_names
-from core_mondrian.files.kinds import unreadable
-from core_mondrian.files.place import write_files
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files.atomic_write import write_files
+from core_mondrian.tables.files.kinds import unreadable
 
 ROWS = "core_mondrian:rows"
 """The column of a file that says how often a tuple occurs."""

@@ -27,8 +27,8 @@ from core_mondrian.engine.missing_patterns import (
 from core_mondrian.engine.search.loss_weights import number_levels
 from core_mondrian.engine.top import NodeCut
 from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.part_tasks import Blanked
-from core_mondrian.stages import Stages
 
 TUPLES: Final = "tuples"
 PLANTED: Final = "planted"

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.collapse import n_words, unpack_words
 from core_mondrian.engine.layout import Codes, Counts
 from core_mondrian.engine.parts import Arrays, PartRoots, Task
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.spill import connect, insert, read_batches
 from core_mondrian.sources.tuple_relation import (
     PLANTED,
@@ -27,7 +28,6 @@ from core_mondrian.sources.tuple_relation import (
     TupleShape,
     as_records,
 )
-from core_mondrian.stages import Stages
 
 ResultT = TypeVar("ResultT")
 Words = NDArray[np.uint64]

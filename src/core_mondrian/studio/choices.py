@@ -3,16 +3,16 @@
 from nicegui import ui
 
 from core_mondrian.errors import MondrianError
-from core_mondrian.studio.coarser import Coarser
+from core_mondrian.studio.advanced_options import More
 from core_mondrian.studio.curve import Curves
-from core_mondrian.studio.desk import Desk, show_code, show_problem, step
 from core_mondrian.studio.draft import OF_K
+from core_mondrian.studio.hierarchy_editor import Coarser
 from core_mondrian.studio.keys import KEY_FILE
 from core_mondrian.studio.models import ModelRow
-from core_mondrian.studio.more import More
+from core_mondrian.studio.page_context import Desk, show_code, show_problem, step
 from core_mondrian.studio.protections import of_columns
-from core_mondrian.studio.rest import names_of
-from core_mondrian.studio.vary import K, take_value
+from core_mondrian.studio.sweep import K, take_value
+from core_mondrian.studio.unsupported_keys import names_of
 
 
 class Choices:
@@ -129,7 +129,7 @@ class Choices:
         draft = self.desk.draft
         has_key = bool(draft.columns_of("pseudonym"))
         line = command(opened.title, draft.groups, has_key=has_key)
-        if draft.suppressed == "apart":
+        if draft.suppressed == "separate":
             line += " --suppressed-file left-out.csv"
         self._command.set_content(line)
         try:

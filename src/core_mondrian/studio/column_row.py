@@ -7,12 +7,12 @@ from typing import Final
 import pyarrow as pa
 from nicegui import ui
 
-from core_mondrian.guess import Guess
-from core_mondrian.inspect import InspectedColumn
-from core_mondrian.spec import CHOICES
-from core_mondrian.studio.desk import Desk, named
+from core_mondrian.analysis.inspection import InspectedColumn
+from core_mondrian.analysis.suggest import Guess
+from core_mondrian.spec.declaration import CHOICES
+from core_mondrian.studio.advanced_options import CATEGORIES, NUMBERS, with_titles
 from core_mondrian.studio.draft import DEFAULT, ROLES, Chosen
-from core_mondrian.studio.more import CATEGORIES, NUMBERS, with_titles
+from core_mondrian.studio.page_context import Desk, named
 from core_mondrian.studio.risks import Found, say_alone, say_share, say_without
 from core_mondrian.studio.trees import is_number
 

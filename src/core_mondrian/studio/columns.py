@@ -5,10 +5,10 @@ from typing import Any, Final
 from nicegui import ui
 
 from core_mondrian.studio.column_row import ColumnRow
-from core_mondrian.studio.desk import Desk, show_problem, step
 from core_mondrian.studio.draft import Chosen
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.keys import Keys
+from core_mondrian.studio.page_context import Desk, show_problem, step
 from core_mondrian.studio.risks import Found, count_risks, say_risk
 
 _PAUSE: Final = 0.3

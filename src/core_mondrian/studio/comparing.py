@@ -6,11 +6,11 @@ from typing import Final
 from nicegui import ui
 
 from core_mondrian.report.pictures import PAIR
-from core_mondrian.studio.desk import Desk, heading, show_chart, show_problem
+from core_mondrian.studio.actions import Run
 from core_mondrian.studio.jobs import Job, Progress
+from core_mondrian.studio.page_context import Desk, heading, show_chart, show_problem
+from core_mondrian.studio.run_diff import Pair, Versus, compare_runs
 from core_mondrian.studio.tables import show_table
-from core_mondrian.studio.versus import Pair, Versus, compare_runs
-from core_mondrian.studio.work import Run
 
 STYLE: Final = f"""
 .studio-two {{ display: grid; grid-template-columns: repeat(auto-fit,

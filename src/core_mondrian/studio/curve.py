@@ -5,10 +5,16 @@ from typing import Final, TypeAlias
 
 from nicegui import ui
 
-from core_mondrian.advise import Figures, Point
-from core_mondrian.studio.desk import Desk, named, percent, show_problem, show_svg
+from core_mondrian.analysis.advise import Figures, Point
 from core_mondrian.studio.jobs import Job, Progress
-from core_mondrian.studio.vary import (
+from core_mondrian.studio.page_context import (
+    Desk,
+    named,
+    percent,
+    show_problem,
+    show_svg,
+)
+from core_mondrian.studio.sweep import (
     Band,
     Curve,
     K,

@@ -12,12 +12,17 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from core_mondrian.analysis.suggest import MOST_QUASI_IDENTIFIERS, Guess, Role, quoted
 from core_mondrian.errors import MondrianError, SpecError
-from core_mondrian.guess import MOST_QUASI_IDENTIFIERS, Guess, Role, quoted
-from core_mondrian.spec import Spec
-from core_mondrian.spec_file import spec_from_mapping
-from core_mondrian.studio.protections import NONE, as_asked, first_values, parse_list
-from core_mondrian.studio.rest import put_back
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.toml_file import spec_from_mapping
+from core_mondrian.studio.protections import (
+    NONE,
+    first_values,
+    parse_list,
+    requested_model,
+)
+from core_mondrian.studio.unsupported_keys import put_back
 
 Chosen: TypeAlias = Role | Literal["pseudonym"]
 """A role; nothing tells from a table that a column should get pseudonyms."""
@@ -59,7 +64,7 @@ class Guard:
     def asked(self) -> Iterator[dict[str, Any]]:
         """Yield the model as a spec file has it, if there is one."""
         if self.model != NONE:
-            yield as_asked(self.model, self.values)
+            yield requested_model(self.model, self.values)
 
 
 @dataclass(slots=True)

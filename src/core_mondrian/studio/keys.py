@@ -6,7 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from core_mondrian.errors import MondrianError
-from core_mondrian.studio.desk import Desk, show_problem
+from core_mondrian.studio.page_context import Desk, show_problem
 from core_mondrian.tables.keys import SHORTEST_KEY, open_key
 
 KEY_FILE = "key.txt"

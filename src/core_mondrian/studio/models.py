@@ -6,13 +6,13 @@ from typing import Any, Final
 from nicegui import ui
 
 from core_mondrian.errors import MondrianError
-from core_mondrian.files.kinds import FORMATS
 from core_mondrian.models.load import model_from_mapping
 from core_mondrian.report.facts import meaning_of
-from core_mondrian.studio.desk import Desk
 from core_mondrian.studio.draft import Guard
+from core_mondrian.studio.page_context import Desk
 from core_mondrian.studio.protections import NONE, Parameter, find_parameters, parse
 from core_mondrian.studio.uploads import offer_upload
+from core_mondrian.tables.files.kinds import FORMATS
 
 HIERARCHY_FILES: Final = (".csv", ".toml", ".json")
 _TITLES: Final = {

@@ -5,16 +5,16 @@ from collections.abc import Callable
 from nicegui import events, ui
 
 from core_mondrian.errors import MondrianError
+from core_mondrian.studio.actions import Opened, check_suffix, make_up, open_table
 from core_mondrian.studio.choices import Choices
 from core_mondrian.studio.columns import Columns
-from core_mondrian.studio.desk import Desk, show_problem, step
 from core_mondrian.studio.jobs import Job, Progress
-from core_mondrian.studio.opening import Opening
+from core_mondrian.studio.open_spec import Opening
+from core_mondrian.studio.page_context import Desk, show_problem, step
 from core_mondrian.studio.reading import Named
 from core_mondrian.studio.results import Results
 from core_mondrian.studio.session import Session, Studio
 from core_mondrian.studio.uploads import name_upload, too_large
-from core_mondrian.studio.work import Opened, check_suffix, make_up, open_table
 
 Work = Callable[[Progress], Opened]
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 from typing import get_type_hints as hints_of
 
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
 
@@ -117,7 +117,7 @@ def _accepts(kind: type[PrivacyModel], given: Mapping[str, Any]) -> bool:
     return True
 
 
-def as_asked(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def requested_model(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a model as a spec file has it, without what is so by default."""
     asked: dict[str, Any] = {"name": model}
     for one in find_parameters(model):

@@ -10,13 +10,13 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from core_mondrian.errors import MondrianError, SpecError, list_names
-from core_mondrian.files.kinds import unreadable
 from core_mondrian.models import MODELS
-from core_mondrian.spec import FORMATS, Spec
-from core_mondrian.spec_file import SpecFile, read_spec_file, spec_from_mapping
+from core_mondrian.spec.declaration import FORMATS, Spec
+from core_mondrian.spec.toml_file import SpecFile, read_spec_file, spec_from_mapping
 from core_mondrian.studio.draft import OF_K, OF_TABLE, Chosen, Draft, Guard, Slot
 from core_mondrian.studio.protections import NONE, of_columns, parse_list
 from core_mondrian.studio.trees import MOST_DRAGGED
+from core_mondrian.tables.files.kinds import unreadable
 
 BY_COLUMN: Final = {
     "numbers": "numbers_of",

@@ -7,10 +7,13 @@ from typing import Final
 from nicegui import ui
 
 from core_mondrian.report.wording import say_useless
-from core_mondrian.studio import comparing, making, tables
+from core_mondrian.studio import comparing, tables
+from core_mondrian.studio import run_details as making
+from core_mondrian.studio.actions import DOWNLOADS, Run, make_release, say_reached
 from core_mondrian.studio.choices import command
 from core_mondrian.studio.comparing import Comparing
-from core_mondrian.studio.desk import (
+from core_mondrian.studio.jobs import Job, Progress
+from core_mondrian.studio.page_context import (
     Desk,
     heading,
     percent,
@@ -19,10 +22,8 @@ from core_mondrian.studio.desk import (
     show_problem,
     step,
 )
-from core_mondrian.studio.jobs import Job, Progress
-from core_mondrian.studio.making import Making
 from core_mondrian.studio.row_pages import RowPages
-from core_mondrian.studio.work import DOWNLOADS, Run, make_release, say_reached
+from core_mondrian.studio.run_details import Making
 
 _STAGES: Final = {
     "read": "reading",

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.inspect import InspectedColumn
-from core_mondrian.measure.counting import Coded, combine, compress, first_rows
-from core_mondrian.measure.risk import Records
+from core_mondrian.analysis.inspection import InspectedColumn
+from core_mondrian.measures.risk import Records
+from core_mondrian.studio.actions import Opened
 from core_mondrian.studio.jobs import Progress
-from core_mondrian.studio.work import Opened
+from core_mondrian.verification.counting import Coded, combine, compress, first_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from nicegui import ui
 
-from core_mondrian.studio.desk import named
+from core_mondrian.studio.page_context import named
 from core_mondrian.studio.rows import OUT, Line, Rows
 from core_mondrian.studio.tables import Td, Tr, write_table
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import comparable
-from core_mondrian.labels import BOUNDS
-from core_mondrian.spec import Spec
+from core_mondrian.recoding.labels import BOUNDS
+from core_mondrian.spec.declaration import Spec
 
 PAGE: Final = 20
 """Lines of a page."""

@@ -13,8 +13,8 @@ from fastapi import FastAPI, HTTPException
 from fastapi.responses import FileResponse, RedirectResponse
 from nicegui import app, ui
 
-from core_mondrian.charts import start_engine
 from core_mondrian.errors import OutputError, SpecError
+from core_mondrian.report.charts import start_engine
 from core_mondrian.studio.access import HOST, Access
 from core_mondrian.studio.guard import Guard
 from core_mondrian.studio.page import Page

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from core_mondrian.errors import SpecError
+from core_mondrian.studio.actions import Opened, Run
 from core_mondrian.studio.draft import Draft, draft_of
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.reading import Named
-from core_mondrian.studio.work import Opened, Run
 
 _IDLE_CHECKS: Final = 30
 """A tab that nobody has looked at in so many checks is forgotten."""

@@ -8,12 +8,12 @@ import pyarrow as pa
 from core_mondrian.encoding.columns import encode_ranked, is_ordered, rank_column
 from core_mondrian.encoding.trees import build_tree, learn_tree, texts_of
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.frames import arrow_column, open_frame
 from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.hierarchies.load import parse_short
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.studio.actions import Opened, read_as
 from core_mondrian.studio.draft import Draft
-from core_mondrian.studio.work import Opened, read_as
+from core_mondrian.tables.frames import arrow_column, open_frame
 
 MOST_DRAGGED: Final = 200
 """Values that can be put into groups by hand."""

@@ -8,7 +8,7 @@ from typing import Final
 from nicegui import events, ui
 
 from core_mondrian.errors import DataError, MondrianError
-from core_mondrian.studio.desk import Desk, named, show_problem
+from core_mondrian.studio.page_context import Desk, named, show_problem
 
 _NAME_PARTS: Final = """(() => {{
   const name = (tries) => {{

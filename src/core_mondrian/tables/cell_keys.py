@@ -29,7 +29,7 @@ _PLAIN: Final = (
 )
 
 
-def scatter(keys: Keys) -> Keys:
+def splitmix64(keys: Keys) -> Keys:
     """Return numbers that look random, the same for the same ones (splitmix64)."""
     keys = keys + np.uint64(0x9E3779B97F4A7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -56,7 +56,7 @@ def cell_keys(column: Array) -> Keys:
     if pa.types.is_struct(kind):
         keys = np.ones(len(column), dtype=np.uint64)
         for field in column.flatten():
-            keys = scatter(keys + cell_keys(field))
+            keys = splitmix64(keys + cell_keys(field))
         return _blank(column, keys)
     return _plain_keys(column)
 
@@ -67,7 +67,7 @@ def _plain_keys(column: Array) -> Keys:
         return _float_keys(column)
     for test, keys_of in _KINDS:
         if test(kind):
-            return _blank(column, scatter(keys_of(column)))
+            return _blank(column, splitmix64(keys_of(column)))
     return object_keys(column.to_pylist())  # lists, maps, unions and the like
 
 
@@ -101,7 +101,7 @@ def _float_keys(column: Array) -> Keys:
     is_nan = np.isnan(numbers)
     is_whole = (np.abs(numbers) < _WHOLE) & (np.floor(numbers) == numbers)
     whole = np.where(is_whole, numbers, 0.0).astype(np.int64).view(np.uint64)
-    keys = scatter(np.where(is_whole, whole, numbers.view(np.uint64)))
+    keys = splitmix64(np.where(is_whole, whole, numbers.view(np.uint64)))
     keys[is_nan] = 0
     return _blank(column, keys)
 
@@ -125,7 +125,7 @@ def moment_words(column: Array) -> NDArray[np.int64]:
 
 
 def _two(first: NDArray[np.int64], second: NDArray[np.int64]) -> Keys:
-    keys: Keys = scatter(first.view(np.uint64)) + second.view(np.uint64)
+    keys: Keys = splitmix64(first.view(np.uint64)) + second.view(np.uint64)
     return keys
 
 
@@ -219,5 +219,5 @@ def combine_keys(columns: Iterable[Keys], n_rows: int) -> Keys:
     """Return a number per row from those of its cells, the same for the same ones."""
     keys: Keys = np.zeros(n_rows, dtype=np.uint64)
     for column in columns:
-        keys = scatter(keys + column)
+        keys = splitmix64(keys + column)
     return keys

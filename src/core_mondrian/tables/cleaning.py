@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.threads import map_columns
 from core_mondrian.tables.arrow_cells import (
     BLANK,
     Type,
@@ -23,7 +24,6 @@ from core_mondrian.tables.arrow_cells import (
     gather,
     is_flat,
 )
-from core_mondrian.threads import map_columns
 
 Frame: TypeAlias = Any
 """A dataframe of the caller's kind: pandas, polars or Arrow."""

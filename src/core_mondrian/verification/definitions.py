@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from core_mondrian.readings import spell
+from core_mondrian.tables.readings import spell
 from core_mondrian.verification.counts import Classes, Flags, Floats
 from core_mondrian.verification.distances import (
     equal_distance,

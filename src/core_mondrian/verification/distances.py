@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from core_mondrian.errors import SpecError
-from core_mondrian.readings import ascending, spell
+from core_mondrian.tables.readings import ascending, spell
 from core_mondrian.verification.counts import Classes, Codes, Floats
 
 # Differences of classes by leaf that are laid out at a time: 32 MiB.

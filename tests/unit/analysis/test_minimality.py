@@ -29,7 +29,7 @@ from core_mondrian.models import (
     PrivacyModel,
     TCloseness,
 )
-from core_mondrian.policies import (
+from core_mondrian.spec.policies import (
     BestPolicy,
     OriginalPolicy,
     PaperPolicy,

@@ -117,7 +117,7 @@ def test_rows_of_words_are_sorted_as_numpy_sorts_them(
 def test_threads_group_the_same_rows(
     monkeypatch: pytest.MonkeyPatch, n_values: int, threads: int
 ) -> None:
-    monkeypatch.setattr("core_mondrian.threads._ROWS_PER_THREAD", 10)
+    monkeypatch.setattr("core_mondrian.runtime.threads._ROWS_PER_THREAD", 10)
     monkeypatch.setattr("core_mondrian.encoding.collapse._SAMPLE", 4)
     codes = np.random.default_rng(3).integers(0, n_values, (200, 2)).astype(np.int32)
     codes[:8] = 0  # so that the sample collapses
@@ -142,7 +142,7 @@ def test_threads_group_the_same_rows(
 def test_rows_that_differ_are_grouped_part_by_part(
     monkeypatch: pytest.MonkeyPatch, bits: list[int], threads: int
 ) -> None:
-    monkeypatch.setattr("core_mondrian.threads._ROWS_PER_THREAD", 10)
+    monkeypatch.setattr("core_mondrian.runtime.threads._ROWS_PER_THREAD", 10)
     monkeypatch.setattr("core_mondrian.encoding.collapse._ROWS_PER_PART", 16)
     rng = np.random.default_rng(4)
     codes = rng.integers(0, [8, 1000], (200, 2)).astype(np.int32)

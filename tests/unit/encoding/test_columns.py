@@ -17,7 +17,7 @@ from core_mondrian.encoding.columns import (
     encode_sensitive,
     rank_column,
 )
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 
 ANIMALS = from_paths(
     [("hen", "bird", "*"), ("cat", "beast", "*"), ("owl", "bird", "*")]

@@ -23,9 +23,9 @@ from core_mondrian.engine.search.best import Searched, one_node, open_search
 from core_mondrian.engine.search.exact_cuts import find_cuts
 from core_mondrian.engine.search.loss_weights import build_objective
 from core_mondrian.engine.search.workspace import RecordBuffers, SearchWorkspace
-from core_mondrian.frames import open_frame
-from core_mondrian.hierarchy import Hierarchy, from_paths
-from core_mondrian.policies import BestPolicy
+from core_mondrian.hierarchies.tree import Hierarchy, from_paths
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.frames import open_frame
 
 BETAS = (0.0, 0.5, 2.0, 16.0)
 

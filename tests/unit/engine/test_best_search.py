@@ -39,10 +39,10 @@ from core_mondrian import (
 from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
 from core_mondrian.engine.layout import CLASS
 from core_mondrian.errors import InternalError, SpecError
-from core_mondrian.frames import open_frame, row_keys
 from core_mondrian.models import DistinctLDiversity
-from core_mondrian.plan import Shares
-from core_mondrian.policies import BestPolicy
+from core_mondrian.recoding.plan import Shares
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.frames import open_frame, row_keys
 
 USUAL = usual_efforts(is_plain=IS_PLAIN)
 
@@ -95,7 +95,7 @@ def test_one_row_is_too_few(effort: Any) -> None:
 FIVE_LETTERS = """
 import pyarrow as pa
 from core_mondrian import KAnonymity, Spec, anonymize
-from core_mondrian.policies import BestPolicy
+from core_mondrian.spec.policies import BestPolicy
 
 spec = Spec(("q",), (KAnonymity(2),), policy=BestPolicy(beta=1.0))
 print(anonymize(pa.table({"q": [*"abcde"]}), spec).n_suppressed)

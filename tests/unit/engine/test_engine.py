@@ -30,10 +30,10 @@ from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.engine.grow import Grown, grow
 from core_mondrian.engine.layout import CUT
 from core_mondrian.engine.tree import KINDS, PartitionTree
-from core_mondrian.frames import open_frame
 from core_mondrian.models import EntropyLDiversity, TCloseness
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.policies import BestPolicy, PaperPolicy
+from core_mondrian.spec.policies import BestPolicy, PaperPolicy
+from core_mondrian.tables.frames import open_frame
 
 
 def encoded(table: pa.Table, spec: Spec) -> EncodedTable:

@@ -24,8 +24,8 @@ from core_mondrian.engine.search.best import Searched, one_node, open_search
 from core_mondrian.engine.search.equity import Groups, balance_groups, find_groups
 from core_mondrian.engine.search.suppression_budget import search_with_budget
 from core_mondrian.errors import SpecError
-from core_mondrian.frames import open_frame
-from core_mondrian.policies import BestPolicy
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.frames import open_frame
 
 EFFORTS = usual_efforts(is_plain=IS_PLAIN)
 

@@ -23,8 +23,8 @@ from core_mondrian.engine.constraints import first_constraints
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.missing_patterns import one_root, roots_by_pattern
 from core_mondrian.engine.tree import KINDS
-from core_mondrian.frames import open_frame
 from core_mondrian.models.distinct import DistinctLDiversity
+from core_mondrian.tables.frames import open_frame
 
 
 def k_spec(columns: str, k: int, budget: int = 0, **more: Any) -> Spec:
@@ -288,7 +288,7 @@ def test_suppressed_patterns_may_stay_as_blanks_or_be_given_back() -> None:
     spec = suppressing("a", 5, 2, PaperPolicy())
 
     blank = anonymize(table, dataclasses.replace(spec, suppressed="blank"))
-    apart = anonymize(table, dataclasses.replace(spec, suppressed="apart"))
+    apart = anonymize(table, dataclasses.replace(spec, suppressed="separate"))
 
     assert shown(blank, "id")[-2:] == [None, None]
     assert apart.suppressed is not None

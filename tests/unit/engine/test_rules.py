@@ -14,8 +14,8 @@ from core_mondrian import KAnonymity, Spec
 from core_mondrian.encoding.encoder import collapse, encode
 from core_mondrian.engine.constraints import first_constraints
 from core_mondrian.engine.inputs import build_models, build_tuples
-from core_mondrian.frames import open_frame
 from core_mondrian.models import DistinctLDiversity
+from core_mondrian.tables.frames import open_frame
 
 model_rules = as_plain("core_mondrian.engine.model_rules")
 

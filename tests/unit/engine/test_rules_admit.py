@@ -15,7 +15,6 @@ from core_mondrian.encoding.encoder import collapse, encode
 from core_mondrian.engine.constraints import first_constraints
 from core_mondrian.engine.inputs import build_models, build_tuples
 from core_mondrian.engine.layout import Counts, Models
-from core_mondrian.frames import open_frame
 from core_mondrian.models import (
     AlphaKAnonymity,
     ClassCounts,
@@ -25,6 +24,7 @@ from core_mondrian.models import (
     RecursiveCLDiversity,
     TCloseness,
 )
+from core_mondrian.tables.frames import open_frame
 
 model_rules = as_plain("core_mondrian.engine.model_rules")
 

@@ -17,7 +17,7 @@ from core_mondrian.hierarchies.groups import Grouping, Lookup
 from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.hierarchies.load import parse_short
 from core_mondrian.hierarchies.ranges import Ranges
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 
 TEXTS = st.lists(st.text("ab01.", max_size=5), unique=True, max_size=12)
 NUMBERS = st.lists(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from core_mondrian import DataError, SpecError
 from core_mondrian.hierarchies.groups import Lookup
 from core_mondrian.hierarchies.read import read_hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy, flat, from_paths, lay_out
 from core_mondrian.hierarchies.write import paths_of, write_hierarchy
-from core_mondrian.hierarchy import Hierarchy, flat, from_paths, lay_out
 
 SUFFIXES = (".csv", ".json", ".toml")
 LABELS = st.text(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec, SpecError, anonymize
 from core_mondrian.hierarchies.learned import MOST_VALUES, Learned
-from core_mondrian.hierarchy import Hierarchy
+from core_mondrian.hierarchies.tree import Hierarchy
 
 
 def groups(tree: Hierarchy) -> set[frozenset[str]]:

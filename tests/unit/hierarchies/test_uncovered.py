@@ -9,16 +9,16 @@ import pytest
 from conftest import IS_PLAIN
 
 from core_mondrian import DataError, KAnonymity, Spec, SpecError, anonymize, verify
-from core_mondrian.advise import sweep
+from core_mondrian.analysis.advise import sweep
 from core_mondrian.datasets import adult
 from core_mondrian.hierarchies.codes import Prefix
 from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.hierarchies.ranges import Ranges
 from core_mondrian.hierarchies.read import read_hierarchy
-from core_mondrian.hierarchy import from_paths
+from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models.population import KMap
-from core_mondrian.painting import paint
-from core_mondrian.spec_file import load_spec, spec_from_mapping
+from core_mondrian.report.partition_plot import paint
+from core_mondrian.spec.toml_file import load_spec, spec_from_mapping
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT", "")
 PETS = from_paths([("cat", "beast", "*"), ("dog", "beast", "*"), ("hen", "bird", "*")])

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.measure import counting
-from core_mondrian.measure.counting import (
+from core_mondrian.verification import counting
+from core_mondrian.verification.counting import (
     Coded,
     _code_objects,
     class_sizes,

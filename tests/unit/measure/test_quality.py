@@ -3,15 +3,15 @@ from dataclasses import replace
 import pytest
 
 from core_mondrian.errors import SpecError
-from core_mondrian.measure.quality import (
+from core_mondrian.measures.quality import (
     Shortfall,
     check,
     score,
     score_one,
     select_best,
 )
-from core_mondrian.measure.utility import ColumnMeasures, Measures
-from core_mondrian.spec import Thresholds
+from core_mondrian.measures.utility import ColumnMeasures, Measures
+from core_mondrian.spec.declaration import Thresholds
 
 
 def number(

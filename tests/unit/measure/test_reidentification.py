@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from core_mondrian import KAnonymity, Release, Spec, Suppression, anonymize
-from core_mondrian.measure.association import correlation, cramers_v, moved_share
-from core_mondrian.measure.risk import measure_risk, risk_of, table_records
+from core_mondrian.measures.association import correlation, cramers_v, moved_share
+from core_mondrian.measures.risk import measure_risk, risk_of, table_records
 from core_mondrian.models.population import KMap
-from core_mondrian.policies import BestPolicy, OriginalPolicy, PaperPolicy
 from core_mondrian.report.facts import Facts, collect_facts
+from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
 
 COLUMNS = ("age", "city", "height")
 

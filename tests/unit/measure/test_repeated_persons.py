@@ -27,15 +27,15 @@ from core_mondrian import (
     anonymize_files,
     verify,
 )
-from core_mondrian.attacks import attack
-from core_mondrian.files.write import write_table
-from core_mondrian.guess import guess_roles
-from core_mondrian.measure import concerns
-from core_mondrian.measure.concerns import count_repeats
-from core_mondrian.measure.counting import Coded
+from core_mondrian.analysis.attacks import attack
+from core_mondrian.analysis.suggest import guess_roles
+from core_mondrian.measures import disclosure_warnings as concerns
+from core_mondrian.measures.disclosure_warnings import count_repeats
 from core_mondrian.sources.sql.anonymize import anonymize_sql
-from core_mondrian.spec_file import load_spec
+from core_mondrian.spec.toml_file import load_spec
 from core_mondrian.studio.reading import read_draft
+from core_mondrian.tables.files.write import write_table
+from core_mondrian.verification.counting import Coded
 
 NAMES = ["age", "sex", "region"]
 ROWS = Spec(

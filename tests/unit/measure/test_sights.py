@@ -13,18 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.measure import leakage, sights
-from core_mondrian.measure.concerns import count_repeats
-from core_mondrian.measure.counting import Coded
-from core_mondrian.measure.leakage import Hidden, HiddenCounts, leaked_share
-from core_mondrian.measure.sights import (
+from core_mondrian.measures import leakage
+from core_mondrian.measures import row_sample as sights
+from core_mondrian.measures.disclosure_warnings import count_repeats
+from core_mondrian.measures.leakage import Hidden, HiddenCounts, leaked_share
+from core_mondrian.measures.row_sample import (
     EveryRow,
     Sight,
     join_sights,
     look_at,
     look_at_frame,
 )
-from core_mondrian.recognize import recognize
+from core_mondrian.spec.identifier_detection import recognize
+from core_mondrian.verification.counting import Coded
 
 ROWS = st.lists(
     st.tuples(

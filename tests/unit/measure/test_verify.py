@@ -25,8 +25,6 @@ from core_mondrian.errors import (
     PrivacyViolation,
     SpecError,
 )
-from core_mondrian.measure.counting import Coded, code_column, compress
-from core_mondrian.measure.verify import _count_values, _parts, are_pseudonyms, verify
 from core_mondrian.models.base import Limits, PrivacyModel
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.entropy import EntropyLDiversity
@@ -35,9 +33,16 @@ from core_mondrian.models.population import KMap
 from core_mondrian.models.recursive import RecursiveCLDiversity
 from core_mondrian.models.risk import AverageRisk
 from core_mondrian.models.t_closeness import TCloseness
-from core_mondrian.pseudonyms import LENGTH
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.pseudonyms import LENGTH
+from core_mondrian.verification.counting import Coded, code_column, compress
 from core_mondrian.verification.counts import Classes
+from core_mondrian.verification.verify import (
+    _count_values,
+    _parts,
+    are_pseudonyms,
+    verify,
+)
 
 NAN = float("nan")
 PSEUDONYM = "a1" * (LENGTH // 2)
@@ -372,7 +377,7 @@ def test_messages_hold_no_cell() -> None:
 
 def test_the_verifier_loads_nothing_of_the_engine() -> None:
     script = (
-        "import sys, core_mondrian.measure.verify\n"
+        "import sys, core_mondrian.verification.verify\n"
         "engine = ('encoding', 'engine', 'recode')\n"
         "print([m for m in sys.modules if m.startswith('core_mondrian.') "
         "and m.split('.')[1] in engine], 'numba' in sys.modules)"
@@ -451,7 +456,7 @@ def test_many_values_are_counted_some_classes_at_a_time(
     cells: int, in_python: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A column of 63,000 values once took 85 s and 4.6 GB to verify."""
-    monkeypatch.setattr("core_mondrian.measure.verify._MOST_CELLS", cells)
+    monkeypatch.setattr("core_mondrian.verification.verify._MOST_CELLS", cells)
     monkeypatch.setattr("core_mondrian.models.base._MOST_IN_PYTHON", in_python)
     keys = [i // 3 for i in range(30)]
     spec = Spec(("a",), models=(KAnonymity(2), TCloseness(0.9, "s"), Diverse()))
@@ -470,7 +475,7 @@ def test_many_values_are_counted_some_classes_at_a_time(
 def test_what_is_reached_is_that_of_the_worst_part(
     cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core_mondrian.measure.verify._MOST_CELLS", cells)
+    monkeypatch.setattr("core_mondrian.verification.verify._MOST_CELLS", cells)
     data = pa.table({"a": list("xxxxyyyyzzzz"), "s": list("abcdaabbabca")})
     spec = Spec(("a",), models=(Diverse(), TCloseness(0.9, "s")))
 
@@ -486,7 +491,7 @@ def test_what_is_reached_is_that_of_the_worst_part(
 def test_no_part_has_more_counts_than_may_be(
     n_classes: int, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core_mondrian.measure.verify._MOST_CELLS", cells)
+    monkeypatch.setattr("core_mondrian.verification.verify._MOST_CELLS", cells)
     codes = np.repeat(np.arange(n_classes), 3)
     values = np.tile([0, 1, 1], n_classes)
     keys, coded = Coded(codes, n_classes), Coded(values, 4, ("u", "v", "w"))

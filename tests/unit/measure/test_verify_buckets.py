@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec
 from core_mondrian.errors import PrivacyViolation
-from core_mondrian.measure.verify import (
-    Verification,
-    WholeTable,
-    verify_buckets,
-    verify_counts,
-)
 from core_mondrian.models.alpha_k import AlphaKAnonymity
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.entropy import EntropyLDiversity
 from core_mondrian.models.recursive import RecursiveCLDiversity
 from core_mondrian.models.risk import AverageRisk, MaximumRisk
 from core_mondrian.models.t_closeness import TCloseness
+from core_mondrian.verification.verify import (
+    Verification,
+    WholeTable,
+    verify_buckets,
+    verify_counts,
+)
 
 MODELS = (
     KAnonymity(2),

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, PrivacyViolation, Spec
-from core_mondrian.measure.verify import Verification, verify, verify_counts
 from core_mondrian.models import (
     AverageRisk,
     DistinctLDiversity,
     PrivacyModel,
     TCloseness,
 )
+from core_mondrian.verification.verify import Verification, verify, verify_counts
 
 KINDS = {"q": pa.string(), "s": pa.string(), "who": pa.int64()}
 Row = tuple[str | None, str | None, int]

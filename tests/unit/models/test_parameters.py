@@ -8,7 +8,7 @@ import pytest
 
 from core_mondrian import models
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import flat
+from core_mondrian.hierarchies.tree import flat
 from core_mondrian.models import (
     MODELS,
     AlphaKAnonymity,

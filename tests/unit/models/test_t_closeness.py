@@ -6,7 +6,7 @@ import pytest
 from models_oracle import counted
 
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchy import flat, from_paths
+from core_mondrian.hierarchies.tree import flat, from_paths
 from core_mondrian.models import TCloseness
 
 # After the example of Li, Li and Venkatasubramanian 2007.

@@ -14,11 +14,11 @@ from test_tuple_store import opened
 from core_mondrian import BestPolicy, KAnonymity, PaperPolicy, Spec, Suppression
 from core_mondrian.encoding.encoder import collapse, encode, input_digest
 from core_mondrian.errors import InfeasibleError
-from core_mondrian.frames import open_frame
-from core_mondrian.measure.utility import measure
-from core_mondrian.plan import DIVIDED, Plan, draw_up
+from core_mondrian.measures.utility import measure
+from core_mondrian.recoding.plan import DIVIDED, Plan, build_plan
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.parted_plan import PartedPlan, make_parted_plan
-from core_mondrian.stages import Stages
+from core_mondrian.tables.frames import open_frame
 from core_mondrian.tables.keys import Key
 
 KEY = Key(b"a key of sixteen bytes or more", is_given=True)
@@ -66,7 +66,7 @@ def of_parts(plan: PartedPlan, counts: Any) -> Any:
 def test_both_release_the_same(spec: Spec, table: pa.Table, task_tuples: int) -> None:
     encoded = collapse(encode(open_frame(table), spec))
     try:
-        expected = draw_up(encoded, spec, KEY, threads=1)
+        expected = build_plan(encoded, spec, KEY, threads=1)
     except InfeasibleError:
         return
     known = replace(encoded, table=without_tuples(encoded.table))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core_mondrian.labels import BOUNDS
+from core_mondrian.recoding.labels import BOUNDS
 from core_mondrian.sources.mapped_files import give_back, make_file, map_file
 from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels
 from core_mondrian.sources.spill import connect

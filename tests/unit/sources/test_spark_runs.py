@@ -24,7 +24,7 @@ from core_mondrian.cli.options import DriverTuples
 from core_mondrian.sources.spark import session
 from core_mondrian.sources.spark.api import DRIVER_TUPLES
 from core_mondrian.sources.spark.cancellation import Cancellation
-from core_mondrian.sources.spark.placing import Placing
+from core_mondrian.sources.spark.publish import Placing
 from core_mondrian.sources.spark.tables import spot_of
 
 TEXTS = ("out.parquet.manifest.json", "out.parquet.owner.json")

@@ -10,8 +10,8 @@ import pytest
 
 from core_mondrian import DataError, KAnonymity, Spec, anonymize_files, count_files
 from core_mondrian.datasets import census
-from core_mondrian.files.write import write_table
 from core_mondrian.sources.tuple_counts import _plain
+from core_mondrian.tables.files.write import write_table
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:

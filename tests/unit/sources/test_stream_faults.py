@@ -24,12 +24,13 @@ from core_mondrian import (
     count_files,
 )
 from core_mondrian.datasets import census
-from core_mondrian.files.drafts import workspace_of
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
-from core_mondrian.sources.files import counting, making
+from core_mondrian.sources.files import counting
+from core_mondrian.sources.files import file_run as making
 from core_mondrian.sources.memory import Limit, Sizes, parse_size
 from core_mondrian.sources.tuple_counts import TupleCounts
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.staging import workspace_of
+from core_mondrian.tables.files.write import write_table
 
 SPEC = Spec(("age", "sex"), (KAnonymity(2),), policy=PaperPolicy())
 NUMBERS = Spec(
@@ -281,7 +282,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda tmp: anonymize_files(
             tmp / "a.csv",
             tmp / "out.csv",
-            Spec(("age",), (KAnonymity(2),), suppressed="apart"),
+            Spec(("age",), (KAnonymity(2),), suppressed="separate"),
         ),
         "go together",
     ),
@@ -400,7 +401,9 @@ def test_files_on_another_disk_are_copied_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_csv(tmp_path / "a.csv", people())
-    monkeypatch.setattr("core_mondrian.files.place._is_near", lambda *_: False)
+    monkeypatch.setattr(
+        "core_mondrian.tables.files.atomic_write._is_near", lambda *_: False
+    )
 
     anonymize_files(source, tmp_path / "out", SPEC, save_counts=tmp_path / "k.arrow")
 

@@ -28,16 +28,16 @@ from core_mondrian import (
     anonymize_files,
 )
 from core_mondrian.datasets import census
-from core_mondrian.files.kinds import source_schema
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
 from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
-from core_mondrian.release import PartedRelease
+from core_mondrian.release.result import PartedRelease
 from core_mondrian.sources import counted_release
 from core_mondrian.sources.memory import Limit, Sizes
 from core_mondrian.sources.tuple_store import StoreLimits
+from core_mondrian.tables.files.kinds import source_schema
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.write import write_table
 
 QIDS = ("age", "sex", "education", "occupation")
 TINY = Sizes(rows=97, text=3000, in_flight=3, threads=2)
@@ -91,12 +91,12 @@ SPECS = {
         pseudonyms=("person",),
         class_id="class",
     ),
-    "apart": Spec(
+    "separate": Spec(
         QIDS,
         (KAnonymity(8),),
         policy=PaperPolicy(),
         suppress=Suppression(rows=150),
-        suppressed="apart",
+        suppressed="separate",
     ),
     "pattern": Spec(QIDS, (KAnonymity(5),), missing="pattern", identifiers=("person",)),
     "small patterns": Spec(
@@ -133,11 +133,11 @@ def compare(
     """Check a streamed release against one in memory, and return it."""
     key = KEY if spec.pseudonyms else None
     target, apart = folder / f"streamed{suffix}", folder / f"apart{suffix}"
-    is_apart = spec.suppressed == "apart"
+    is_separate = spec.suppressed == "separate"
     expected = anonymize(whole, spec, key=key)
 
     found = anonymize_files(
-        source, target, spec, key=key, suppressed_file=apart if is_apart else None
+        source, target, spec, key=key, suppressed_file=apart if is_separate else None
     )
 
     assert found.digest == expected.digest
@@ -151,7 +151,7 @@ def compare(
     assert written["digests"]["release"] == expected.digest
     kind = suffix or source_suffix(source)
     same_as_written(target, expected.data, source_schema(whole), folder, kind)
-    if is_apart:
+    if is_separate:
         same_as_written(apart, expected.suppressed, source_schema(whole), folder, kind)
     left = {path.name for path in folder.iterdir() if path.name.startswith(".")}
     assert not left
@@ -249,7 +249,7 @@ def blank(release: Release[Path]) -> int:
 
 
 @pytest.mark.usefixtures("on_disk")
-@pytest.mark.parametrize("name", ["best", "unit", "blank", "apart", "codes"])
+@pytest.mark.parametrize("name", ["best", "unit", "blank", "separate", "codes"])
 def test_tuples_of_csv_on_disk_are_released_as_in_memory(
     name: str, people: pa.Table, tmp_path: Path
 ) -> None:

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from core_mondrian import KAnonymity, Spec, anonymize, anonymize_files
-from core_mondrian.measure import concerns, sights
-from core_mondrian.measure.sights import Sight, look_at
+from core_mondrian.measures import disclosure_warnings as concerns
+from core_mondrian.measures import row_sample as sights
+from core_mondrian.measures.row_sample import Sight, look_at
 from core_mondrian.sources.files.writing import Writing, Written
 from core_mondrian.sources.memory import Limit, Sizes
 
@@ -82,8 +83,8 @@ def test_enough_different_rows_are_no_more_than_that(
 def test_warnings_are_those_in_memory_where_few_tuples_have_many_rows(
     suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from core_mondrian.files.read import read_table
-    from core_mondrian.files.write import write_table
+    from core_mondrian.tables.files.read import read_table
+    from core_mondrian.tables.files.write import write_table
 
     monkeypatch.setattr(concerns, "_MOST_ROWS", 1000)
     monkeypatch.setattr(concerns, "_PICKED_ROWS", 500)

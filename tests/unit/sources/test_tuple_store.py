@@ -28,10 +28,10 @@ from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.grow_parts import grow_parts
 from core_mondrian.errors import InfeasibleError
-from core_mondrian.frames import open_frame
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.tuple_relation import TupleShape
 from core_mondrian.sources.tuple_store import LocalStore, StoreLimits
-from core_mondrian.stages import Stages
+from core_mondrian.tables.frames import open_frame
 
 
 @contextmanager

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core_mondrian.analysis.suggest import (
+    MOST_QUASI_IDENTIFIERS,
+    Guess,
+    draft_spec,
+    guess_roles,
+)
 from core_mondrian.datasets import census
 from core_mondrian.errors import SpecError
-from core_mondrian.guess import MOST_QUASI_IDENTIFIERS, Guess, draft_spec, guess_roles
 from core_mondrian.hierarchies.codes import Prefix
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
-from core_mondrian.policies import BestPolicy
-from core_mondrian.spec_file import spec_from_mapping
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.spec.toml_file import spec_from_mapping
 from core_mondrian.studio.draft import Draft, Guard, draft_of, toml_value
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=12)

@@ -11,8 +11,8 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, SpecError
-from core_mondrian.policies import PaperPolicy
-from core_mondrian.spec_file import (
+from core_mondrian.spec.policies import PaperPolicy
+from core_mondrian.spec.toml_file import (
     KEYS,
     SpecFile,
     read_spec_file,
@@ -20,7 +20,7 @@ from core_mondrian.spec_file import (
 )
 from core_mondrian.studio.draft import Draft, Guard
 from core_mondrian.studio.reading import name_files, open_spec, read_draft
-from core_mondrian.studio.rest import names_of
+from core_mondrian.studio.unsupported_keys import names_of
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=8)
 SHARES = st.sampled_from([0.05, 0.25, 0.5, 1])
@@ -106,7 +106,7 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
         "small_patterns": st.sampled_from(["repair", "suppress"]),
         "suppress": st.sampled_from(["1%", " 2.5 %", "7", 20, 0]),
         "suppress_multiplier": st.sampled_from([1, 0.5, 0, 1.5]),
-        "suppressed": st.sampled_from(["drop", "blank", "apart"]),
+        "suppressed": st.sampled_from(["drop", "blank", "separate"]),
         "numbers": formats(by_known, st.sampled_from(NUMBERS)),
         "categories": formats(by_known, st.sampled_from(["label", "set"])),
         "nice": formats(by_known, st.booleans()),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core_mondrian.analysis.inspection import InspectedColumn
 from core_mondrian.datasets import census
-from core_mondrian.files.write import write_table
-from core_mondrian.inspect import InspectedColumn
+from core_mondrian.studio.actions import Opened, open_table
 from core_mondrian.studio.jobs import Cancelled
 from core_mondrian.studio.risks import (
     Found,
@@ -23,7 +23,7 @@ from core_mondrian.studio.risks import (
     say_share,
     say_without,
 )
-from core_mondrian.studio.work import Opened, open_table
+from core_mondrian.tables.files.write import write_table
 
 NAMES = ("age", "sex", "occupation", "race")
 

@@ -9,15 +9,15 @@ import pytest
 
 from core_mondrian.api import anonymize
 from core_mondrian.datasets import census
-from core_mondrian.files.write import write_table
 from core_mondrian.models import DistinctLDiversity, KAnonymity
-from core_mondrian.policies import BestPolicy
-from core_mondrian.release import Release
-from core_mondrian.spec import Spec
+from core_mondrian.release.result import Release
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.spec.suppression import Suppression
+from core_mondrian.studio.actions import make_release, open_table
 from core_mondrian.studio.draft import draft_of
 from core_mondrian.studio.rows import PAGE, Line, Rows
-from core_mondrian.studio.work import make_release, open_table
-from core_mondrian.suppression import Suppression
+from core_mondrian.tables.files.write import write_table
 
 KEY = "nth"
 QIDS = ("age", "sex", "occupation")
@@ -60,7 +60,7 @@ def texts(rows: Rows, line: Line) -> dict[str, str]:
     return {head.title: cell.text for head, cell in found}
 
 
-@pytest.mark.parametrize("how", ["drop", "apart"])
+@pytest.mark.parametrize("how", ["drop", "separate"])
 def test_rows_that_are_dropped_stand_beside_their_original(
     people: pa.Table, how: Any
 ) -> None:
@@ -81,7 +81,7 @@ def test_rows_that_are_dropped_stand_beside_their_original(
             assert shown[f"{name} (before)"] == str(before[name] or "")
             wanted = "left out" if after is None else str(after[name] or "")
             assert shown[f"{name} (released)"] == wanted
-    if how == "apart":
+    if how == "separate":
         apart = release.suppressed
         assert apart is not None
         assert [

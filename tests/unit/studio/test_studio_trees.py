@@ -4,7 +4,7 @@ import pytest
 
 from core_mondrian.datasets import census
 from core_mondrian.errors import MondrianError, SpecError
-from core_mondrian.files.write import write_table
+from core_mondrian.studio.actions import Opened, make_release, open_table
 from core_mondrian.studio.draft import Draft, draft_of
 from core_mondrian.studio.trees import (
     MOST_SHOWN,
@@ -20,7 +20,7 @@ from core_mondrian.studio.trees import (
     rename,
     typed_of,
 )
-from core_mondrian.studio.work import Opened, make_release, open_table
+from core_mondrian.tables.files.write import write_table
 
 
 def quiet(_stage: str, _done: float) -> None:

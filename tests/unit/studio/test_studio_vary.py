@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from core_mondrian.advise import Figures, Point, Problem, Sweep
-from core_mondrian.charts import draw_trade_off, render
+from core_mondrian.analysis.advise import Figures, Point, Problem, Sweep
 from core_mondrian.datasets import census
 from core_mondrian.errors import SpecError
-from core_mondrian.files.write import write_table
+from core_mondrian.report.charts import draw_trade_off, render
+from core_mondrian.studio.actions import Opened, make_release, open_table
+from core_mondrian.studio.advanced_options import find_changed
 from core_mondrian.studio.draft import Draft, Guard, draft_of
-from core_mondrian.studio.more import find_changed
 from core_mondrian.studio.reading import read_draft
-from core_mondrian.studio.vary import (
+from core_mondrian.studio.sweep import (
     everything_but,
     find_bands,
     find_curve,
@@ -24,7 +24,7 @@ from core_mondrian.studio.vary import (
     present_value,
     take_value,
 )
-from core_mondrian.studio.work import Opened, make_release, open_table
+from core_mondrian.tables.files.write import write_table
 
 
 def quiet(_stage: str, _done: float) -> None:

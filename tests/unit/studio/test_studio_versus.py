@@ -9,11 +9,17 @@ import pyarrow as pa
 import pytest
 
 from core_mondrian.datasets import census
-from core_mondrian.files.write import write_table
+from core_mondrian.studio.actions import (
+    Opened,
+    Run,
+    make_release,
+    open_table,
+    say_reached,
+)
 from core_mondrian.studio.draft import Draft, Guard, draft_of
 from core_mondrian.studio.reading import read_draft
-from core_mondrian.studio.versus import DEFAULT, Pair, Versus, compare_runs, differing
-from core_mondrian.studio.work import Opened, Run, make_release, open_table, say_reached
+from core_mondrian.studio.run_diff import DEFAULT, Pair, Versus, compare_runs, differing
+from core_mondrian.tables.files.write import write_table
 
 
 def quiet(_stage: str, _done: float) -> None:
@@ -281,7 +287,7 @@ def test_persons_are_spoken_of_where_the_spec_knows_them(tmp_path: Path) -> None
 def test_what_a_table_quotes_is_escaped() -> None:
     pytest.importorskip("nicegui")
     from core_mondrian.report.cuts import Branch
-    from core_mondrian.studio.making import write_branch
+    from core_mondrian.studio.run_details import write_branch
     from core_mondrian.studio.tables import Td, write_table
 
     bad = "<img src=x onerror=alert(1)>\"'&\u202e"

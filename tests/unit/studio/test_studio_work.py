@@ -9,19 +9,19 @@ import pytest
 from core_mondrian.api import anonymize
 from core_mondrian.datasets import census
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
-from core_mondrian.measure.verify import verify
-from core_mondrian.spec_file import load_spec
-from core_mondrian.studio.draft import draft_of
-from core_mondrian.studio.jobs import Cancelled, Job, Progress
-from core_mondrian.studio.session import Studio
-from core_mondrian.studio.work import (
+from core_mondrian.spec.toml_file import load_spec
+from core_mondrian.studio.actions import (
     Opened,
     check_suffix,
     make_release,
     open_table,
 )
+from core_mondrian.studio.draft import draft_of
+from core_mondrian.studio.jobs import Cancelled, Job, Progress
+from core_mondrian.studio.session import Studio
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.write import write_table
+from core_mondrian.verification.verify import verify
 
 CANARY = "CANARY-7f3a"
 

@@ -35,11 +35,11 @@ from core_mondrian import (
     anonymize_files,
     p_sensitize,
 )
-from core_mondrian.files.kinds import source_schema
-from core_mondrian.files.read import read_table
-from core_mondrian.files.write import write_table
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.tables.cleaning import clean_frame, clean_table
+from core_mondrian.tables.files.kinds import source_schema
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.tables.files.write import write_table
 
 NUMBERS = [5, 3, HIDDEN, 4, 3, HIDDEN, 6, 7]
 ROWS = list("xxzxxyxx")

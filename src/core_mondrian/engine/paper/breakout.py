@@ -5,8 +5,8 @@ import numpy as np
 from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.engine.columns import ColumnViews
 from core_mondrian.engine.layout import Floats
-from core_mondrian.policies import PaperPolicy
-from core_mondrian.spec import Spec, Thresholds
+from core_mondrian.spec.declaration import Spec, Thresholds
+from core_mondrian.spec.policies import PaperPolicy
 
 
 def is_good_enough(columns: ColumnViews, column: int, score: float) -> bool:

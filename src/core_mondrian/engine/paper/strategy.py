@@ -34,7 +34,12 @@ from cython.cimports.core_mondrian.engine.paper.scoring import (
 
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.paper.workspace import Strategy
-from core_mondrian.policies import FunnelPolicy, OriginalPolicy, Policy, own_functions
+from core_mondrian.spec.policies import (
+    FunnelPolicy,
+    OriginalPolicy,
+    Policy,
+    own_functions,
+)
 
 
 def strategy_of(policy: Policy, table: EncodedTable) -> Strategy:

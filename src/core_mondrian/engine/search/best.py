@@ -42,9 +42,9 @@ from core_mondrian.engine.search.workspace import (
     SearchWorkspace,
     SolvedBlocks,
 )
-from core_mondrian.policies import BestPolicy
-from core_mondrian.spec import Spec
-from core_mondrian.threads import map_threads, spans
+from core_mondrian.runtime.threads import map_threads, spans
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy
 
 _FIRST_BETA = 2.0
 # Sets are measured in fractions of their domain, and so is their impurity.

@@ -17,7 +17,7 @@ from core_mondrian.engine import layout
 from core_mondrian.engine.layout import Codes, Floats
 from core_mondrian.engine.search.best import BestSearch, Searched, losses_of
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 _MOST_GROUPS = 100
 _ROUNDS = 6

@@ -17,8 +17,8 @@ from core_mondrian.engine.layout import (
     join_fields,
 )
 from core_mondrian.errors import InternalError
-from core_mondrian.hierarchy import Hierarchy
-from core_mondrian.spec import Spec
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.spec.declaration import Spec
 
 # Steps that a number's range is divided into for its standard deviation: whole numbers
 # whose squares add up exactly, for as many rows as a table may have.

@@ -47,7 +47,7 @@ def search_with_budget(
     if int(lost["rows"].sum()) == n_gone:
         return late
     gone = [chosen.records[one["start"] : one["stop"], -1] for one in lost]
-    apart = set_apart(search, nodes, np.concatenate(gone))
+    apart = separate_suppressed(search, nodes, np.concatenate(gone))
     early = search.solve(apart, lambda done: report(2 / 3 + done / 3))
     left = budget - _n_suppressed(early.nodes)
     early = suppress_rows(search, early, price, left)
@@ -80,7 +80,7 @@ def _n_suppressed(nodes: Nodes) -> int:
     return int(nodes["rows"][nodes["kind"] == layout.SUPPRESSED].sum())
 
 
-def set_apart(search: BestSearch, nodes: Nodes, gone: NDArray[Any]) -> Nodes:
+def separate_suppressed(search: BestSearch, nodes: Nodes, gone: NDArray[Any]) -> Nodes:
     """Return the blocks without the tuples ``gone``, which become nodes beside them."""
     records = search.buffers.array
     is_gone = np.isin(records[:, -1], gone)

@@ -12,9 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core_mondrian.errors import DataError
-from core_mondrian.files.csv_text import CODED_TEXT, unguarded, unguarded_names
-from core_mondrian.files.kinds import is_text
-from core_mondrian.files.read import reading
 from core_mondrian.sources.files.csv_blocks import (
     BadRows,
     Block,
@@ -24,6 +21,9 @@ from core_mondrian.sources.files.csv_blocks import (
 )
 from core_mondrian.sources.files.source import Part, Source
 from core_mondrian.sources.memory import Sizes
+from core_mondrian.tables.files.csv_text import CODED_TEXT, unguarded, unguarded_names
+from core_mondrian.tables.files.kinds import is_text
+from core_mondrian.tables.files.read import reading
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

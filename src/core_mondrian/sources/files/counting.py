@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError, list_names
-from core_mondrian.files.drafts import create_private
-from core_mondrian.progress import Throughput
+from core_mondrian.runtime.progress import Throughput
+from core_mondrian.sources.files.batch_counts import Tally, merge, tally_columns
 from core_mondrian.sources.files.batches import (
     Batch,
     Wanted,
@@ -24,10 +24,10 @@ from core_mondrian.sources.files.batches import (
 )
 from core_mondrian.sources.files.csv_blocks import BadRows
 from core_mondrian.sources.files.source import Source
-from core_mondrian.sources.files.tally import Tally, merge, tally_columns
 from core_mondrian.sources.memory import Sizes
 from core_mondrian.sources.row_coder import Codes
 from core_mondrian.sources.tuple_counts import ROWS
+from core_mondrian.tables.files.staging import create_private
 
 Counted = tuple[Codes, NDArray[np.int64]]
 """Codes of tuples, and the rows of each."""

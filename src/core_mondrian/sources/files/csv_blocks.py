@@ -13,15 +13,15 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
-from core_mondrian.files.csv_rows import IN_QUOTES, scan_rows
-from core_mondrian.files.csv_text import (
+from core_mondrian.tables.files.csv_rows import IN_QUOTES, scan_rows
+from core_mondrian.tables.files.csv_text import (
     BOM,
     bad_header,
     header_names,
     parse_options,
     too_long,
 )
-from core_mondrian.files.kinds import BLOCK
+from core_mondrian.tables.files.kinds import BLOCK
 
 _MOST_FOUND: Final = 1 << 12
 """Bad rows that one scan can note."""

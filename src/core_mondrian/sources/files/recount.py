@@ -11,16 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import InternalError, PrivacyViolation
-from core_mondrian.files.csv_text import unguarded
-from core_mondrian.files.kinds import is_text
-from core_mondrian.measure.concerns import Repeats
-from core_mondrian.measure.verify import (
-    SHOWS_PSEUDONYM,
-    Verification,
-    beside,
-)
-from core_mondrian.progress import Throughput
-from core_mondrian.pseudonyms import PATTERN
+from core_mondrian.measures.disclosure_warnings import Repeats
+from core_mondrian.runtime.progress import Throughput
 from core_mondrian.sources.counted_release import CountedRelease
 from core_mondrian.sources.files.batches import Batch, Wanted, read_batches
 from core_mondrian.sources.files.rows import decoded
@@ -29,8 +21,16 @@ from core_mondrian.sources.memory import Sizes
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.spill import connect, execute, literal
 from core_mondrian.sources.spill import read_batches as read_rows
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.cell_keys import cell_keys
+from core_mondrian.tables.files.csv_text import unguarded
+from core_mondrian.tables.files.kinds import is_text
+from core_mondrian.tables.pseudonyms import PATTERN
+from core_mondrian.verification.verify import (
+    SHOWS_PSEUDONYM,
+    Verification,
+    beside,
+)
 
 Connection = Any
 """One of DuckDB, which has no types to check."""

@@ -8,18 +8,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.files.csv_text import empty_as_missing
-from core_mondrian.files.kinds import is_text
-from core_mondrian.measure.concerns import seen_columns
-from core_mondrian.measure.sights import Sight, look_at
-from core_mondrian.plan import DIVIDED, SUPPRESSED
-from core_mondrian.pseudonyms import pseudonymize
+from core_mondrian.measures.disclosure_warnings import seen_columns
+from core_mondrian.measures.row_sample import Sight, look_at
+from core_mondrian.recoding.plan import DIVIDED, SUPPRESSED
 from core_mondrian.sources.files.source import Source
 from core_mondrian.sources.row_coder import BAD, RowCoder
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 from core_mondrian.tables.cleaning import take_arrow
+from core_mondrian.tables.files.csv_text import empty_as_missing
+from core_mondrian.tables.files.kinds import is_text
+from core_mondrian.tables.pseudonyms import pseudonymize
 
 Codes = NDArray[np.int32]
 
@@ -57,7 +57,7 @@ class Recoder:
     def needed(self) -> tuple[str, ...]:
         """The columns that a row is written from, once its leaf is known."""
         spec, names = self.spec, self.source.schema.names
-        if spec.suppressed == "apart":
+        if spec.suppressed == "separate":
             return tuple(names)
         unit = [] if spec.unit is None else [spec.unit]
         wanted = {*seen_columns(spec, names), *spec.carried(names), *unit}
@@ -93,7 +93,7 @@ class Recoder:
         is_gone = (leaf < 0) & ~is_bad
         keep = ~is_bad & ~is_gone if self.spec.leaves_out else ~is_bad
         apart = None
-        if self.spec.suppressed == "apart":
+        if self.spec.suppressed == "separate":
             apart = self._original(table, np.flatnonzero(is_gone))
         units = None
         if self.spec.unit is not None and self.spec.is_unit_removed:

@@ -8,26 +8,26 @@ import numpy as np
 
 from core_mondrian.api import check_threads
 from core_mondrian.errors import SpecError, drops_context
-from core_mondrian.files.drafts import workspace_of
-from core_mondrian.files.place import Content, check_place, write_files
-from core_mondrian.files.sizes import machine_memory
-from core_mondrian.progress import Progress, watched
-from core_mondrian.release import Release
-from core_mondrian.report_file import ReportFile
-from core_mondrian.signatures import Signer
+from core_mondrian.release.report_file import ReportFile
+from core_mondrian.release.result import Release
+from core_mondrian.release.signatures import Signer
+from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.sources.disk_use import DiskUse
+from core_mondrian.sources.files.batch_counts import Tally
 from core_mondrian.sources.files.counting import Counts, fit, load_counts
 from core_mondrian.sources.files.counting import save_counts as keep
 from core_mondrian.sources.files.csv_blocks import BadRows
-from core_mondrian.sources.files.making import Run
+from core_mondrian.sources.files.file_run import Run
 from core_mondrian.sources.files.source import check_streamable, open_source
-from core_mondrian.sources.files.tally import Tally
 from core_mondrian.sources.files.targets import Targets, check_targets
 from core_mondrian.sources.files.values import tuple_counts
 from core_mondrian.sources.files.workspace import open_workspace
 from core_mondrian.sources.memory import Limit, parse_size, watch
 from core_mondrian.sources.tuple_counts import TupleCounts
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files.atomic_write import Content, check_place, write_files
+from core_mondrian.tables.files.sizes import machine_memory
+from core_mondrian.tables.files.staging import workspace_of
 from core_mondrian.tables.keys import key_for, open_key
 
 
@@ -70,7 +70,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         resume: Go on with the first pass of an interrupted run.
         bad_rows: Rows of CSV that cannot be read and may be left out.
         overwrite: Replace files that exist.
-        suppressed_file: Where rows go that are suppressed "apart": NOT anonymized.
+        suppressed_file: Where rows go that are suppressed "separate": NOT anonymized.
         report: Where to write a report, or a `ReportFile`.
         signer: Who signs the manifest, see `signatures.read_signer`.
         save_counts: Where to keep the counts; they hold values of the source.

@@ -12,13 +12,23 @@ import pyarrow.parquet as pq
 
 from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import DataError, SpecError, list_names
-from core_mondrian.files.csv_text import infer_type, unguarded_names
-from core_mondrian.files.kinds import check_names, compression_of, is_text, kind_of
-from core_mondrian.files.read import check_counts, check_file, is_repetitive, reading
-from core_mondrian.files.sizes import parquet_row
 from core_mondrian.sources.files.csv_blocks import read_names
 from core_mondrian.sources.tuple_counts import counted_columns
-from core_mondrian.spec import Spec, check_look_alikes
+from core_mondrian.spec.declaration import Spec, check_look_alikes
+from core_mondrian.tables.files.csv_text import infer_type, unguarded_names
+from core_mondrian.tables.files.kinds import (
+    check_names,
+    compression_of,
+    is_text,
+    kind_of,
+)
+from core_mondrian.tables.files.read import (
+    check_counts,
+    check_file,
+    is_repetitive,
+    reading,
+)
+from core_mondrian.tables.files.sizes import parquet_row
 
 Kind = Literal["csv", "parquet"]
 _HINT: Final = "CSV (also .gz, .bz2, .zst) and Parquet can be streamed"

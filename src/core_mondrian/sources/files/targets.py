@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core_mondrian.errors import SpecError
-from core_mondrian.files import kinds
-from core_mondrian.files.place import (
+from core_mondrian.release.report_file import ReportFile
+from core_mondrian.release.signatures import Signer, signature_of
+from core_mondrian.sources.files.source import Source
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files import kinds
+from core_mondrian.tables.files.atomic_write import (
     check_folder,
     check_place,
     check_target,
     manifest_of,
     record_of,
 )
-from core_mondrian.report_file import ReportFile
-from core_mondrian.signatures import Signer, signature_of
-from core_mondrian.sources.files.source import Source
-from core_mondrian.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ def _check_different(targets: Targets, source: Source) -> None:
 
 
 def _check_formats(targets: Targets, source: Source, spec: Spec) -> None:
-    if (spec.suppressed == "apart") != (targets.suppressed is not None):
+    if (spec.suppressed == "separate") != (targets.suppressed is not None):
         raise SpecError(
-            "suppressed = 'apart' and a file for these rows go together",
+            "suppressed = 'separate' and a file for these rows go together",
             hint="the file gets the rows left out, as they are: NOT anonymized",
         )
     has_structs = any(spec.format_of(x) == "struct" for x in spec.quasi_identifiers)

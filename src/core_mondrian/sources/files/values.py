@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.files.csv_text import type_texts
+from core_mondrian.sources.files.batch_counts import Tally
 from core_mondrian.sources.files.counting import Counts
+from core_mondrian.sources.files.non_numeric import Words
 from core_mondrian.sources.files.source import Source
-from core_mondrian.sources.files.tally import Tally
-from core_mondrian.sources.files.words import Words
 from core_mondrian.sources.tuple_counts import TupleCounts
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files.csv_text import type_texts
 
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from core_mondrian.errors import DataError, SpecError, is_interrupt
-from core_mondrian.files.drafts import (
+from core_mondrian.sources.files.counting import Counts, load_counts, save_counts
+from core_mondrian.tables.files.atomic_write import output_error
+from core_mondrian.tables.files.staging import (
     COUNTS,
     LOCK,
     NO_LINKS,
@@ -19,8 +21,6 @@ from core_mondrian.files.drafts import (
     try_lock,
     workspace_of,
 )
-from core_mondrian.files.place import output_error
-from core_mondrian.sources.files.counting import Counts, load_counts, save_counts
 
 _LOCK_MODE: Final = os.O_RDWR | os.O_CREAT | NO_LINKS
 

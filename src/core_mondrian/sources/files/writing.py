@@ -9,11 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.files.drafts import create_private
-from core_mondrian.files.kinds import is_text
-from core_mondrian.files.write import TableFile
-from core_mondrian.measure.sights import Sight, join_sights
-from core_mondrian.progress import Throughput
+from core_mondrian.measures.row_sample import Sight, join_sights
+from core_mondrian.runtime.progress import Throughput
 from core_mondrian.sources.files.batches import (
     Batch,
     Wanted,
@@ -21,9 +18,12 @@ from core_mondrian.sources.files.batches import (
     read_batches,
 )
 from core_mondrian.sources.files.counting import share_done
-from core_mondrian.sources.files.placing import RowPlaces
+from core_mondrian.sources.files.row_routing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder, Released
 from core_mondrian.sources.memory import Limit, Sizes
+from core_mondrian.tables.files.kinds import is_text
+from core_mondrian.tables.files.staging import create_private
+from core_mondrian.tables.files.write import TableFile
 
 Report = Callable[[float], None]
 _MOST_SIGHTS: Final = 32

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from core_mondrian.api import check_threads, grouped_by
 from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import OutputError, SpecError, drops_context, list_names
-from core_mondrian.measure.verify import Verification
-from core_mondrian.progress import Progress, watched
-from core_mondrian.release import Release
+from core_mondrian.release.result import Release
+from core_mondrian.runtime.progress import Progress, watched
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.remote_plan import RemotePlan
 from core_mondrian.sources.spark.parts import plan_there
 from core_mondrian.sources.spark.recode import (
@@ -34,9 +34,9 @@ from core_mondrian.sources.spark.tuples import (
     plan_here,
 )
 from core_mondrian.sources.spark.watch import following
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key, key_for
+from core_mondrian.verification.verify import Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,8 +73,8 @@ class Draft:
     @property
     def suppressed(self) -> "DataFrame | None":
         """The rows left out, if they are asked for."""
-        is_apart = self.spec.suppressed == "apart"
-        return suppressed_rows(self.placed) if is_apart else None
+        is_separate = self.spec.suppressed == "separate"
+        return suppressed_rows(self.placed) if is_separate else None
 
     def verify(self) -> Verification:
         """Count the released rows again, as they are laid out.

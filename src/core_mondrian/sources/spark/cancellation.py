@@ -6,9 +6,9 @@ from contextlib import contextmanager, suppress
 from threading import Event
 from typing import TYPE_CHECKING
 
-from core_mondrian.progress import Progress
+from core_mondrian.runtime.progress import Progress
+from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.session import quietly
-from core_mondrian.sources.spark.troubles import working
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

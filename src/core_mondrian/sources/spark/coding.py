@@ -16,11 +16,11 @@ from core_mondrian.encoding.encoder import (
 )
 from core_mondrian.engine.search.loss_weights import number_levels
 from core_mondrian.sources.spark.arrow import in_utc, send, sized
+from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.relations import Relations
-from core_mondrian.sources.spark.troubles import working
 from core_mondrian.sources.spark.tuples import ROWS, CountedTuples
 from core_mondrian.sources.tuple_relation import TUPLES, TupleShape
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

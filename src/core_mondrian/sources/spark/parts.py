@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.encoding.persons import draw_alike
-from core_mondrian.plan import SUPPRESSED
+from core_mondrian.recoding.plan import SUPPRESSED
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.runtime.threads import n_cores
 from core_mondrian.sources.part_tasks import Described, TakeArrays, unpack
 from core_mondrian.sources.parted_plan import (
     DESCRIBED,
@@ -41,10 +43,8 @@ from core_mondrian.sources.spark.tuples import (
 from core_mondrian.sources.spark.workers import placing, sharing, showing
 from core_mondrian.sources.spill import connect
 from core_mondrian.sources.tuple_relation import TUPLES
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
-from core_mondrian.threads import n_cores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

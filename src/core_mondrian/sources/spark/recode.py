@@ -6,12 +6,12 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final
 
-from core_mondrian.plan import DIVIDED, SUPPRESSED, Place
+from core_mondrian.recoding.plan import DIVIDED, SUPPRESSED, Place
 from core_mondrian.sources.spark.arrow import sized
 from core_mondrian.sources.spark.rows import Rows, numbered
 from core_mondrian.sources.spark.tuples import LEAF, TUPLE, PlannedTuples
 from core_mondrian.sources.spark.workers import allocating, pseudonymizing
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 if TYPE_CHECKING:

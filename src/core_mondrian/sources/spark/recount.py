@@ -10,10 +10,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import PrivacyViolation, SpecError, drops_context, list_names
-from core_mondrian.frames import open_frame
-from core_mondrian.measure.concerns import Concern, LookedAt, Repeats, seen_columns
-from core_mondrian.measure.sights import look_at_frame
-from core_mondrian.measure.verify import (
+from core_mondrian.measures.disclosure_warnings import (
+    DisclosureWarning,
+    Repeats,
+    RowSample,
+    seen_columns,
+)
+from core_mondrian.measures.row_sample import look_at_frame
+from core_mondrian.recoding.plan import SUPPRESSED
+from core_mondrian.sources.spark.arrow import in_utc, send
+from core_mondrian.sources.spark.failures import working
+from core_mondrian.sources.spark.recode import PlacedRows, place_rows
+from core_mondrian.sources.spark.relations import Relations
+from core_mondrian.sources.spark.rows import key_of, numbered
+from core_mondrian.sources.spark.tuples import LEAF, ROWS, TUPLE
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.frames import open_frame
+from core_mondrian.tables.pseudonyms import LENGTH, PATTERN
+from core_mondrian.verification.verify import (
     SHOWS_PSEUDONYM,
     Verification,
     WholeTable,
@@ -21,15 +35,6 @@ from core_mondrian.measure.verify import (
     verify_buckets,
     verify_counts,
 )
-from core_mondrian.plan import SUPPRESSED
-from core_mondrian.pseudonyms import LENGTH, PATTERN
-from core_mondrian.sources.spark.arrow import in_utc, send
-from core_mondrian.sources.spark.recode import PlacedRows, place_rows
-from core_mondrian.sources.spark.relations import Relations
-from core_mondrian.sources.spark.rows import key_of, numbered
-from core_mondrian.sources.spark.troubles import working
-from core_mondrian.sources.spark.tuples import LEAF, ROWS, TUPLE
-from core_mondrian.spec import Spec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -267,7 +272,7 @@ class WrittenRows:
 
 def find_concerns(
     placed: PlacedRows, written: WrittenRows | None = None
-) -> tuple[Concern, ...]:
+) -> tuple[DisclosureWarning, ...]:
     """Say what columns that pass through may give away; some rows come here for it."""
     source, spec = placed.source, placed.tuples.spec
     look = placed.tuples.plan.look(source.names)
@@ -288,9 +293,11 @@ def find_concerns(
         asked.append(name)
         return Repeats(0, 0, 0)
 
-    look.find_concerns(LookedAt(tuple(source.names), sight, ask))
+    look.find_concerns(RowSample(tuple(source.names), sight, ask))
     counted = _count_repeats(placed, written, asked) if asked else {}
-    return look.find_concerns(LookedAt(tuple(source.names), sight, counted.__getitem__))
+    return look.find_concerns(
+        RowSample(tuple(source.names), sight, counted.__getitem__)
+    )
 
 
 def _count_repeats(

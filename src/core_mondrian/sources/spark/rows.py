@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 
 from core_mondrian.errors import DataError, SpecError, list_names
-from core_mondrian.sources.spark.troubles import working
+from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.tuple_counts import counted_columns
-from core_mondrian.spec import Spec, check_look_alikes
+from core_mondrian.spec.declaration import Spec, check_look_alikes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

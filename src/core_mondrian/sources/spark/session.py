@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.errors import SpecError
 from core_mondrian.sources.causes import NO_SERVER, Cause
-from core_mondrian.sources.spark.troubles import NO_CORES, failed, working
+from core_mondrian.sources.spark.failures import NO_CORES, failed, working
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from core_mondrian.engine.parts import PartRoots, Task
 from core_mondrian.errors import InternalError
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.spark.arrow import send
 from core_mondrian.sources.spark.coding import CodedTuples
+from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.relations import Relations
-from core_mondrian.sources.spark.troubles import working
 from core_mondrian.sources.spark.workers import PART, doing, packing, unpacked
 from core_mondrian.sources.tuple_relation import PLANTED, TupleRelation
-from core_mondrian.stages import Stages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

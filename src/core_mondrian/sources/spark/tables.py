@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.errors import DataError, OutputError, SpecError
-from core_mondrian.files.csv_text import typed_texts
-from core_mondrian.files.drafts import draft_folder
-from core_mondrian.files.kinds import check_names
-from core_mondrian.files.place import check_place
+from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.rows import Reading
-from core_mondrian.sources.spark.troubles import working
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files.atomic_write import check_place
+from core_mondrian.tables.files.csv_text import typed_texts
+from core_mondrian.tables.files.kinds import check_names
+from core_mondrian.tables.files.staging import draft_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

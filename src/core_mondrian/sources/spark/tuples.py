@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.plan import SUPPRESSED
+from core_mondrian.recoding.plan import SUPPRESSED
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.parted_plan import PartedClasses
 from core_mondrian.sources.remote_plan import RemotePlan, make_plan
 from core_mondrian.sources.spark.arrow import in_utc, send
+from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.relations import Relations, setting
 from core_mondrian.sources.spark.rows import Rows, numbered
-from core_mondrian.sources.spark.troubles import working
 from core_mondrian.sources.tuple_counts import TupleCounts
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from core_mondrian.progress import Progress, ProgressUpdate
+from core_mondrian.runtime.progress import Progress, ProgressUpdate
 
 
 @contextmanager

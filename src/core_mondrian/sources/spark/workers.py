@@ -12,14 +12,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.engine.parts import Arrays, Task
-from core_mondrian.frames import open_frame, row_keys
-from core_mondrian.plan import DIVIDED, Shares
-from core_mondrian.pseudonyms import pseudonymize
-from core_mondrian.recode import as_released
+from core_mondrian.recoding.plan import DIVIDED, Shares
+from core_mondrian.recoding.recode import as_released
 from core_mondrian.sources.part_tasks import unpack
 from core_mondrian.sources.spark.arrow import in_utc
 from core_mondrian.sources.tuple_relation import as_records
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.frames import open_frame, row_keys
+from core_mondrian.tables.pseudonyms import pseudonymize
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 PART: Final = "part"

@@ -14,27 +14,23 @@ from core_mondrian.errors import (
     PrivacyViolation,
     drops_context,
 )
-from core_mondrian.files.drafts import draft_folder
-from core_mondrian.files.place import output_error
-from core_mondrian.files.sizes import machine_memory
-from core_mondrian.frames import check_columns, open_frame
-from core_mondrian.measure.verify import SHOWS_PSEUDONYM, Verification, beside
-from core_mondrian.plan import SUPPRESSED
-from core_mondrian.progress import Progress, Throughput, watched
-from core_mondrian.pseudonyms import LENGTH
-from core_mondrian.release import Release
+from core_mondrian.recoding.plan import SUPPRESSED
+from core_mondrian.release.result import Release
+from core_mondrian.runtime.progress import Progress, Throughput, watched
+from core_mondrian.runtime.stages import Stages
+from core_mondrian.runtime.threads import n_cores
 from core_mondrian.sources.counted_release import CountedRelease
 from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.memory import Limit, parse_size, watch
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.base import Cell, Column, Database, Space
-from core_mondrian.sources.sql.concerns import find_concerns
 from core_mondrian.sources.sql.failures import naming
-from core_mondrian.sources.sql.maps import MapMaker, cells_of, outputs_of
+from core_mondrian.sources.sql.lookup_tables import MapMaker, cells_of, outputs_of
 from core_mondrian.sources.sql.names import Name, parse_name, quoted
 from core_mondrian.sources.sql.open import open_database
 from core_mondrian.sources.sql.planning import Planned, Planner
 from core_mondrian.sources.sql.recoding import Places
+from core_mondrian.sources.sql.row_sample import find_concerns
 from core_mondrian.sources.sql.source import keep_rows, open_source
 from core_mondrian.sources.sql.target import (
     check_names,
@@ -53,10 +49,14 @@ from core_mondrian.sources.sql.value_table import (
     open_relation,
 )
 from core_mondrian.sources.tuple_counts import counted_columns
-from core_mondrian.spec import Spec, check_look_alikes
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec, check_look_alikes
+from core_mondrian.tables.files.atomic_write import output_error
+from core_mondrian.tables.files.sizes import machine_memory
+from core_mondrian.tables.files.staging import draft_folder
+from core_mondrian.tables.frames import check_columns, open_frame
 from core_mondrian.tables.keys import key_for
-from core_mondrian.threads import n_cores
+from core_mondrian.tables.pseudonyms import LENGTH
+from core_mondrian.verification.verify import SHOWS_PSEUDONYM, Verification, beside
 
 Publish = Callable[[Release[str], Callable[[], None]], None]
 """Takes a verified release, and what commits it."""
@@ -232,8 +232,8 @@ class _Work:
         places = maker.make(self.counted)
         joins = f"{places.with_shown} {maker.join_pseudonyms()}"
         made = self._make(places, outputs, joins, report)
-        is_apart = plan.spec.suppressed == "apart"
-        if is_apart:
+        is_separate = plan.spec.suppressed == "separate"
+        if is_separate:
             self._set_apart(places)
         stages.end("recode")
         stages.report("verify")
@@ -245,7 +245,7 @@ class _Work:
         return plan.release(
             *(name.text, verification),
             by=planner.by,
-            suppressed=suppressed_of(name).text if is_apart else None,
+            suppressed=suppressed_of(name).text if is_separate else None,
             carried=tuple(plan.spec.carried(self.source.names)),
             spent=stages.spent,
             warnings=concerns,

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.files.kinds import unreadable
 from core_mondrian.sources.sql.base import Database
+from core_mondrian.tables.files.kinds import unreadable
 
 _SQLITE: Final = b"SQLite format 3\0"
 _DUCKDB: Final = b"DUCK"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import InternalError
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.disk_planner import DiskPlanner, tuple_places
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.memory import Limit
@@ -21,8 +22,7 @@ from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.value_table import ValueTable
 from core_mondrian.sources.tuple_counts import TupleCounts
 from core_mondrian.sources.tuple_store import LocalStore
-from core_mondrian.spec import Spec
-from core_mondrian.stages import Stages
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 Integers = NDArray[np.int64]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from core_mondrian.plan import DIVIDED
+from core_mondrian.recoding.plan import DIVIDED
 from core_mondrian.sources.sql.base import Cell, Column, Database
 from core_mondrian.sources.sql.names import Name
 from core_mondrian.sources.sql.value_table import Relation

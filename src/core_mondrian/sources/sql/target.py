@@ -8,7 +8,7 @@ from core_mondrian.sources.sql.base import Database
 from core_mondrian.sources.sql.failures import NO_SCHEMA
 from core_mondrian.sources.sql.names import Name, is_query, parse_name
 from core_mondrian.sources.sql.value_table import Relation
-from core_mondrian.spec import Spec
+from core_mondrian.spec.declaration import Spec
 
 MAPS: Final = ("tuples", "contents", "lots", "classes")
 """Tables that a view reads next to its source."""
@@ -38,7 +38,7 @@ def check_request(database: Database, spec: Spec, *, view: bool) -> None:
             "a view with pseudonyms would keep a table of who is who",
             hint="make a table",
         )
-    if view and spec.suppressed == "apart":
+    if view and spec.suppressed == "separate":
         raise SpecError("a view has no rows apart", hint="make a table")
 
 
@@ -71,7 +71,7 @@ def open_target(
 
 def names_of(target: Name, spec: Spec) -> list[Name]:
     """Return all tables and views that stand for a target."""
-    others = [suppressed_of(target)] if spec.suppressed == "apart" else []
+    others = [suppressed_of(target)] if spec.suppressed == "separate" else []
     return [target, *maps_of(target), *others]
 
 

@@ -1,0 +1,151 @@
+"""Sensitive values: what is learnt of a person without finding their row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core_mondrian.analysis.attacks.candidates import Candidates
+from core_mondrian.analysis.attacks.findings import Finding, counted, percent, share_of
+from core_mondrian.errors import list_names
+from core_mondrian.verification.counting import Coded, Codes
+
+RULED_OUT = 1
+"""Values that an attacker with background knowledge can rule out."""
+RISES_ABOVE = 2.0
+"""Times the table's share from which a belief counts as raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many rows of each class have each value, where there are any."""
+
+    starts: Codes
+    """Where each class begins, and where the last one ends."""
+    value: Codes
+    counts: Codes
+    n_values: int
+
+    @classmethod
+    def of(cls, classes: Codes, n_classes: int, values: Coded) -> "Spread":
+        """Count the rows of each class by value; rows of no class are left out."""
+        width = values.n_codes
+        kept = classes >= 0
+        keys = classes[kept] * width + values.codes[kept]
+        found, counts = np.unique(keys, return_counts=True)
+        starts = np.searchsorted(found, np.arange(n_classes + 1) * width)
+        return cls(starts.astype(np.int64), found % width, counts, width)
+
+    def add_up(self, owners: Codes, classes: Codes, n_owners: int) -> Codes:
+        """Return the rows by value (axis 1) of the classes that each owner has."""
+        sizes = self.starts[classes + 1] - self.starts[classes]
+        ends = np.cumsum(sizes)
+        within = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
+        place = np.repeat(self.starts[classes], sizes) + within
+        keys = np.repeat(owners, sizes) * self.n_values + self.value[place]
+        totals = np.bincount(keys, self.counts[place], n_owners * self.n_values)
+        return totals.astype(np.int64).reshape(n_owners, self.n_values)
+
+
+def candidate_values(
+    candidates: Candidates, values: Coded, persons: Codes | None = None
+) -> Iterator[tuple[slice, Codes]]:
+    """Yield persons, and how many of their candidates have each value."""
+    spread = Spread.of(candidates.class_of, candidates.rows.size, values)
+    for start, stop, (found, classes) in candidates.pairs(values.n_codes, persons):
+        yield slice(start, stop), spread.add_up(found - start, classes, stop - start)
+
+
+def attack_values(
+    candidates: Candidates, name: str, values: Coded
+) -> tuple[Finding, ...]:
+    """Try homogeneity, background knowledge and skewness on a sensitive column."""
+    kept = candidates.class_of >= 0
+    shares = np.bincount(values.codes[kept], minlength=values.n_codes) / max(
+        int(np.count_nonzero(kept)), 1
+    )
+    n_tuples = candidates.first.size
+    kinds = np.zeros(n_tuples, dtype=np.int64)
+    rises = np.zeros(n_tuples)
+    for part, by_value in candidate_values(candidates, values):
+        kinds[part] = np.count_nonzero(by_value, axis=1)
+        rises[part] = _rises(by_value, shares)
+    found = (
+        _certain(candidates, kinds, name),
+        _after_ruling_out(candidates, kinds, name),
+        _skewed(candidates, rises, name),
+    )
+    others = [one.name for one in candidates.columns if one.fits is None]
+    if not others:
+        return found
+    # No model looks at classes by columns that pass through.
+    first = f"make {list_names(others)} quasi-identifiers"
+    return tuple(replace(one, remedy=f"{first}; {one.remedy}") for one in found)
+
+
+def _rises(by_value: Codes, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many times the table's share the belief in a value becomes."""
+    totals = np.maximum(by_value.sum(axis=1, keepdims=True), 1)
+    beliefs = by_value / totals
+    known = shares > 0
+    if not known.any():
+        return np.zeros(by_value.shape[0])
+    rises: NDArray[np.float64] = (beliefs[:, known] / shares[known]).max(axis=1)
+    return rises
+
+
+def _certain(candidates: Candidates, kinds: Codes, name: str) -> Finding:
+    n, found = candidates.n_people, candidates.count(kinds == 1)
+    return Finding(
+        name="homogeneity",
+        succeeded=found > 0,
+        numbers={"people": n, "certain": found, "share": share_of(found, n)},
+        sentence=(
+            f"Of {counted(found, candidates.who)} of {n} the value of {name!r} is "
+            "certain: all rows they may be have the same."
+        ),
+        remedy=f"model distinct-l-diversity, l = 2 or more, sensitive = {name!r}",
+        columns=(name,),
+    )
+
+
+def _after_ruling_out(candidates: Candidates, kinds: Codes, name: str) -> Finding:
+    n = candidates.n_people
+    found = candidates.count((kinds > 1) & (kinds <= 1 + RULED_OUT))
+    return Finding(
+        name="background",
+        succeeded=found > 0,
+        numbers={
+            "people": n,
+            "ruled_out": RULED_OUT,
+            "certain": found,
+            "share": share_of(found, n),
+        },
+        sentence=(
+            f"The released rows that {counted(found, candidates.who)} of {n} may be "
+            f"have two values of {name!r}: who can rule out the more common one is "
+            "certain."
+        ),
+        remedy=f"model distinct-l-diversity, l = {RULED_OUT + 2} or more, or "
+        f"recursive-cl-diversity, sensitive = {name!r}",
+        columns=(name,),
+    )
+
+
+def _skewed(candidates: Candidates, rises: NDArray[np.float64], name: str) -> Finding:
+    n, found = candidates.n_people, candidates.count(rises > RISES_ABOVE)
+    share = share_of(found, n)
+    most = float(rises.max(initial=0.0))
+    return Finding(
+        name="skewness",
+        succeeded=found > 0,
+        numbers={"people": n, "raised": found, "share": share, "highest": most},
+        sentence=(
+            f"The belief in a value of {name!r} rises to at most {most:.2f} times its "
+            f"share of the table, and above {RISES_ABOVE:g} times for "
+            f"{percent(share)} of the {candidates.who}."
+        ),
+        remedy=f"model t-closeness or beta-likeness, sensitive = {name!r}",
+        columns=(name,),
+    )

@@ -1,0 +1,209 @@
+"""The rows that are looked at for what they give away, in as little as that takes.
+
+Of a cell it is enough to know which others are the same. So rows become numbers, rows
+that are the same become one, and of very many different ones some are enough. Rows of
+a frame that are few enough are looked at one by one, without numbers of their own.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.errors import DataError
+from core_mondrian.runtime.threads import map_columns
+from core_mondrian.spec.identifier_detection import some_values
+from core_mondrian.tables.cell_keys import Keys, cell_keys, splitmix64
+from core_mondrian.tables.cleaning import take_arrow
+from core_mondrian.tables.frames import arrow_column, open_frame, take_rows
+from core_mondrian.verification.counting import (
+    Coded,
+    class_sizes,
+    code_column,
+    code_series,
+    first_rows,
+)
+
+Array: TypeAlias = Any
+"""An Arrow array, chunked or not; Arrow itself has no types to check."""
+Integers: TypeAlias = NDArray[np.int64]
+
+_MOST_ROWS: Final = 1 << 16
+MOST_CELLS: Final = 1 << 22
+"""Different rows, and cells of them, that are enough: 32 MB."""
+
+
+class Sight(NamedTuple):
+    """Different rows, as numbers made from their cells."""
+
+    rows: Keys
+    """Rising: a number of each row and its piece."""
+    counts: Integers
+    """How many rows of the table each stands for."""
+    piece: NDArray[np.int32]
+    """Its tuple, as the classes have them."""
+    cells: Mapping[str, Keys]
+    """By column; 0: missing. Columns of lists, and the like, are not there."""
+    values: Mapping[str, Array]
+    """By column: some of its values, as `some_values` picks them."""
+
+    def coded(self, name: str) -> Coded | None:
+        """Number the values of a column; None: it is one of lists, and the like."""
+        keys = self.cells.get(name)
+        return None if keys is None else _code_keys(keys)
+
+    def some_values(self, name: str) -> Array | None:
+        """Return some values of a column, as `some_values` picks them."""
+        return self.values.get(name)
+
+
+class EveryRow(NamedTuple):
+    """All rows of a frame, each for itself, by the numbers of their values."""
+
+    piece: NDArray[np.int32]
+    """Their tuples, as the classes have them."""
+    columns: Mapping[str, Array]
+    """By name, text as a dictionary."""
+
+    @property
+    def counts(self) -> None:
+        """Each row stands for itself."""
+
+    def coded(self, name: str) -> Coded | None:
+        """Number the values of a column; None: it is one of lists, and the like."""
+        column = self.columns.get(name)
+        if column is None or pa.types.is_nested(column.type):
+            return None
+        if _is_plain(column.type):
+            return code_column(column)
+        with suppress(pa.ArrowException):
+            return _code_keys(cell_keys(column))
+        return None
+
+    def some_values(self, name: str) -> Array | None:
+        """Return some values of a column, as `some_values` picks them."""
+        column = self.columns.get(name)
+        return None if column is None else some_values(column)
+
+
+def look_at_frame(
+    frame: nw.DataFrame[Any],
+    names: Sequence[str],
+    piece: NDArray[np.int32],
+    rows: Integers | None = None,
+    threads: int | None = None,
+) -> Sight | EveryRow:
+    """Look at some columns of all rows, or of those at the places ``rows``.
+
+    ``piece`` has the tuples of those that are looked at. Values of several types count
+    by their number.
+    """
+    is_every = piece.size <= _most_rows(len(names))
+    if names and rows is not None and not (is_every and 2 * rows.size > len(frame)):
+        frame, rows = _with_rows(frame, names, rows), None
+    read = partial(_read_column, frame, rows=rows, is_coded=is_every)
+    columns = dict(
+        zip(names, map_columns(read, names, piece.size, threads), strict=True)
+    )
+    return EveryRow(piece, columns) if is_every else look_at(columns, piece)
+
+
+def _with_rows(
+    frame: nw.DataFrame[Any], names: Sequence[str], rows: Integers
+) -> nw.DataFrame[Any]:
+    return open_frame(take_rows(frame.select(names), rows))
+
+
+def _read_column(
+    frame: nw.DataFrame[Any], name: str, rows: Integers | None, *, is_coded: bool
+) -> Array:
+    try:
+        column = arrow_column(frame, name)
+    except DataError:
+        if rows is not None:  # which may be of one type
+            some = _with_rows(frame, [name], rows)
+            return _read_column(some, name, None, is_coded=is_coded)
+        coded = code_series(frame[name])
+        return pa.chunked_array([pa.array(coded.codes, mask=coded.missing)])
+    if is_coded and _is_text(column.type):
+        column = column.dictionary_encode()
+    return column if rows is None else take_arrow(column, pa.array(rows))
+
+
+def _is_text(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_plain(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
+    """Tell whether Arrow finds the same cells equal as `cell_keys` does."""
+    if pa.types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    return bool(
+        _is_text(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def _code_keys(keys: Keys) -> Coded:
+    return code_column(pa.chunked_array([pa.array(keys, mask=keys == 0)]))
+
+
+def look_at(columns: Mapping[str, Array], piece: NDArray[np.int32]) -> Sight:
+    """Look at columns of rows, each of them in a piece."""
+    flat = {k: v for k, v in columns.items() if not pa.types.is_nested(v.type)}
+    rows = splitmix64(piece.astype(np.uint64))
+    for column in flat.values():
+        with suppress(pa.ArrowException):
+            rows = splitmix64(rows + cell_keys(column))
+    at, counts = _lowest(rows, None, len(flat))
+    cells = {}
+    for name, column in flat.items():
+        with suppress(pa.ArrowException):
+            cells[name] = cell_keys(column)[at]
+    values = {name: some_values(column) for name, column in columns.items()}
+    return Sight(rows[at], counts, piece[at], cells, values)
+
+
+def join_sights(sights: Sequence[Sight]) -> Sight:
+    """Return all that was seen; the same in whatever order it was."""
+    first = sights[0]
+    rows = np.concatenate([one.rows for one in sights])
+    counts = np.concatenate([one.counts for one in sights])
+    at, counts = _lowest(rows, counts, len(first.cells))
+    cells = {
+        name: np.concatenate([one.cells[name] for one in sights])[at]
+        for name in first.cells
+    }
+    values = {
+        name: some_values(pa.chunked_array([one.values[name] for one in sights]))
+        for name in first.values
+    }
+    piece = np.concatenate([one.piece for one in sights])[at]
+    return Sight(rows[at], counts, piece, cells, values)
+
+
+def _lowest(
+    rows: Keys, counts: Integers | None, n_columns: int
+) -> tuple[Integers, Integers]:
+    """Return where the different rows are, and how often they occur; or enough of them.
+
+    Those with the lowest numbers are the same ones whatever was seen first.
+    """
+    most = _most_rows(n_columns)
+    found = pa.array(rows).dictionary_encode()
+    numbered = Coded(
+        found.indices.to_numpy().astype(np.int64), max(len(found.dictionary), 1)
+    )
+    order = np.argsort(found.dictionary.to_numpy())[:most]
+    return first_rows(numbered)[order], class_sizes(numbered, counts)[order]
+
+
+def _most_rows(n_columns: int) -> int:
+    return min(_MOST_ROWS, max(MOST_CELLS // max(n_columns, 1), 1))

@@ -1,0 +1,379 @@
+"""Plan: what becomes of every tuple, decided before any row is touched.
+
+counts ─► encode ─► collapse ─► partition ─► what each class shows
+                                                     │
+          a source looks the tuple of every row up ◄─┘
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian.encoding.allocation import order_by_lot
+from core_mondrian.encoding.encoder import (
+    Encoded,
+    divide,
+    hash_tuples,
+    with_persons_exchanged,
+    without_population,
+)
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.engine.grow import Grown, grow
+from core_mondrian.errors import InternalError
+from core_mondrian.measures.disclosure_warnings import Generalized, pick_leaves
+from core_mondrian.measures.mistyped import find_mistyped
+from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.recoding.labels import number_distinct
+from core_mondrian.recoding.recode import (
+    Recoded,
+    recode_classes,
+    release_digest,
+    spread,
+)
+from core_mondrian.recoding.representatives import number_leaves
+from core_mondrian.release.result import Release
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.suppression import Suppression
+from core_mondrian.tables.keys import Key
+from core_mondrian.verification.verify import Verification
+
+DataT = TypeVar("DataT")
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+SUPPRESSED: Final = -1
+DIVIDED: Final = -2
+
+
+class Place(NamedTuple):
+    """A column of the release, and what stands in it."""
+
+    name: str
+    how: Literal["shown", "carried", "pseudonym"]
+    source: str | None
+    """The column of the table it is made from; None: it is new."""
+
+
+class Shares(NamedTuple):
+    """Tuples whose rows are in several classes: how many are where.
+
+    One entry per tuple and leaf, rising by tuple; leaf `SUPPRESSED` is none.
+    """
+
+    tuple_of: Codes
+    leaf: Codes
+    rows: Integers
+    piece: Codes
+    """The number of each entry among the pieces of all tuples."""
+    content: NDArray[np.uint64]
+    """A hash of each entry's tuple, by value: no other tuple has a say in its lots."""
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    def allocate(
+        self, tuples: Codes, contents: NDArray[np.uint64], key: bytes
+    ) -> Codes:
+        """Return each row's place among these entries, given all rows of its tuple.
+
+        Lots drawn under the key decide, never the order the rows come in.
+        """
+        owners, which = number_distinct(tuples.astype(np.int64))
+        n_found = np.bincount(which)
+        first = np.searchsorted(self.tuple_of, owners)
+        order = order_by_lot(tuples, self.content[first][which], contents, key)
+        last = np.searchsorted(self.tuple_of, owners, side="right")
+        n = last - first
+        places = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
+        rows = self.rows[places]
+        if not np.array_equal(np.add.reduceat(rows, np.cumsum(n) - n), n_found):
+            raise InternalError("the rows of a tuple are not those that were counted")
+        place = np.empty(tuples.size, dtype=np.int32)
+        place[order] = np.repeat(places, rows)
+        return place
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is released of every tuple, and which rows of it go where."""
+
+    spec: Spec
+    encoded: Encoded
+    """The tuples that came in; ``row_tuple`` says which each counted one is."""
+    grown: Grown
+    pieces: EncodedTable
+    """The same tuples, those in several classes once for each."""
+    recoded: Recoded
+    """What every class shows."""
+    key: Key
+    """What decides between rows that should look alike."""
+
+    @property
+    def allocation_key(self) -> bytes:
+        """Decides which rows of divided tuples go where."""
+        return self.key.derive("allocation")
+
+    @property
+    def n_rows(self) -> int:
+        return self.encoded.table.n_rows
+
+    @property
+    def n_suppressed(self) -> int:
+        return self.grown.tree.n_suppressed
+
+    @property
+    def budget(self) -> int:
+        return self.grown.budget
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the release that will come of it."""
+        return release_digest(self.recoded, self.spec)
+
+    @cached_property
+    def tuple_of_piece(self) -> Integers:
+        """The tuple that each piece is of, rising."""
+        pieces = self.grown.pieces
+        if pieces is None:
+            return np.arange(self.pieces.n_tuples)
+        return pieces.tuple_of
+
+    @cached_property
+    def leaf_of_piece(self) -> Codes:
+        """The class each piece is in, among all that look different or not."""
+        return number_leaves(self.grown)
+
+    @cached_property
+    def piece_of_tuple(self) -> Codes:
+        """The piece of each tuple; `DIVIDED`: there are several."""
+        owner = self.tuple_of_piece
+        n_pieces = np.bincount(owner, minlength=self.encoded.table.n_tuples)
+        first = np.cumsum(n_pieces) - n_pieces
+        return np.where(n_pieces > 1, DIVIDED, first).astype(np.int32)
+
+    @cached_property
+    def leaf_of_tuple(self) -> Codes:
+        """The class of each tuple; `SUPPRESSED`, or `DIVIDED`: several."""
+        piece = self.piece_of_tuple
+        leaf = self.leaf_of_piece[np.maximum(piece, 0)]
+        return np.where(piece == DIVIDED, np.int32(DIVIDED), leaf)
+
+    @property
+    def tuple_of(self) -> Codes:
+        """The tuple of each counted one; several may be one, such as NaN and null."""
+        return self.encoded.row_tuple
+
+    @property
+    def leaf(self) -> Codes:
+        """The class of each counted tuple; see `leaf_of_tuple`."""
+        return self.leaf_of_tuple[self.tuple_of]
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Where the rows of divided tuples go."""
+        owner = self.tuple_of_piece
+        piece = np.flatnonzero(
+            (self.piece_of_tuple[owner] == DIVIDED) & (self.pieces.counts > 0)
+        )
+        return Shares(
+            owner[piece].astype(np.int32),
+            self.leaf_of_piece[piece],
+            self.pieces.counts[piece],
+            piece.astype(np.int32),
+            hash_tuples(self.encoded, owner[piece]),
+        )
+
+    @cached_property
+    def shown(self) -> pa.Table:
+        """What each class shows: the released columns, one row per leaf.
+
+        Where suppressed rows stay as blanks, there is one more, last, for them.
+        """
+        leaves = np.arange(self.grown.tree.n_classes, dtype=np.int32)
+        if not self.spec.leaves_out:
+            leaves = np.append(leaves, np.int32(SUPPRESSED))
+        columns = spread(self.recoded, leaves, self.spec)
+        flat = {name: array for one in columns.values() for name, array in one.items()}
+        return pa.table(flat)
+
+    def place_rows(
+        self,
+        row_tuple: Codes,
+        contents_of: Callable[[NDArray[np.intp]], Any],
+    ) -> Codes:
+        """Return the piece of every row of the table, given all of them.
+
+        ``contents_of`` is asked for the content of rows of divided tuples alone.
+        """
+        if self.grown.pieces is None:
+            return row_tuple
+        piece = self.piece_of_tuple[row_tuple]
+        divided = np.flatnonzero(piece == DIVIDED)
+        if divided.size:
+            place = self.shares.allocate(
+                row_tuple[divided], contents_of(divided), self.allocation_key
+            )
+            piece[divided] = self.shares.piece[place]
+        return piece
+
+    def pieces_of(self, tuples: Codes, leaves: Codes) -> Codes:
+        """Return the piece of rows, given the tuple and the leaf of each."""
+        piece = self.piece_of_tuple[tuples]
+        divided = np.flatnonzero(piece == DIVIDED)
+        if divided.size:
+            shares = self.shares
+            width = self.grown.tree.n_classes + 1
+            known = shares.tuple_of.astype(np.int64) * width + shares.leaf + 1
+            order = np.argsort(known, kind="stable")
+            asked = tuples[divided].astype(np.int64) * width + leaves[divided] + 1
+            place = order[np.searchsorted(known, asked, sorter=order)]
+            piece[divided] = shares.piece[place]
+        return piece
+
+    @cached_property
+    def generalized(self) -> Generalized:
+        """The columns in which each class hides something."""
+        return Generalized.of(self.pieces, self.recoded.classes)
+
+    def looked_at(self, n_columns: int) -> NDArray[np.bool_]:
+        """Tell of each leaf whether its rows are looked at for what they give away.
+
+        The last entry is that of rows that are suppressed.
+        """
+        of_leaf = self.recoded.class_of_leaf
+        picked = pick_leaves(self.generalized, of_leaf, n_columns)
+        if picked is None:
+            return np.append(np.ones(of_leaf.size, np.bool_), not self.spec.leaves_out)
+        return np.append(picked, False)
+
+    def places(self, names: Sequence[str]) -> list[Place]:
+        """Return the columns of the release of a table with such columns, in order."""
+        return places_of(self.spec, names, self.shown.column_names)
+
+    def release(
+        self,
+        data: DataT,
+        verification: Verification,
+        **evidence: Any,  # noqa: ANN401
+    ) -> Release[DataT]:
+        """Return what was made of it; ``evidence`` is what else a Release holds."""
+        encoded, grown = self.encoded, self.grown
+        mistyped = find_mistyped(encoded.table, self.spec)
+        evidence["warnings"] = (*mistyped, *evidence["warnings"])
+        return Release(
+            data=data,
+            spec=self.spec,
+            tree=grown.tree,
+            funnel=grown.funnel,
+            verification=verification,
+            n_rows=self.n_rows,
+            n_suppressed=self.n_suppressed,
+            n_blanked=encoded.n_blanked + grown.n_blanked,
+            budget=self.budget,
+            beta=grown.beta,
+            balance=grown.balance,
+            # What is as long as the table is let go.
+            _encoded=replace(encoded, row_tuple=encoded.row_tuple[:0].copy()),
+            _pieces=self.pieces,
+            _recoded=self.recoded,
+            _key=self.key,
+            **evidence,
+        )
+
+
+def places_of(spec: Spec, names: Sequence[str], shown: Sequence[str]) -> list[Place]:
+    """Return the columns of the release of a table with such columns, in order.
+
+    ``shown`` are those that classes show.
+    """
+    known, found = set(shown), []
+    for name in names:
+        if name in spec.removed:
+            continue
+        if name in spec.quasi_identifiers:
+            new = [bound for bound in spec.bounds_of(name) if bound in known] or [name]
+            found += [Place(one, "shown", name) for one in new]
+        else:
+            how = "pseudonym" if name in spec.pseudonyms else "carried"
+            found.append(Place(name, how, name))  # type: ignore[arg-type]
+    if spec.class_id is not None:
+        found.append(Place(spec.class_id, "shown", None))
+    return found
+
+
+def build_plan(
+    encoded: Encoded,
+    spec: Spec,
+    key: Key,
+    *,
+    threads: int | None = None,
+    report: Callable[[float], None] = lambda _: None,
+) -> Plan:
+    """Grow the tree, and say what every class shows.
+
+    Raises:
+        InfeasibleError: no release satisfies the models within the budget.
+    """
+    grown = grow(encoded.table, spec, threads=threads, report=report)
+    exchanged = with_persons_exchanged(encoded, key.derive("persons"))
+    return plan_of(exchanged, grown, spec, key, threads)
+
+
+def plan_of(
+    encoded: Encoded,
+    grown: Grown,
+    spec: Spec,
+    key: Key,
+    threads: int | None = None,
+    used: Sequence[NDArray[np.bool_]] | None = None,
+) -> Plan:
+    """Say what every class of a grown tree shows.
+
+    ``used``: the codes of each column that are released, if there are other parts.
+    """
+    pieces = encoded.table
+    if grown.pieces is not None:
+        pieces = divide(pieces, grown.pieces.tuple_of, grown.pieces.rows)
+    pieces = without_population(pieces)
+    recoded = recode_classes(
+        replace(encoded, table=pieces), grown, spec, key, threads, used
+    )
+    return Plan(spec, encoded, grown, pieces, recoded, key)
+
+
+def built(spec: Spec, encoded: Encoded) -> Spec:
+    """Return the spec with the hierarchies that the table was encoded with."""
+    trees = {column.name: column.hierarchy for column in encoded.table.columns}
+    found = {name: tree for name in spec.hierarchies if (tree := trees[name])}
+    return replace(spec, hierarchies=found)
+
+
+def tightened_spec(plan: Plan) -> Spec | None:
+    """Return a stricter spec, for a release that fails only as a reader sees it.
+
+    Classes that look alike are one class to a reader, and so are suppressed rows that
+    stay as blanks and a class that shows nothing. Each may pass, and both together
+    fail. And more of a population may fit what a class shows than were counted with
+    it. The last resort is the whole table as one class. None: there is none left, or
+    it fails for another reason, which would be a fault of ours.
+    """
+    spec, table, tree = plan.spec, plan.encoded.table, plan.grown.tree
+    is_blank = spec.suppressed == "blank" and tree.n_suppressed > 0
+    looks_alike = plan.recoded.classes.n_classes != tree.n_classes
+    if not is_blank and not looks_alike and spec.population is None:
+        return None
+    if tree.n_suppressed:
+        return replace(spec, suppress=Suppression(rows=0))
+    most = table.n_rows
+    if table.n_units is not None:
+        most = np.unique(table.codes[:, -1]).size
+    if spec.min_rows >= most:
+        return None
+    larger = KAnonymity(min(2 * spec.min_rows, most))
+    return replace(spec, models=(*spec.models, larger))

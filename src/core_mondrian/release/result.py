@@ -1,0 +1,410 @@
+"""Release: what is given back, and the evidence that goes with it."""
+
+import platform
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core_mondrian import __version__
+from core_mondrian.encoding.encoder import Encoded, input_digest
+from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.engine.funnel_counts import Funnel
+from core_mondrian.engine.search.equity import Balance
+from core_mondrian.engine.tree import PartitionTree
+from core_mondrian.errors import SpecError
+from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.measures.disclosure_warnings import DisclosureWarning
+from core_mondrian.recoding.recode import Recoded, release_digest, shown_sizes
+from core_mondrian.runtime.stages import Spent
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.files.atomic_write import check_place, write_files
+from core_mondrian.tables.keys import Key
+from core_mondrian.verification.verify import Verification
+
+if TYPE_CHECKING:
+    from core_mondrian.measures.groups import GroupCounts, GroupMeasures
+    from core_mondrian.measures.quality import Shortfall
+    from core_mondrian.measures.risk import Risk
+    from core_mondrian.measures.savings import Saving
+    from core_mondrian.measures.utility import Measures
+    from core_mondrian.release.report_file import Audience
+
+FrameT = TypeVar("FrameT")
+
+
+@dataclass(frozen=True)
+class Release(Generic[FrameT]):
+    """A verified release. ``data`` is the caller's kind of frame."""
+
+    data: FrameT
+    suppressed: FrameT | None = field(repr=False)
+    """With ``suppressed = "separate"``: the rows left out, as they came in, for whoever
+    made the release. They are no part of it and NOT anonymized. Else None."""
+    spec: Spec
+    tree: PartitionTree
+    funnel: Funnel
+    verification: Verification
+    n_rows: int
+    n_suppressed: int
+    n_blanked: int
+    """Cells blanked: those that a hierarchy does not cover, if the spec says so, and
+    those that repair missing patterns too small for a class."""
+    budget: int
+    """Rows that might have been suppressed."""
+    carried: tuple[str, ...]
+    """Columns the engine never saw: released as they are, or as pseudonyms."""
+    spent: Mapping[str, Spent]
+    """CPU seconds of each stage, and the memory they needed."""
+    beta: float | None
+    """Policy `best`: the weight of impurity next to loss, given or chosen."""
+    balance: Balance | None
+    """Policy `best` with ``equity``: what the worst group loses, and what that costs.
+    """
+    warnings: tuple[DisclosureWarning, ...]
+    """What columns that pass through may give away; also those that are accepted."""
+    _encoded: Encoded = field(repr=False)
+    _pieces: EncodedTable = field(repr=False)
+    """The table as released: tuples in several classes are there once for each."""
+    _recoded: Recoded = field(repr=False)
+    _key: Key = field(repr=False)
+    _weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    """Of each tuple, what its rows weigh."""
+    _groups: "Mapping[str, GroupCounts]" = field(default_factory=dict, repr=False)
+    _suppressed_rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    """Where suppressed rows stood in the table that came in, rising; None: the rows
+    are elsewhere, such as in files."""
+    n_bad: int = 0
+    """Rows of files that could not be read and were left out, as was allowed."""
+    disk_bytes: int = 0
+    """The most that a run on files had on disk at a time; it is gone."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """CPU seconds of each stage."""
+        return {stage: spent.seconds for stage, spent in self.spent.items()}
+
+    @property
+    def n_tuples(self) -> int:
+        """Distinct tuples of quasi-identifiers and sensitive values that came in."""
+        return self._encoded.table.n_tuples
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Rows of each class."""
+        rows = self._recoded.classes.rows
+        return rows[rows > 0]
+
+    @property
+    def shown_class_sizes(self) -> NDArray[np.int64]:
+        """Rows of each class that a reader can tell from suppressed rows."""
+        return shown_sizes(self._recoded, self.spec)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the released tuples as a multiset: no row order, no frames."""
+        return release_digest(self._recoded, self.spec)
+
+    def input_digest(self, salt: bytes) -> str:
+        """Return a digest of the exact values that came in, which needs the salt."""
+        return input_digest(self._encoded, salt)
+
+    def salted_digests(self) -> tuple[bytes, dict[str, str]]:
+        """Return a salt, and digests of what came in and of the tree under it."""
+        from core_mondrian.release.owner_record import SALT, salted_digests
+
+        salt = secrets.token_bytes(SALT)
+        return salt, salted_digests(self, salt)
+
+    @property
+    def hierarchies(self) -> dict[str, Hierarchy]:
+        """The trees that were released with, those of builders as they came out."""
+        trees = {c.name: c.hierarchy for c in self._encoded.table.columns}
+        return {name: tree for name in self.spec.hierarchies if (tree := trees[name])}
+
+    @cached_property
+    def _measures(self) -> "Measures":
+        from core_mondrian.measures.utility import measure
+
+        return measure(self._pieces, self._recoded.classes, self.spec, self._weights)
+
+    def measures(self) -> "Measures":
+        """Return what was lost; computed once, when first asked for."""
+        return self._measures
+
+    def risk_before(self) -> "Risk":
+        """Return how likely people are to be found in the table that came in."""
+        from core_mondrian.measures.risk import measure_risk, table_records
+
+        return measure_risk(table_records(self._encoded.table), self.spec.min_rows)
+
+    def by_group(self, column: str) -> "tuple[GroupMeasures, ...]":
+        """Return what each group of a column lost, those of most rows first.
+
+        The column is one of ``by`` that `anonymize` was given, or that of ``equity``.
+        Groups of fewer rows than a class needs are not told apart.
+
+        Raises:
+            SpecError: the release was made without that column.
+        """
+        counted = self._groups.get(column)
+        if counted is None:
+            raise SpecError(
+                f"the rows were not counted by column {column!r}",
+                hint=f"anonymize(data, spec, by=[{column!r}])",
+            )
+        from core_mondrian.measures.groups import measure_groups
+
+        classes = self._recoded.classes
+        return measure_groups(self._pieces, classes, self.spec, counted)
+
+    def savings(self) -> "tuple[Saving, ...]":
+        """Return what hierarchies would have saved in the same classes."""
+        from core_mondrian.measures.savings import find_savings
+
+        encoded, classes = self._encoded, self._recoded.classes
+        return find_savings(
+            *(self._pieces, encoded.values, classes, self.spec, self.measures())
+        )
+
+    def tree_table(self) -> pa.Table:
+        """Return the partition tree as an Arrow table, one row per node."""
+        nodes = self.tree.to_json()["nodes"]
+        return pa.table(nodes).replace_schema_metadata({"digest": self.tree.digest})
+
+    def shortfalls(self) -> "tuple[Shortfall, ...]":
+        """Return the spec's quality thresholds that the release does not reach."""
+        from core_mondrian.measures.quality import check
+
+        return check(self.measures(), self.spec.thresholds, self.spec.exclude)
+
+    def score(self) -> float:
+        """Return the run score against the spec's thresholds; higher is better."""
+        from core_mondrian.measures.quality import score
+
+        return score(self.measures(), self.spec.thresholds, self.spec.exclude)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what is published and signed: what was asked, and what a reader sees.
+
+        Nothing in it depends on hidden cells beyond what the release itself shows, so
+        that no guess can be tried against it; the rest is in `record`. Nor does it
+        depend on row order, threads or the clock.
+        """
+        packages = ("numpy", "pyarrow")
+        return {
+            "format": 2,
+            "spec": self.spec.to_json(),
+            "rows": {
+                "released": self.verification.n_rows,
+                # Blank rows are there to be counted, and so is how many may be.
+                **({} if self.spec.leaves_out else {"budget": self.budget}),
+            },
+            "classes": self.verification.n_classes,
+            "models": [
+                {"name": result.name, "reached": reached}
+                for result, reached in zip(
+                    self.verification.models, self._reached_in_public(), strict=True
+                )
+            ],
+            "allocation": self.allocation,
+            "digests": {"release": self.digest},
+            "versions": {
+                "core-mondrian": __version__,
+                "python": platform.python_version(),
+                **{name: import_module(name).__version__ for name in packages},
+            },
+        }
+
+    def _reached_in_public(self) -> list[float | None]:
+        """Return what each model reached, as far as the release alone shows it."""
+        spec = self.spec
+        is_hidden = spec.unit is not None and spec.unit in spec.removed
+        return [
+            None
+            if is_hidden or getattr(model, "population", None) is not None
+            else result.reached
+            for model, result in zip(spec.models, self.verification.models, strict=True)
+        ]
+
+    @property
+    def is_split(self) -> bool:
+        """Tell whether rows of some tuple are in several classes."""
+        return self._pieces.n_tuples > self._encoded.table.n_tuples
+
+    @property
+    def allocation(self) -> str:
+        """What decides which of several equal rows is in which class.
+
+        ``none``: such rows are in one class; ``given`` and ``random``: the owner's
+        key, or one drawn for this run.
+        """
+        policy = self.spec.policy
+        if not isinstance(policy, BestPolicy) or policy.disjoint:
+            return "none"
+        return "given" if self._key.is_given else "random"
+
+    def figures(self) -> dict[str, Any]:
+        """Return what depends on hidden cells: for the owner, not to be published."""
+        return {
+            "rows": {
+                "in": self.n_rows + self.n_bad,
+                "released": self.n_rows - self.n_suppressed,
+                "suppressed": self.n_suppressed,
+                **({"bad": self.n_bad} if self.n_bad else {}),
+                "budget": self.budget,
+            },
+            "cells_blanked": self.n_blanked,
+            "models": [
+                {"name": result.name, "reached": result.reached}
+                for result in self.verification.models
+            ],
+            "warnings": [concern.to_json() for concern in self.warnings],
+            "search": None if self.beta is None else {"beta": self.beta},
+            "equity": None if self.balance is None else self.balance.to_json(),
+            "funnel": self.funnel.to_json(),
+        }
+
+    def record(self) -> dict[str, Any]:
+        """Return the owner's record: key, salted digests and figures. Keep it safe.
+
+        Whoever has it can undo the release as far as the owner can.
+        """
+        from core_mondrian.release.owner_record import build_record
+
+        return build_record(self)
+
+    def report_html(
+        self,
+        *,
+        timings: bool = False,
+        painting: tuple[str, str] | None = None,
+        audience: "Audience" = "owner",
+    ) -> str:
+        """Return the report as one page of HTML; the same bytes for the same release.
+
+        ``timings`` adds the seconds and the memory of each stage, which differ from
+        run to run; ``painting`` names the two quasi-identifiers that are painted. The
+        report is the owner's; with ``audience="readers"`` it may go with the release.
+        """
+        from core_mondrian.report.page import write_page
+
+        return write_page(self, timings=timings, painting=painting, audience=audience)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        timings: bool = False,
+        painting: tuple[str, str] | None = None,
+        audience: "Audience" = "owner",
+        overwrite: bool = False,
+    ) -> None:
+        """Write the report to an HTML file; see `report_html`.
+
+        Raises:
+            SpecError: the file is no .html, or exists and is not to be overwritten.
+            OutputError: it cannot be written.
+        """
+        from core_mondrian.release.report_file import ReportFile
+
+        file = ReportFile(Path(path), painting, timings, audience)
+        file.check(self.spec)
+        check_place(file.path, overwrite=overwrite)
+        write_files({file.path: file.page_of(self)}, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        return (
+            f"Release({self.n_rows - self.n_suppressed} of {self.n_rows} rows in "
+            f"{self.verification.n_classes} classes, digest {self.digest[:12]})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook."""
+        from core_mondrian.release.notebook import release_html
+
+        return release_html(self)
+
+
+@dataclass(frozen=True)
+class PartedFigures:
+    """What is kept of a release whose tuples did not fit into memory."""
+
+    digest: str
+    measures: "Measures"
+    salt: bytes
+    digests: Mapping[str, str]
+    """Of what came in, under the salt, as far as that was affordable."""
+    is_split: bool
+
+
+@dataclass(frozen=True, repr=False)
+class PartedRelease(Release[FrameT]):
+    """A verified release of more distinct tuples than fit into memory.
+
+    It has manifest, owner's record, measures, verification and warnings. What needs all
+    tuples or classes at once, such as a report, says that it is not there.
+    """
+
+    parted: PartedFigures = field(kw_only=True)
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        return self.verification.class_sizes
+
+    @property
+    def shown_class_sizes(self) -> NDArray[np.int64]:
+        return self.verification.class_sizes
+
+    @property
+    def digest(self) -> str:
+        return self.parted.digest
+
+    def measures(self) -> "Measures":
+        """Return what was lost.
+
+        What compares original and released values pair by pair is None: ILM,
+        correlations, mutual information.
+        """
+        return self.parted.measures
+
+    @property
+    def is_split(self) -> bool:
+        return self.parted.is_split
+
+    def salted_digests(self) -> tuple[bytes, dict[str, str]]:
+        return self.parted.salt, dict(self.parted.digests)
+
+    def by_group(self, column: str) -> "tuple[GroupMeasures, ...]":
+        raise _too_many(f"what each group of {column!r} lost")
+
+    def risk_before(self) -> "Risk":
+        raise _too_many("the risk before")
+
+    def savings(self) -> "tuple[Saving, ...]":
+        return ()
+
+    def tree_table(self) -> pa.Table:
+        raise _too_many("the tree")
+
+    def report_html(self, **_asked: Any) -> str:  # noqa: ANN401
+        raise _too_many("a report")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def _too_many(what: str) -> SpecError:
+    return SpecError(
+        f"{what} needs all distinct tuples in memory at once, and here they are too "
+        "many",
+        hint="allow more memory; `explain` describes the release from its file",
+    )

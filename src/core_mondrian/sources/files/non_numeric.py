@@ -1,0 +1,125 @@
+"""Words among numbers: where a column of a CSV file has to be numbers, and is not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core_mondrian.errors import DataError
+from core_mondrian.sources.files.batches import NO_LIMIT
+from core_mondrian.sources.files.counting import Counts
+from core_mondrian.sources.files.csv_blocks import (
+    BadRows,
+    Block,
+    parse_block,
+    read_blocks,
+    read_names,
+    scan,
+)
+from core_mondrian.sources.files.source import Part, Source
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files.csv_text import infer_type, missing_texts
+from core_mondrian.tables.files.kinds import is_text
+
+Integers = NDArray[np.int64]
+_NUMBER: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Values of a column that are no numbers."""
+
+    column: str
+    texts: pa.Array
+    is_word: NDArray[np.bool_]
+    """By code of the tally."""
+
+
+def number_columns(spec: Spec) -> tuple[str, ...]:
+    """Return the quasi-identifiers of which the spec says how numbers are shown."""
+    named = {**spec.numbers_by_column, **spec.nice_by_column}
+    return tuple(name for name in spec.quasi_identifiers if name in named)
+
+
+def find_words(spec: Spec, counts: Counts) -> list[Words]:
+    """Return the words in columns that the spec wants to be numbers.
+
+    Raises:
+        DataError: such a column has no numbers at all.
+    """
+    found = []
+    for name in number_columns(spec):
+        if name in spec.hierarchies:
+            continue
+        values = counts.values[counts.columns.index(name)]
+        words = _words(name, values, spec.null_values)
+        if words is not None and not len(words.texts):
+            raise DataError(
+                f"column {name!r} is text, and the spec says how its numbers are shown",
+                hint="drop numbers and nice for it, or make it numbers",
+            )
+        if words is not None:
+            found.append(words)
+    return found
+
+
+def _words(name: str, texts: pa.Array, null_values: Sequence[str]) -> Words | None:
+    """Return what is no number in a column; None: it is no text.
+
+    All of it may be text, without any number but codes; then there are no words.
+    """
+    is_null = missing_texts(texts, null_values)
+    present = texts.filter(pc.invert(is_null))
+    if not len(present) or not is_text(infer_type(present).type):
+        return None
+    is_number = pc.match_substring_regex(texts, _NUMBER)
+    numbers = texts.filter(pc.and_(is_number, pc.invert(is_null)))
+    is_word = pc.and_not(pc.invert(is_number), is_null)
+    if not len(numbers) or is_text(infer_type(numbers).type):
+        is_word = pc.and_(is_word, pa.scalar(value=False))
+    flags = np.append(False, is_word.to_numpy(zero_copy_only=False))
+    return Words(name, texts.filter(is_word), flags)
+
+
+def refuse_words(source: Source, found: Sequence[Words], bad: BadRows) -> None:
+    """Count the rows that have words, one by one, until there are too many.
+
+    Raises:
+        DataError: there are; it says where.
+    """
+    by_column = {words.column: words.texts for words in found}
+    for part in source.parts:
+        names = read_names(part.path, part.compression)
+        ignored = BadRows(NO_LIMIT)
+        for block in read_blocks(part.path, part.compression, ignored):
+            _note(part, names, block, by_column, bad)
+
+
+def _note(
+    part: Part,
+    names: Sequence[str],
+    block: Block,
+    by_column: Mapping[str, pa.Array],
+    bad: BadRows,
+) -> None:
+    here = {name: pa.string() for name in by_column if name in names}
+    table = parse_block(block.text, names, here)
+    wrong = np.full(table.num_rows, -1)
+    for place, name in enumerate(here):
+        found = pc.is_in(table.column(name), value_set=by_column[name])
+        wrong[found.to_numpy() & (wrong < 0)] = place
+    rows = np.flatnonzero(wrong >= 0)
+    if not rows.size:
+        return
+    lines = np.empty((block.n_rows, 4), dtype=np.int64)
+    text = np.frombuffer(block.text, np.uint8)
+    scan(text, len(names), lines, is_last=True, all_rows=True)
+    columns = list(here)
+    for row in rows.tolist():
+        line = block.first_line + int(lines[row, 2])
+        what = f"column {columns[wrong[row]]!r} holds no number"
+        bad.note(part.path, line, what)

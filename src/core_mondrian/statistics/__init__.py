@@ -1,7 +1,0 @@
-"""What analysts would compute, on the original and on its release."""
-
-from core_mondrian.statistics.answers import Answer, Row
-from core_mondrian.statistics.comparison import Comparison, compare, evaluate
-from core_mondrian.statistics.questions import Question
-
-__all__ = ["Answer", "Comparison", "Question", "Row", "compare", "evaluate"]

@@ -1,0 +1,110 @@
+"""Rest: what a spec file says that the page has no control for, put back into it.
+
+What belongs to columns is put back as long as they have the role that it needs.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from core_mondrian.spec.policies import POLICIES
+
+Asked: TypeAlias = dict[str, Any]
+
+
+def put_back(asked: Mapping[str, Any], rest: Mapping[str, Any]) -> Asked:
+    """Return what the page asks for, and the rest of the file that was opened."""
+    found = dict(asked)
+    for key, value in rest.items():
+        if key in POLICIES:
+            _put_policy(found, key, value)
+        elif key in _PUT:
+            _PUT[key](found, key, value)
+        elif key != "models":  # they are put in by their places
+            found.setdefault(key, value)
+    return found
+
+
+def names_of(rest: Mapping[str, Any]) -> list[str]:
+    """Return what the rest consists of, as the spec calls it."""
+    names: list[str] = []
+    for key, value in rest.items():
+        if key == "models":
+            names += [f"model {model['name']}" for model in value]
+        elif isinstance(value, Mapping) and key != "thresholds":
+            names += [f"{key}.{name}" for name in value]
+        else:
+            names.append(key)
+    return names
+
+
+def _put_policy(found: Asked, key: str, value: Mapping[str, Any]) -> None:
+    if found["policy"] == key:
+        found[key] = {**value, **found.get(key, {})}
+        if "equity" not in found[key]:
+            found[key].pop("equity_bound", None)
+        if "breakout_thresholds" in found[key]:
+            own = _of_known(found, found[key]["breakout_thresholds"])
+            found[key]["breakout_thresholds"] = own
+
+
+def _put_format(found: Asked, key: str, value: Mapping[str, Any]) -> None:
+    """Put formats of columns beside what is so for all others."""
+    if of_columns := _of_known(found, value):
+        found[key] = {"default": found.get(key, False), **of_columns}
+
+
+def _put_table(found: Asked, key: str, value: Mapping[str, Any]) -> None:
+    """Put what is told by column; what the page says of a column goes first."""
+    if table := {**_of_known(found, value), **found.get(key, {})}:
+        found[key] = table
+
+
+def _of_known(found: Asked, value: Mapping[str, Any]) -> Asked:
+    known = found["quasi_identifiers"]
+    return {name: item for name, item in value.items() if name in known}
+
+
+def _put_excluded(found: Asked, key: str, value: list[str]) -> None:
+    found[key] = [name for name in value if name in found["quasi_identifiers"]]
+
+
+def _put_accepted(found: Asked, key: str, value: list[str]) -> None:
+    """Put columns of which there may be a warning: all but quasi-identifiers."""
+    found[key] = [name for name in value if name not in found["quasi_identifiers"]]
+
+
+def _put_unit(found: Asked, key: str, value: str) -> None:
+    """Put a unit that gets pseudonyms; the page knows one role of a column."""
+    if value in found.get("pseudonyms", ()):
+        found.setdefault(key, value)
+
+
+def _put_domains(found: Asked, key: str, value: Mapping[str, str]) -> None:
+    known = found.get("pseudonyms", ())
+    found[key] = {name: domain for name, domain in value.items() if name in known}
+
+
+def _put_patterns(found: Asked, key: str, value: str) -> None:
+    """Put what becomes of small patterns, where there are patterns."""
+    usual = "value" if found["policy"] == "best" else "pattern"
+    if found.get("missing", usual) == "pattern":
+        found[key] = value
+
+
+def _put_nulls(found: Asked, key: str, value: list[str]) -> None:
+    found[key] = [*value, *found.get(key, ())]
+
+
+_PUT: Final[dict[str, Callable[[Asked, str, Any], None]]] = {
+    "numbers": _put_format,
+    "categories": _put_format,
+    "nice": _put_format,
+    "weights": _put_table,
+    "hierarchies": _put_table,
+    "exclude": _put_excluded,
+    "accept": _put_accepted,
+    "unit": _put_unit,
+    "pseudonym_domains": _put_domains,
+    "null_values": _put_nulls,
+    "small_patterns": _put_patterns,
+}

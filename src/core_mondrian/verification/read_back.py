@@ -1,0 +1,116 @@
+"""Read a release as its readers do, and check what was written before it is published.
+
+A file may not keep what the table in memory told apart: a CSV file has one way to write
+a missing value and no types. So what is verified is what a reader reads back.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from core_mondrian.errors import DataError, PrivacyViolation, SpecError
+from core_mondrian.spec.declaration import Spec, bound_names
+from core_mondrian.tables.files.atomic_write import Writer
+from core_mondrian.tables.files.kinds import parts_of
+from core_mondrian.tables.files.read import read_table
+from core_mondrian.verification.verify import Verification, looked_at, verify
+
+_HINT = (
+    "nothing was published: rename values that the file cannot tell from missing ones "
+    "(see null_values), or write Parquet"
+)
+
+
+def read_release(
+    file: Path, spec: Spec, columns: Collection[str] | None = None
+) -> pa.Table:
+    """Read a release, or all its parts; cells of CSV stay the texts they are.
+
+    ``columns`` are those that are needed; None: all.
+    """
+    parts = parts_of(file) if file.is_dir() else []
+    # Spark writes files without a row, and without the names of columns.
+    parts = [part for part in parts if part.is_dir() or part.stat().st_size] or parts
+    if parts:
+        tables = [read_release(part, spec, columns) for part in parts]
+        return pa.concat_tables(tables, promote_options="permissive")
+    return read_table(
+        file,
+        typed=[  # the others are as they came
+            shown
+            for name in spec.quasi_identifiers
+            for shown in (name, *bound_names(name))
+        ],
+        null_values=spec.null_values,
+        infer=False,
+        guarded=spec.guard_formulas,
+        columns=columns,
+    )
+
+
+class Verified(NamedTuple):
+    """A release in memory, and what its verification found."""
+
+    data: Any
+    """The released table."""
+    spec: Spec
+    found: Verification
+    budget: int
+
+    def writing(self, write: Writer) -> Writer:
+        """Return what writes the release, and then reads it back.
+
+        Whoever publishes it has to do so afterwards: a file that is read back as
+        something else raises PrivacyViolation.
+        """
+
+        def write_and_read(path: Path) -> None:
+            write(path)
+            self.check(path)
+
+        return write_and_read
+
+    def check(self, path: Path) -> None:
+        """Recount a file that the release was written to.
+
+        Raises:
+            PrivacyViolation: a reader does not read the release that was verified.
+        """
+        spec, found = self.spec, self.found
+        if spec.unit is not None and spec.unit in spec.removed:
+            # Persons are not in the file; their classes are, row by row.
+            spec = replace(spec, unit=None)
+            found = verify(self.data, spec, budget=self.budget)
+        names = [name for name in looked_at(self.data, spec) if name != spec.unit]
+        if spec.unit is not None:
+            names.append(spec.unit)
+        try:
+            again = verify(read_release(path, spec, names), spec, budget=self.budget)
+        except (PrivacyViolation, SpecError, DataError) as error:
+            raise PrivacyViolation(
+                f"{path.name}: what was written fails: {error.message}", hint=_HINT
+            ) from None
+        if not _is_same(found, again):
+            raise PrivacyViolation(
+                f"{path.name}: what was written is read back as "
+                f"{again.n_rows} rows in {again.n_classes} classes, "
+                f"and {found.n_rows} rows in {found.n_classes} classes were verified",
+                hint=_HINT,
+            )
+
+
+def _is_same(one: Verification, other: Verification) -> bool:
+    """Tell whether two recounts found the same classes and the same models."""
+    sizes = [
+        (x.n_rows, x.n_classes, x.n_suppressed_blank, x.smallest_class)
+        for x in (one, other)
+    ]
+    reached = zip(one.models, other.models, strict=True)
+    return sizes[0] == sizes[1] and all(
+        math.isclose(a.reached, b.reached, rel_tol=1e-9, abs_tol=1e-9)
+        for a, b in reached
+    )
