@@ -3,10 +3,10 @@
     python -m benchmarks.spark [--rows 200000 1000000 3000000] > LINES
     python -m benchmarks.spark --lines LINES --markdown     the tables of the docs
 
-Starts deploy/spark/cluster.py: a master, two workers of one core each and a Connect
-server on this machine. One JSON line per table, then one with the fit. Seconds are CPU
-seconds of all processes of the cluster and of the driver, so that what else the machine
-does matters little. The table is `census`, from Parquet to Parquet.
+Starts core_mondrian.deploy.spark.cluster: a master, two workers of one core each and a
+Connect server on this machine. One JSON line per table, then one with the fit. Seconds
+are CPU seconds of all processes of the cluster and of the driver, so that what else the
+machine does matters little. The table is `census`, from Parquet to Parquet.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def start_cluster() -> Iterator[tuple[Any, int]]:
 
     path = os.pathsep.join([str(ROOT / "src"), *sys.path])
     with subprocess.Popen(
-        [sys.executable, str(ROOT / "deploy" / "spark" / "cluster.py"), "--connect"],
+        [sys.executable, "-m", "core_mondrian.deploy.spark.cluster", "--connect"],
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": path},
         text=True,
@@ -110,18 +110,14 @@ def _measure(session: Any, root: int, folder: Path, n_rows: int) -> Line:
     del table
     clock = _Clock(root)
     stages = Stages(clock)
-    draft = draft_release(
-        session.read.parquet(str(source)),
-        spec,
-        Means(driver_tuples=2**31),
-        stages=stages,
-    )
+    frame = session.read.parquet(str(source))
     target = Folder(str(folder / f"{n_rows}-out.parquet"), "parquet")
-    stages.report("write")
-    target.write(draft.data)
-    stages.end("write")
-    written = target.read_back(session, draft.data)
-    release = draft.release(draft.verify_written(written))
+    with draft_release(frame, spec, Means(), stages=stages) as draft:
+        stages.report("write")
+        target.write(draft.data)
+        stages.end("write")
+        written = target.read_back(session, draft.data)
+        release = draft.release(draft.verify_written(written), written)
     return {
         "rows": n_rows,
         "columns": n_columns,

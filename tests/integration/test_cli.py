@@ -588,6 +588,31 @@ def test_an_interrupt_in_the_middle_of_writing_leaves_nothing(
     assert files_in(tmp_path) == ["people.parquet"]
 
 
+STUCK = """
+import atexit, sys, threading
+from core_mondrian.cli import process
+from core_mondrian.cli.main import run
+process._PATIENCE = 0.1
+wait = threading.Event().wait
+threading.Thread(target=wait, daemon=sys.argv[1] == "exit").start()
+if sys.argv[1] == "exit":
+    atexit.register(wait)
+sys.argv[1:] = ["verify", "missing.csv", "--k", "5", "--qid", "age"]
+run()
+"""
+
+
+@pytest.mark.parametrize("where", ["thread", "exit"])
+def test_what_does_not_end_does_not_hold_the_process(
+    where: str, tmp_path: Path
+) -> None:
+    """As with a thread that waits for a server, or what a library calls at the end."""
+    done = python(STUCK, where, cwd=str(tmp_path), timeout=60)
+
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: missing.csv")
+
+
 def test_a_closed_pipe_is_no_error(people: Path) -> None:
     command = [sys.executable, "-m", "core_mondrian.cli.main", "inspect", str(people)]
     reader, writer = os.pipe()

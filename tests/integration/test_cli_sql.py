@@ -245,8 +245,8 @@ def test_memory_is_kept_and_a_report_refused_where_tuples_do_not_fit(
     assert cli(*arguments, "--memory", "1MB").code == 2
     monkeypatch.setattr(Limit, "tuples_in_memory", lambda *_: 5)
 
-    refused = cli(*arguments, "--memory", "1GB", "--report", "report.html")
-    done = cli(*arguments, "--memory", "1GB", "--json")
+    refused = cli(*arguments, "--memory", "4GB", "--report", "report.html")
+    done = cli(*arguments, "--memory", "4GB", "--json")
 
     assert refused.code == 2
     assert "a report needs all distinct tuples in memory" in refused.err

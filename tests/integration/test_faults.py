@@ -155,7 +155,7 @@ def test_disk_that_turns_read_only_while_working_is_told(
 
     write = write_files
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(place, "write_files", lose)
+        patch.setattr("core_mondrian.release.publication.write_files", lose)
         done = cli("anonymize", few, "disk/out.csv", *ASKED)
 
     assert done.code == 6, done.err

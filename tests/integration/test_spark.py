@@ -1,7 +1,7 @@
 """Spark: a real cluster on loopback, and the same releases as in memory.
 
 A master, two workers and a Connect server are processes of their own, started by
-deploy/spark/cluster.py. The shortest tests of each kind always run;
+core_mondrian.deploy.spark.cluster. The shortest tests of each kind always run;
 --all adds the others, with Adult and a million rows.
 """
 
@@ -37,9 +37,12 @@ from core_mondrian import (
     SpecError,
     Suppression,
     anonymize,
+    verify,
 )
 from core_mondrian.datasets import ADULT_SETS, CENSUS_QUASI_IDENTIFIERS, adult, census
 from core_mondrian.models.distinct import DistinctLDiversity
+from core_mondrian.models.population import KMap
+from core_mondrian.release.result import PartedRelease
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the extra 'spark'")
 
@@ -55,7 +58,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "deploy" / "spark"
+DEPLOY = "core_mondrian.deploy.spark"
 KEY = b"sixteen bytes at least"
 # Plans are run once on few rows: compiling them would take most of the time. A file, so
 # that sessions of the command line have it, too.
@@ -67,6 +70,17 @@ spark.sql.codegen.factoryMode NO_CODEGEN
 # Six Javas that live for a minute: optimizing their code does not pay, and one thread
 # each collects their garbage.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+CLASSIC = {
+    "JDK_JAVA_OPTIONS": JAVA,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "PYSPARK_PYTHON": sys.executable,
+    "PYTHONPATH": str(ROOT / "src"),
+    "PYSPARK_SUBMIT_ARGS": "--executor-memory 1g --executor-cores 1 "
+    "--conf spark.sql.shuffle.partitions=2 pyspark-shell",
+}
+"""A session that has its Java here, beside the Connect server's."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +103,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "SPARK_CONF_DIR": str(settings),
     }
     with subprocess.Popen(  # noqa: S603
-        [sys.executable, str(DEPLOY / "cluster.py"), "--connect"],
+        [sys.executable, "-m", f"{DEPLOY}.cluster", "--connect"],
         stdout=subprocess.PIPE,
         env=os.environ | own,
         text=True,
@@ -103,6 +117,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
+
+
+@pytest.fixture(autouse=True)
+def _is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Java start slowly, on a machine that has other things to do."""
+    monkeypatch.setenv("CORE_MONDRIAN_SPARK_WAIT", "120")
 
 
 def multiset(table: pa.Table) -> Counter[str]:
@@ -191,7 +211,7 @@ def test_persons_and_columns_that_single_out_are_told_as_in_memory(
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_census_is_released_as_in_memory(cluster: Cluster, policy: Any) -> None:
-    table = census(20_000).drop_columns(["person_id"])
+    table = census(5_000).drop_columns(["person_id"])
     spec = Spec(QIDS, (KAnonymity(5),), policy=policy)
 
     found = on_cluster(cluster, table, spec)
@@ -308,20 +328,24 @@ def test_hostile_table_is_released_as_in_memory(cluster: Cluster, spec: Spec) ->
     release_hostile(cluster, spec)
 
 
-def release_hostile(cluster: Cluster, spec: Spec) -> None:
+def release_hostile(
+    cluster: Cluster, spec: Spec, driver_tuples: int | None = None
+) -> None:
     """Check a release of the hostile table against the one in memory."""
     table = hostile()
-    more: dict[str, Any] = {"by": ["a.b"]}
-    if spec.pseudonyms:
-        more["key"] = KEY
+    more: dict[str, Any] = {"key": KEY}
+    more |= {"by": ["a.b"]} if driver_tuples is None else {}
+    limit = {} if driver_tuples is None else {"driver_tuples": driver_tuples}
 
-    found = on_cluster(cluster, table, spec, **more)
+    found = on_cluster(cluster, table, spec, **more, **limit)
 
     wanted = anonymize(table, spec, **more)
     assert_same(found, wanted)
-    assert found.by_group("a.b") == wanted.by_group("a.b")
-    assert found.measures() == wanted.measures()
     assert CANARY not in repr(found)
+    assert isinstance(found, PartedRelease) == (driver_tuples is not None)
+    if driver_tuples is None:
+        assert found.by_group("a.b") == wanted.by_group("a.b")
+        assert found.measures() == wanted.measures()
 
 
 def test_cases_have_what_their_names_say() -> None:
@@ -398,26 +422,122 @@ def test_what_cannot_be_done_is_refused(
         on_cluster(cluster, hostile(20), spec)
 
 
-@pytest.mark.parametrize(
-    ("policy", "driver_tuples"),
-    [
-        pytest.param(PaperPolicy(), 1_000, id="paper", marks=pytest.mark.slow),
-        pytest.param(BestPolicy(), 3_000, id="best"),
-    ],
-)
-def test_a_tree_that_is_cut_on_the_cluster_is_the_same(
-    cluster: Cluster, policy: Any, driver_tuples: int
+# More tuples than the driver takes: planned on the cluster
+
+IN_PARTS = [
+    pytest.param(PaperPolicy(), id="paper"),
+    pytest.param(BestPolicy(effort="fast"), id="fast"),
+    pytest.param(BestPolicy(effort="strong"), id="strong", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("policy", IN_PARTS)
+def test_tuples_that_stay_on_the_cluster_are_released_as_in_memory(
+    cluster: Cluster, policy: Any
 ) -> None:
-    table = census(20_000).drop_columns(["person_id"])
+    table, driver_tuples = census(3_000).drop_columns(["person_id"]), 900
     models = (KAnonymity(5), DistinctLDiversity(2, "income"))
     spec = Spec(QIDS, models, policy=policy)
+    before = names_of_views(cluster)
 
-    found = on_cluster(cluster, table, spec, driver_tuples=driver_tuples)
+    found = on_cluster(cluster, table, spec, key=KEY, driver_tuples=driver_tuples)
 
-    wanted = anonymize(table, spec)
-    assert found.n_tuples > driver_tuples
-    assert found.tree.digest == wanted.tree.digest
+    wanted = anonymize(table, spec, key=KEY)
+    assert found.n_tuples > 2 * driver_tuples
+    assert isinstance(found, PartedRelease)
     assert_same(found, wanted)
+    assert found.warnings == wanted.warnings
+    # What the release is made of, and nothing else: places, labels, shares.
+    assert len(names_of_views(cluster) - before) <= 3
+
+
+def names_of_views(cluster: Cluster) -> set[str]:
+    return {table.name for table in cluster.session.catalog.listTables()}
+
+
+def without_weights(spec: Spec) -> Spec:
+    """Return a spec that can be done in parts."""
+    policy = spec.policy
+    if isinstance(policy, BestPolicy):
+        policy = replace(policy, equity=None)
+    return replace(spec, weight=None, policy=policy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", CASES[:-1])
+def test_other_hostile_tables_are_released_in_parts(
+    cluster: Cluster, spec: Spec
+) -> None:
+    release_hostile(cluster, without_weights(spec), driver_tuples=40)
+
+
+@pytest.mark.parametrize("spec", CASES[-1:])
+def test_hostile_table_is_released_in_parts(cluster: Cluster, spec: Spec) -> None:
+    release_hostile(cluster, without_weights(spec), driver_tuples=200)
+
+
+def test_rows_that_are_too_many_are_verified_bucket_by_bucket(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from core_mondrian.sources.spark import recount
+
+    monkeypatch.setattr(recount, "_AT_ONCE", 3)
+    ages = [age for age in range(20, 30) for _ in range(4)]
+    table = pa.table(
+        {"age": ages, "sick": ["flu", "cold"] * 20, "who": [*range(39), None]}
+    )
+    spec = Spec(("age",), (KAnonymity(4), DIVERSE), unit="who", suppressed="blank")
+    frame = cluster.session.createDataFrame(table)
+
+    assert recount.verify_spark(frame, spec) == verify(table, spec)
+    small = frame.filter("age < 29 OR sick = 'flu'")
+    with pytest.raises(PrivacyViolation, match="1 of"):
+        recount.verify_spark(small, spec)
+
+
+def test_frames_made_of_each_other_are_described_once(cluster: Cluster) -> None:
+    """Spark does so with every job; once it was 2 to the power of their depth."""
+    from core_mondrian.sources.spark.relations import Relations
+
+    relations = Relations(cluster.session)
+    relations.put("r", cluster.session.range(10).toDF("n"))
+    for _ in range(8):
+        view = relations.view("r")
+        counted = f"SELECT n, count(*) AS c FROM {view} GROUP BY n"
+        relations.put("r", cluster.session.sql(counted).select("n"))
+    assert relations["r"].count() == 10
+
+    described = relations["r"]._explain_string()
+
+    relations.keep_only()
+    assert described.count("InMemoryRelation") == 9
+    adaptive = cluster.session.conf.get("spark.sql.adaptive.enabled")
+    assert adaptive == "true"
+
+
+NEEDS_ALL = [
+    pytest.param({"weight": "weight"}, {}, "a weight", id="weight"),
+    pytest.param(
+        {"policy": BestPolicy(equity="sick"), "models": (KAnonymity(2), DIVERSE)},
+        {},
+        "equity",
+        id="equity",
+    ),
+    pytest.param(
+        {"models": (KMap(2, hostile(60).select(FEW)),)}, {}, "a population", id="map"
+    ),
+    pytest.param({}, {"by": ["a.b"]}, "--by", id="by"),
+]
+
+
+@pytest.mark.parametrize(("changes", "options", "words"), NEEDS_ALL)
+def test_what_needs_all_tuples_here_is_refused_in_parts(
+    cluster: Cluster, changes: dict[str, Any], options: dict[str, Any], words: str
+) -> None:
+    spec = replace(Spec(FEW, (KAnonymity(2),)), **changes)
+
+    with pytest.raises(SpecError, match=f"{words} needs all distinct tuples"):
+        on_cluster(cluster, hostile(60), spec, driver_tuples=5, **options)
 
 
 def test_error_of_an_executor_is_ours_and_shows_no_cell(cluster: Cluster) -> None:
@@ -432,6 +552,7 @@ def test_error_of_an_executor_is_ours_and_shows_no_cell(cluster: Cluster) -> Non
 
 # The command line
 
+DIVERSE_INCOME = "distinct-l-diversity l=2 sensitive=income"
 ASKED = ("--qid", "a.b", "--qid", "x `y", "--k", "5", "--identifier", "person")
 
 
@@ -536,8 +657,76 @@ def test_bad_row_leaves_nothing_and_shows_no_cell(
     )
 
     assert done.code == 3
-    assert "Spark failed counting tuples" in done.err
+    assert "Spark failed to count tuples" in done.err
     assert files_in(tmp_path) == ["in.csv"]
+
+
+def test_signal_ends_a_session_of_a_connect_server(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"age": [20 + i % 9 for i in range(90)]}), "in.parquet")
+    command = [sys.executable, "-m", "core_mondrian.cli.main", "anonymize", "--json"]
+    command += ["--engine", "spark", "--remote", cluster.remote, "--driver-tuples", "2"]
+    with subprocess.Popen(  # noqa: S603
+        [*command, "in.parquet", "out.parquet", "--qid", "age", "--k", "5"],
+        env=without_spark(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stderr is not None
+        said = ""
+        while '{"progress":' not in (line := run.stderr.readline()):
+            said += line
+            assert line, f"it ended before anything was done: {said}"
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=60)
+
+    assert run.returncode == 130, err
+    assert err.splitlines()[-1] == "interrupted; nothing was written"
+    assert "Traceback" not in err
+    assert files_in(tmp_path) == ["in.parquet"]
+
+
+def without_spark() -> dict[str, str]:
+    """Return the environment; sessions of this process left their own settings."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("SPARK_")}
+
+
+def test_classic_session_signs_what_can_be_verified_and_explained(
+    cluster: Cluster, cli: Command, tmp_path: Path
+) -> None:
+    """Tuples stay on the cluster, and Spark leaves files of its own in the folder."""
+    table = census(1_500).drop_columns(["person_id"])
+    pq.write_table(table, "in.parquet")
+    flags = [part for name in QIDS[:4] for part in ("--qid", name)]
+    flags += ["--k", "5", "--model", DIVERSE_INCOME]
+    assert cli("keygen", "own.key").code == 0
+    flags += ["--sign-key", "own.key", "--driver-tuples", "200"]
+
+    done = subprocess.run(  # noqa: S603
+        [
+            *(sys.executable, "-m", "core_mondrian.cli.main", "anonymize"),
+            *("in.parquet", "out.parquet", *flags),
+            *("--engine", "spark", "--master", cluster.master),
+        ],
+        env=without_spark() | CLASSIC,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    models = (KAnonymity(5), DistinctLDiversity(2, "income"))
+    wanted = anonymize(table, Spec(QIDS[:4], models))
+    manifest = json.loads(Path("out.parquet.manifest.json").read_text())
+    assert manifest["digests"]["release"] == wanted.digest
+    assert (tmp_path / "out.parquet" / "_SUCCESS").exists()
+    beside = ("out.parquet", "--manifest", "out.parquet.manifest.json")
+    for command in ("verify", "explain"):
+        told = cli(command, *beside)
+        assert told.code == 0, told.err
 
 
 def test_options_of_a_cluster_need_the_engine(cli: Command) -> None:
@@ -554,21 +743,21 @@ def test_scripts_submit_to_the_cluster(cluster: Cluster, tmp_path: Path) -> None
     """The classic way: pack what executors need, and spark-submit."""
     table = census(3_000)
     pq.write_table(table, tmp_path / "in.parquet")
-    # Sessions of this process have left their own settings there.
-    env = {k: v for k, v in os.environ.items() if not k.startswith("SPARK_")} | {
-        "PYTHON": sys.executable,
+    env = without_spark() | {
         "PYTHONPATH": str(ROOT / "src"),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     packed = tmp_path / "packed.tar.gz"
     subprocess.run(  # noqa: S603
-        [str(DEPLOY / "pack.sh"), str(packed), "--no-deps"], env=env, check=True
+        [sys.executable, "-m", f"{DEPLOY}.pack", str(packed), "--no-deps"],
+        env=env,
+        check=True,
     )
     qids = [part for name in QIDS for part in ("--qid", name)]
     done = subprocess.run(  # noqa: S603
         [
-            *(str(DEPLOY / "submit.sh"), cluster.master, str(packed)),
+            *(sys.executable, "-m", f"{DEPLOY}.submit", cluster.master, str(packed)),
             *("anonymize", "in.parquet", "out.parquet", *qids, "--k", "5"),
         ],
         env=env | {"SPARK_SUBMIT_OPTIONS": "--executor-memory 1g --executor-cores 1"},
@@ -593,7 +782,7 @@ LARGE = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("driver_tuples", [5_000_000, 10_000])
+@pytest.mark.parametrize("driver_tuples", [1_000_000, 10_000])
 @pytest.mark.parametrize(("name", "policy"), LARGE)
 def test_large_tables_are_released_as_in_memory(
     cluster: Cluster, tmp_path: Path, name: str, policy: Any, driver_tuples: int
@@ -617,16 +806,20 @@ def test_large_tables_are_released_as_in_memory(
     assert found.manifest() == anonymize(table, spec).manifest()
 
 
+@pytest.mark.slow
 def test_worker_killed_in_the_middle_changes_nothing(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The last test: the cluster has one worker less afterwards."""
+    """The last test: the cluster has one worker less afterwards.
+
+    It dies with the tuples, and all that was made of them, that it has.
+    """
     from core_mondrian.sources.spark.api import anonymize_spark
 
-    table = census(60_000).drop_columns(["person_id"])
-    pq.write_table(table, tmp_path / "in.parquet", row_group_size=6_000)
+    table = census(6_000).drop_columns(["person_id"])
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=600)
     frame = cluster.session.read.parquet(str(tmp_path / "in.parquet"))
-    frame = frame.repartition(12)
+    frame = frame.repartition(6)
     spec = Spec(QIDS, (KAnonymity(5),), policy=BestPolicy(effort="fast"))
     killed: list[float] = []
 
@@ -635,14 +828,15 @@ def test_worker_killed_in_the_middle_changes_nothing(
         killed.append(time.monotonic())
 
     def progress(stage: str, done: float) -> None:
-        if (stage, done) == ("verify", 0.0):
+        if (stage, done) == ("describe", 0.0):
             threading.Timer(0.5, kill).start()
 
-    found = anonymize_spark(frame, spec, progress=progress)
+    found = anonymize_spark(frame, spec, progress=progress, driver_tuples=1_500)
 
     ended = time.monotonic()
     assert killed
     assert killed[0] < ended
+    assert isinstance(found, PartedRelease)
     wanted = anonymize(table, spec)
     assert found.manifest() == wanted.manifest()
     assert multiset(found.data.toArrow()) == multiset(wanted.data)

@@ -153,7 +153,10 @@ class MemoryStore:
                 found[key] = found.get(key, 0) + int(record[-2])
         return dict(sorted(found.items()))
 
-    def marginal(self, nodes: Sequence[int], column: int) -> Marginal:
+    def marginals(self, nodes: Sequence[int], columns: Sequence[int]) -> list[Marginal]:
+        return [self._marginal(nodes, column) for column in columns]
+
+    def _marginal(self, nodes: Sequence[int], column: int) -> Marginal:
         n = len(self._table.columns)
         others = range(n, self.records.shape[1] - 2)
         found = self._sums(nodes, [*others, column])
@@ -161,7 +164,12 @@ class MemoryStore:
         rows = np.array([*found.values()], dtype=np.int64)
         return Marginal(keys[:, 0], keys[:, 1:-1], keys[:, -1], rows)
 
-    def pairs(self, nodes: Sequence[int], column: int, other: int) -> Pairs:
+    def pairs(
+        self, nodes: Sequence[int], column: int, others: Sequence[int]
+    ) -> list[Pairs]:
+        return [self._pairs(nodes, column, other) for other in others]
+
+    def _pairs(self, nodes: Sequence[int], column: int, other: int) -> Pairs:
         found = self._sums(nodes, [column, other])
         keys = np.array([*found], dtype=np.int32).reshape(len(found), -1)
         return Pairs(*keys.T, np.array([*found.values()], dtype=np.int64))

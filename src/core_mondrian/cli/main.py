@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from core_mondrian import __version__
 from core_mondrian.cli.parsing import Command, read_plainly
-from core_mondrian.cli.process import own_process
+from core_mondrian.cli.process import leave, own_process
 from core_mondrian.cli.standard_streams import (
     GuardedStream,
     guard_streams,
@@ -79,7 +79,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     output, _ = guard_streams()
     code = _run(None)
     output.flush()
-    sys.exit(code or _lost_code(output, sys.argv[1:]))
+    leave(code or _lost_code(output, sys.argv[1:]))
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -130,7 +130,8 @@ DriverTuples = Annotated[
         "--driver-tuples",
         metavar="N",
         min=0,
-        help="Spark: distinct tuples that fit in one place, with scratch: 5000000.",
+        help="Spark: distinct tuples planned on the driver; more stay on the cluster "
+        "[default: 1000000].",
     ),
 ]
 

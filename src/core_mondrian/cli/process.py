@@ -5,9 +5,10 @@ import ctypes
 import gc
 import os
 import sys
+import threading
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 _IS_OWN = False
 """Whether this process is the command line's; see `own_process`."""
@@ -15,6 +16,8 @@ _OBJECTS: Final = 30_000
 """New objects between two looks for garbage; Python's own 700 cost 40 ms at start."""
 _SMALL: Final = 32 << 20
 """Bytes of a file for which memory is not kept in reserve."""
+_PATIENCE: Final = 5.0
+"""Seconds that the process may take to end when the command has."""
 _ARENA_MAX: Final = -8
 """The number of this setting in the C library."""
 
@@ -41,6 +44,18 @@ def _leave_objects() -> None:
     """
     if "_duckdb" not in sys.modules:
         gc.freeze()
+
+
+def leave(code: int) -> NoReturn:
+    """End this process, though threads wait for servers that do not answer.
+
+    Python would wait for them without end; so would what Spark calls at the end.
+    """
+    if threading.active_count() > 1:
+        end = threading.Timer(_PATIENCE, os._exit, [code])
+        end.daemon = True
+        end.start()
+    sys.exit(code)
 
 
 def prepare_for(source: Path) -> None:

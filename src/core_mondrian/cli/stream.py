@@ -60,14 +60,12 @@ _FITS = 4
 
 _FILES = ("stream", "resume", "bad_rows", "save_counts", "add_counts")
 """Options that need files which are read here."""
-_LOCAL = ("memory", "sign_key")
-"""Options that need a plan which is made here."""
 
 
 def check_streamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Refuse options of streams where rows are not in files read here; return all."""
     is_local = options["engine"] == "local"
-    needed = _FILES if is_local else (*_FILES, *_LOCAL)
+    needed = _FILES if is_local else (*_FILES, "memory")
     given = [name for name in needed if options[name] not in (None, False)]
     if given and (options["database"] is not None or not is_local):
         raise SpecError(

@@ -208,12 +208,12 @@ def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # no
     """
     from tempfile import TemporaryDirectory
 
-    from core_mondrian.tables.files.kinds import source_schema, suffix_of
+    from core_mondrian.tables.files.kinds import parts_of, source_schema, suffix_of
     from core_mondrian.tables.files.write import table_writer
     from core_mondrian.tables.frames import same_rows
     from core_mondrian.verification.read_back import read_release
 
-    parts = sorted(file.iterdir()) if file.is_dir() else [file]
+    parts = parts_of(file) if file.is_dir() else [file]
     with TemporaryDirectory() as folder:
         draft = Path(folder) / f"again{suffix_of(parts[0])}"
         guard = spec.guard_formulas

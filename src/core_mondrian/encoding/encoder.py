@@ -25,6 +25,7 @@ from core_mondrian.encoding.table import (
     EncodedColumn,
     EncodedTable,
     SensitiveColumn,
+    TableFigures,
 )
 from core_mondrian.encoding.trees import build_tree
 from core_mondrian.errors import DataError, SpecError
@@ -151,6 +152,23 @@ class ValueCodes(NamedTuple):
     """The columns, without tuples."""
     maps: tuple[NDArray[np.int32], ...]
     """By `tuple_columns`: the code of each distinct value."""
+    rows: tuple[NDArray[np.int64], ...]
+    """And how many rows have it."""
+
+    def counted(self, n_tuples: int) -> Encoded:
+        """Return the columns of so many tuples, with what is known of these."""
+        table = self.encoded.table
+        sizes = [column.n_values + 1 for column in table.columns]
+        sizes += [column.n_values for column in table.sensitive]
+        by_code = tuple(
+            np.bincount(codes, rows, size).astype(np.int64)
+            for codes, rows, size in zip(self.maps, self.rows, sizes, strict=False)
+        )
+        n_persons = None
+        if table.n_units is not None:
+            n_persons = np.unique(self.maps[-1][self.rows[-1] > 0]).size
+        figures = TableFigures(n_tuples, by_code, n_persons)
+        return replace(self.encoded, table=replace(table, figures=figures))
 
 
 def encode_values(
@@ -217,7 +235,11 @@ def encode_values(
     )
     none = np.zeros(0, dtype=np.int32)
     own = tuple(item.values for item in coded)
-    return ValueCodes(Encoded(table, own, none, n_blanked), tuple(maps))
+    return ValueCodes(
+        Encoded(table, own, none, n_blanked),
+        tuple(maps),
+        tuple(rows[name] for name in tuple_columns(spec)),
+    )
 
 
 def tuple_columns(spec: Spec) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ persons with the same profile, the same tuples with as many rows, change places:
 tuples that the engine sees are the same, and whose they are is drawn by lot.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,14 +82,22 @@ class Profiles:
             np.add.at(sums, person, keyed_hash(words, key))
 
     def draw(self, key: bytes) -> Integers:
-        """Return the person that each is replaced by, drawn by lot; see `_draw`."""
-        order = np.lexsort(self._sums)
-        rising = self._sums[:, order]
-        is_new = np.ones(order.size, dtype=np.bool_)
-        is_new[1:] = (rising[:, 1:] != rising[:, :-1]).any(axis=0)
-        profile = np.empty(order.size, dtype=np.uint64)
-        profile[order] = np.cumsum(is_new).astype(np.uint64)
-        return _draw(profile, key)
+        """Return the person that each is replaced by; see `draw_alike`."""
+        return draw_alike(self._sums, key)
+
+
+def draw_alike(profiles: NDArray[Any], key: bytes) -> Integers:
+    """Return the person that each is replaced by, drawn by lot among those alike.
+
+    ``profiles`` has several hashes of each person's tuples (axis 0).
+    """
+    order = np.lexsort(profiles)
+    rising = profiles[:, order]
+    is_new = np.ones(order.size, dtype=np.bool_)
+    is_new[1:] = (rising[:, 1:] != rising[:, :-1]).any(axis=0)
+    profile = np.empty(order.size, dtype=np.uint64)
+    profile[order] = np.cumsum(is_new).astype(np.uint64)
+    return _draw(profile, key)
 
 
 def _profiles(

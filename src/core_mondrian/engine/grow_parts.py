@@ -107,19 +107,19 @@ def grow_parts(
     return grown
 
 
-def check_parts(spec: Spec) -> None:
-    """Refuse what takes all tuples in one place."""
+def check_parts(spec: Spec, others: Sequence[str] = ()) -> None:
+    """Refuse what takes all tuples in one place; ``others`` are asked for besides."""
     asked = {
         "equity": spec.equity is not None,
         "a population": spec.population is not None,
         "a weight": spec.weight is not None,
         "show of a policy of your own": getattr(type(spec.policy), "show", None),
     }
-    if needs := [name for name, is_asked in asked.items() if is_asked]:
+    if needs := [*(name for name, is_asked in asked.items() if is_asked), *others]:
         raise SpecError(
             f"{needs[0]} needs all distinct tuples in memory at once, and here they "
             "are too many",
-            hint="allow more memory, or do without",
+            hint="allow more memory (--memory, --driver-tuples), or do without",
         )
 
 

@@ -77,14 +77,16 @@ def _inside(nodes: Codes, node: int) -> slice:
 class PartitionCounter(Protocol):
     """Whoever has the records, and counts those of some partitions."""
 
-    def marginal(self, nodes: Sequence[int], column: int) -> Marginal:
-        """Count partitions by the codes of a column, and all that models look at."""
+    def marginals(self, nodes: Sequence[int], columns: Sequence[int]) -> list[Marginal]:
+        """Count partitions by the codes of columns, and all that models look at."""
 
     def moments(self, nodes: Sequence[int], column: int) -> Moments:
         """Sum up what partitions hold of each number, by the codes of a column."""
 
-    def pairs(self, nodes: Sequence[int], column: int, other: int) -> Pairs:
-        """Count partitions by the codes of two columns."""
+    def pairs(
+        self, nodes: Sequence[int], column: int, others: Sequence[int]
+    ) -> list[Pairs]:
+        """Count partitions by the codes of a column and each of others."""
 
 
 def stand_in(marginals: Sequence[Marginal]) -> Codes:

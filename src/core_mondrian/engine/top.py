@@ -127,7 +127,7 @@ def cut_top(divider: Divider, cutter: Cutter, roots: Nodes) -> Top:
 
 def stand_ins(counter: PartitionCounter, nodes: Sequence[int], n: int) -> "StandIns":
     """Count ``n`` columns of some partitions."""
-    return StandIns([counter.marginal(nodes, column) for column in range(n)])
+    return StandIns(counter.marginals(nodes, range(n)))
 
 
 class StandIns(NamedTuple):
@@ -245,11 +245,9 @@ class BestCutter:
         categories = np.flatnonzero(info["kind"] != layout.RANGE).tolist()
         for column in range(info.size):
             moments = self._counter.moments(nodes, column)
-            pairs = {
-                other: self._counter.pairs(nodes, column, other)
-                for other in categories
-                if other != column
-            }
+            others = [other for other in categories if other != column]
+            counted = self._counter.pairs(nodes, column, others) if others else []
+            pairs = dict(zip(others, counted, strict=True))
             for node in nodes:
                 own = {other: found.of(node) for other, found in pairs.items()}
                 cuts[node].score(column, CountedColumn(moments.of(node), own))

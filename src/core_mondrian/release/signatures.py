@@ -18,6 +18,7 @@ from core_mondrian.tables.files.atomic_write import (
     manifest_of,
     write_files,
 )
+from core_mondrian.tables.files.kinds import parts_of
 from core_mondrian.tables.files.staging import read_secret
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def digest_file(path: Path) -> str:
     """Return the SHA-256 of a file, or of the names and digests of a folder's parts."""
     digest = hashlib.sha256()
     if path.is_dir():
-        for part in sorted(path.iterdir()):
+        for part in parts_of(path):
             digest.update(f"{part.name}\0{digest_file(part)}\n".encode())
         return digest.hexdigest()
     with path.open("rb") as stream:

@@ -1,7 +1,7 @@
 """A plan for tuples that are on disk, and how their rows find it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -55,8 +55,8 @@ class DiskPlanner:
         check_parts(self.spec)  # before the long work
         coded = encode_values(meanings, rows, self.spec)
         throughput = Throughput(self.stages.report("collapse"))
-        store, table = self.store, coded.encoded.table
-        store.open(TupleShape(table))
+        store = self.store
+        store.open(TupleShape(coded.encoded.table))
         for columns, counts in chunks:
             packer = TuplePacker(store.bits, counts.size)
             for own, codes in zip(coded.maps, columns, strict=True):
@@ -66,8 +66,7 @@ class DiskPlanner:
             n_done = throughput.n_rows + counts.size
             throughput.step(counts.size, min(n_done / max(n_counted, 1), 1.0))
         self.stages.end("collapse")
-        store.finish()
-        encoded = replace(coded.encoded, table=replace(table, figures=store.figures()))
+        encoded = coded.counted(store.finish())
         give_back()
         plan = make_parted_plan(store, encoded, self.spec, self.key, self.stages)
         maps = list(coded.maps)

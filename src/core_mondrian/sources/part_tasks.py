@@ -209,6 +209,17 @@ class DescribePart:
         )
 
 
+@dataclass(frozen=True)
+class TakeArrays:
+    """Hands out some of the arrays that are kept of a part."""
+
+    names: Sequence[str]
+
+    def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, Arrays]:
+        del number
+        return {}, {name: arrays[name] for name in self.names}
+
+
 def pack(array: pa.Array) -> NDArray[np.uint8]:
     """Return an Arrow array as bytes."""
     sink = pa.BufferOutputStream()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from core_mondrian.encoding.encoder import Encoded, digest_input
 from core_mondrian.encoding.persons import Profiles
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow_parts import GrownParts, grow_parts
+from core_mondrian.engine.parts import PartitionStore
 from core_mondrian.errors import InternalError, SpecError, list_names
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
@@ -58,7 +59,7 @@ from core_mondrian.sources.part_tasks import (
     Picked,
     unpack,
 )
-from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels
+from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels, ShownParts
 from core_mondrian.sources.tuple_relation import as_records
 from core_mondrian.sources.tuple_store import LocalStore
 from core_mondrian.spec.declaration import Spec
@@ -75,6 +76,16 @@ DataT = TypeVar("DataT")
 DESCRIBED: Final = "described"
 
 
+class TupleStore(PartitionStore, Protocol):
+    """A store that also knows the tuples as they came in."""
+
+    stage: str
+    """What is done with parts at the moment."""
+
+    def blanked(self) -> Blanked:
+        """Return the tuples of which cells were blanked."""
+
+
 def make_parted_plan(
     store: LocalStore, encoded: Encoded, spec: Spec, key: Key, stages: Stages
 ) -> "PartedPlan":
@@ -85,6 +96,25 @@ def make_parted_plan(
     Raises:
         SpecError: the spec asks for what needs all tuples in memory.
         InfeasibleError: no release satisfies the models within the budget.
+    """
+    grown, described = describe_parts(store, encoded, spec, key, stages)
+    give_back()
+    parts = DescribedParts(store, len(described))
+    labels, ledger = join_labels(store.connection, store.folder, parts, encoded)
+    plan = PartedPlan(encoded, grown, spec, key, described, ledger, labels, store)
+    plan.lay_out()
+    plan.settle()
+    give_back()
+    stages.end("describe")
+    return plan
+
+
+def describe_parts(
+    store: TupleStore, encoded: Encoded, spec: Spec, key: Key, stages: Stages
+) -> tuple[GrownParts, list[Described]]:
+    """Grow the tree of a store's tuples, and say what its classes show; see above.
+
+    What is known of each part is the stage `DESCRIBED`.
     """
     grown = grow_parts(store, encoded.table, spec)
     stages.end("partition")
@@ -108,17 +138,19 @@ def make_parted_plan(
         DescribePart(context, reach.used, reaches), grown.stage, DESCRIBED
     )
     store.drop(grown.stage)
-    give_back()
-    parts = DescribedParts(store, len(described))
+    return grown, described
+
+
+def join_labels(
+    connection: Any,  # noqa: ANN401
+    folder: Path,
+    parts: ShownParts,
+    encoded: Encoded,
+) -> tuple[list[ShownLabels], ClassLedger]:
+    """Join what all parts show, column by column, and open a ledger of classes."""
     every = range(len(encoded.table.columns))
-    labels = [LabelJoin(store.connection, store.folder, parts, i).run() for i in every]
-    ledger = ClassLedger(store.connection, len(labels))
-    plan = PartedPlan(encoded, grown, spec, key, described, ledger, labels, store)
-    plan.lay_out()
-    plan.settle()
-    give_back()
-    stages.end("describe")
-    return plan
+    labels = [LabelJoin(connection, folder, parts, i).run() for i in every]
+    return labels, ClassLedger(connection, len(labels))
 
 
 @dataclass(frozen=True)
@@ -144,6 +176,7 @@ class PartedClasses:
     ledger: ClassLedger
     labels: Sequence[ShownLabels]
     """What all parts show, column by column."""
+    store: TupleStore
 
     @property
     def allocation_key(self) -> bytes:
@@ -225,6 +258,37 @@ class PartedClasses:
             kinds = kinds.plus(other)
         return kinds
 
+    def show_ranks(
+        self, ranks: Sequence[Codes], numbers: NDArray[np.int64] | None = None
+    ) -> pa.Table:
+        """Return what is shown by ranks of labels and class numbers; -1: blank."""
+        flat: dict[str, pa.Array] = {}
+        for name, labels, own in zip(self.names, self.labels, ranks, strict=True):
+            flat |= as_released(name, labels.show(own), self.spec)
+        if self.spec.class_id is not None and numbers is not None:
+            mask = numbers < 0
+            flat[self.spec.class_id] = pa.array(
+                numbers, mask=mask if mask.any() else None
+            )
+        return pa.table(flat)
+
+    @cached_property
+    def shown_schema(self) -> pa.Schema:
+        """The columns that classes show, and their types."""
+        none = np.zeros(0, dtype=np.int32)
+        return self.show_ranks([none for _ in self.names], none.astype(np.int64)).schema
+
+    def places(self, names: Sequence[str]) -> list[Place]:
+        """Return the columns of the release of a table with such columns, in order."""
+        return places_of(self.spec, names, self.shown_schema.names)
+
+    def look(self, names: Sequence[str]) -> "LookedAtClasses":
+        """Pick the classes whose rows are looked at for what they give away."""
+        n_columns = len(seen_columns(self.spec, names))
+        task = PickClasses(self.kinds(), n_columns, self.first_leaf)
+        found = self.store.run(task, DESCRIBED)
+        return LookedAtClasses.of(found, self.encoded.table, self.spec, self.n_leaves)
+
     def release(
         self,
         data: DataT,
@@ -238,7 +302,7 @@ class PartedClasses:
             raise SpecError(
                 f"losses by {list_names(by)} need all distinct tuples in memory at "
                 "once, and here they are too many",
-                hint="allow more memory, or do without",
+                hint="allow more memory (--memory, --driver-tuples), or do without",
             )
         salt, digests = self.salted_digests
         mistyped = find_mistyped(self.encoded.table, self.spec)
@@ -349,7 +413,7 @@ class PartedPlan(PartedClasses):
         others = [name for name in (*shape.codes, *shape.others) if name != "u"]
         profiles = Profiles(table.n_units)
         for batch in self.store.scan(
-            f"SELECT {', '.join([*others, 'u', 'n'])} FROM tuples ORDER BY id"
+            f"SELECT {', '.join([*others, 'u', 'n'])} FROM tuples"
         ):
             person = batch["u"].to_numpy().astype(np.int64)
             rows = batch["n"].to_numpy().astype(np.int64)
@@ -402,25 +466,14 @@ class PartedPlan(PartedClasses):
     def show(self, leaves: Codes) -> pa.Table:
         """Return what rows of leaves show; those below 0 are blank."""
         inside, is_blank = np.maximum(leaves, 0), leaves < 0
-        flat: dict[str, pa.Array] = {}
-        for name, labels, ranks in zip(
-            self.names, self.labels, self._ranks, strict=True
-        ):
-            own = ranks[inside] if ranks.size else np.full(leaves.size, -1, np.int32)
-            array = labels.show(np.where(is_blank, np.int32(-1), own))
-            flat |= as_released(name, array, self.spec)
-        if self.spec.class_id is not None:
-            every = self._class_numbers
-            numbers = every[inside] if every.size else np.full(leaves.size, -1)
-            has_none = is_blank | (numbers < 0)
-            mask = has_none if has_none.any() else None
-            flat[self.spec.class_id] = pa.array(numbers, mask=mask)
-        return pa.table(flat)
 
-    def places(self, names: Sequence[str]) -> list[Place]:
-        """Return the columns of the release of a table with such columns, in order."""
-        none = np.zeros(0, dtype=np.int32)
-        return places_of(self.spec, names, self.show(none).column_names)
+        def taken(known: NDArray[Any]) -> NDArray[Any]:
+            own = known[inside] if known.size else np.full(leaves.size, -1, known.dtype)
+            return np.where(is_blank, known.dtype.type(-1), own)
+
+        has_numbers = self.spec.class_id is not None
+        numbers = taken(self._class_numbers) if has_numbers else None
+        return self.show_ranks([taken(ranks) for ranks in self._ranks], numbers)
 
     @cached_property
     def salted_digests(self) -> tuple[bytes, dict[str, str]]:
@@ -428,24 +481,15 @@ class PartedPlan(PartedClasses):
         names = [*self.store.shape.codes, *self.store.shape.others]
 
         def codes() -> Iterator[bytes]:
-            for batch in self.store.scan(
-                f"SELECT {', '.join(names)} FROM tuples ORDER BY id"
-            ):
+            for batch in self.store.scan(f"SELECT {', '.join(names)} FROM tuples"):
                 columns = [batch[name].to_numpy() for name in names]
                 yield np.stack(columns, axis=1).astype("<i4").tobytes()
 
         def counts() -> Iterator[bytes]:
-            for batch in self.store.scan("SELECT n FROM tuples ORDER BY id"):
+            for batch in self.store.scan("SELECT n FROM tuples"):
                 yield batch["n"].to_numpy().astype("<i8").tobytes()
 
         return salt, {"input": digest_input(self.encoded, salt, codes(), counts())}
-
-    def look(self, names: Sequence[str]) -> "LookedAtClasses":
-        """Pick the classes whose rows are looked at for what they give away."""
-        n_columns = len(seen_columns(self.spec, names))
-        task = PickClasses(self.kinds(), n_columns, self.first_leaf)
-        found = self.store.run(task, DESCRIBED)
-        return LookedAtClasses.of(found, self.encoded.table, self.spec, self.n_leaves)
 
 
 @dataclass(frozen=True)

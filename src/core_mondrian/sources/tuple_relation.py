@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable, TableFigures
+from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.layout import Codes, Counts
 from core_mondrian.engine.marginals import Marginal, Moments, Pairs
 from core_mondrian.engine.missing_patterns import (
@@ -27,6 +27,7 @@ from core_mondrian.engine.missing_patterns import (
 from core_mondrian.engine.search.loss_weights import number_levels
 from core_mondrian.engine.top import NodeCut
 from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.part_tasks import Blanked
 
 TUPLES: Final = "tuples"
@@ -97,16 +98,20 @@ class TupleRelation(ABC):
     """Counts and divides tuples by SQL; who has them says how it is run."""
 
     shape: TupleShape
-    prefix: str = ""
-    """What the names of all relations begin with."""
+    n_tuples: int
+    stages: Stages
+
+    def named(self, name: str) -> str:
+        """Return what SQL calls a relation."""
+        return name
 
     @abstractmethod
-    def query(self, sql: str) -> pa.Table:
-        """Return what a query finds."""
+    def query(self, sql: str, by: Sequence[str] = ()) -> pa.Table:
+        """Return what a query finds, in the order of some of its columns."""
 
     @abstractmethod
     def scan(self, sql: str) -> Iterator[pa.Table]:
-        """Return what a query finds, some rows at a time."""
+        """Return the tuples that a query finds by their ``id``, some at a time."""
 
     @abstractmethod
     def replace(self, name: str, sql: str) -> None:
@@ -118,31 +123,11 @@ class TupleRelation(ABC):
 
     @property
     def _tuples(self) -> str:
-        return self.prefix + TUPLES
+        return self.named(TUPLES)
 
     @property
     def _planted(self) -> str:
-        return self.prefix + PLANTED
-
-    def figures(self) -> TableFigures:
-        """Count all tuples, and their rows by code of each column."""
-        names = [*self.shape.codes, *self.shape.others]
-        sizes = [size + 1 for size in self.shape.sizes[: len(self.shape.codes)]]
-        sizes += self.shape.sizes[len(self.shape.codes) :]
-        found = []
-        for name, size in zip(names, sizes, strict=True):
-            if name == "u":
-                continue
-            counted = self.query(
-                f"SELECT {name} AS c, sum(n) AS n FROM {self._tuples} GROUP BY {name}"
-            )
-            rows = np.zeros(size, dtype=np.int64)
-            rows[counted["c"].to_numpy()] = counted["n"].to_numpy()
-            found.append(rows)
-        persons = "0" if "u" not in names else "count(DISTINCT u)"
-        whole = self.query(f"SELECT count(*) AS n, {persons} AS p FROM {self._tuples}")
-        n, n_persons = (int(whole[name][0].as_py()) for name in ("n", "p"))
-        return TableFigures(n, tuple(found), n_persons if "u" in names else None)
+        return self.named(PLANTED)
 
     # The roots, see `missing_patterns`.
 
@@ -202,11 +187,10 @@ class TupleRelation(ABC):
         for batch in self.scan(
             f"SELECT {names} FROM (SELECT {self._pattern} AS p, {plain} "
             f"FROM {self._tuples}) AS t "
-            f"LEFT JOIN {self.prefix}chosen_patterns AS c ON c.p = t.p "
-            f"LEFT JOIN {self.prefix}chosen_gone AS g ON g.id = t.id "
-            f"LEFT JOIN {self.prefix}chosen_more AS m ON m.id = t.id "
-            "WHERE (c.p IS NOT NULL AND g.id IS NULL) OR m.id IS NOT NULL "
-            "ORDER BY t.id"
+            f"LEFT JOIN {self.named('chosen_patterns')} AS c ON c.p = t.p "
+            f"LEFT JOIN {self.named('chosen_gone')} AS g ON g.id = t.id "
+            f"LEFT JOIN {self.named('chosen_more')} AS m ON m.id = t.id "
+            "WHERE (c.p IS NOT NULL AND g.id IS NULL) OR m.id IS NOT NULL"
         ):
             sensitive = [name for name in self.shape.others if name != "u"]
             codes = [batch[name].to_numpy() for name in sensitive]
@@ -230,8 +214,8 @@ class TupleRelation(ABC):
         rooted = (
             f"SELECT t.*, coalesce(m.root, r.root) AS node FROM (SELECT *, "
             f"{self._pattern} AS p FROM {self._tuples}) AS t "
-            f"JOIN {self.prefix}pattern_roots AS r ON r.p = t.p "
-            f"LEFT JOIN {self.prefix}moved_roots AS m ON m.id = t.id"
+            f"JOIN {self.named('pattern_roots')} AS r ON r.p = t.p "
+            f"LEFT JOIN {self.named('moved_roots')} AS m ON m.id = t.id"
         )
         cells = [self._blanked(name, repaired) for name in names]
         self.replace(PLANTED, f"SELECT {', '.join(cells)}, node FROM ({rooted}) AS t")
@@ -267,25 +251,32 @@ class TupleRelation(ABC):
         cells = ", ".join(f"t.{name}" for name in ["id", *codes])
         found = self.query(
             f"SELECT {cells} FROM {self._tuples} AS t "
-            f"JOIN {self._planted} AS p ON p.id = t.id WHERE {differs} ORDER BY t.id"
+            f"JOIN {self._planted} AS p ON p.id = t.id WHERE {differs}",
+            by=["id"],
         )
         own = [found[name].to_numpy().astype(np.int32) for name in codes]
         return Blanked(found["id"].to_numpy().astype(np.int64), np.stack(own, axis=1))
 
     def sample(self, numbers: NDArray[np.int64]) -> Codes:
         self.upload("sampled", pa.table({"id": numbers.astype(np.int32)}))
-        names = ", ".join(f"p.{name}" for name in self.shape.record)
+        names = ", ".join(f"p.{name}" for name in ["node", *self.shape.record])
         found = self.query(
             f"SELECT {names} FROM {self._planted} AS p "
-            f"JOIN {self.prefix}sampled AS s ON s.id = p.id ORDER BY p.node, p.id"
+            f"JOIN {self.named('sampled')} AS s ON s.id = p.id",
+            by=["node", "id"],
         )
         return as_records(found, self.shape.record)
 
     # The top of the tree, see `top`.
 
     def sizes(self, nodes: Sequence[int]) -> dict[int, int]:
-        if not nodes:
-            return {}
+        """Count the tuples of nodes, and report how many are in nodes that fit."""
+        report = self.stages.report("cut")
+        found = self._sizes(nodes) if nodes else {}
+        report(1 - sum(found.values()) / max(self.n_tuples, 1))
+        return found
+
+    def _sizes(self, nodes: Sequence[int]) -> dict[int, int]:
         found = self.query(
             f"SELECT node, count(*) AS n FROM {self._planted} GROUP BY node"
         )
@@ -293,24 +284,36 @@ class TupleRelation(ABC):
         known = dict(pairs)
         return {node: known.get(node, 0) for node in nodes}
 
-    def marginal(self, nodes: Sequence[int], column: int) -> Marginal:
+    def marginals(self, nodes: Sequence[int], columns: Sequence[int]) -> list[Marginal]:
         others = self.shape.others
-        keys = ["node", *others, f"c{column}"]
-        found = self._grouped(nodes, keys, "sum(n) AS n")
-        codes = [found[name].to_numpy() for name in others]
+        codes = [f"c{column}" for column in columns]
+        found = self.grouped_each(nodes, ["node", *others], codes)
+        return [self._marginal(*each) for each in zip(found, codes, strict=True)]
+
+    def _marginal(self, found: pa.Table, code: str) -> Marginal:
+        others = [found[name].to_numpy() for name in self.shape.others]
         empty = np.zeros((found.num_rows, 0), dtype=np.int32)
         return Marginal(
             found["node"].to_numpy(),
-            np.stack(codes, axis=1) if codes else empty,
-            found[f"c{column}"].to_numpy(),
+            np.stack(others, axis=1) if others else empty,
+            found[code].to_numpy(),
             found["n"].to_numpy().astype(np.int64),
         )
 
-    def pairs(self, nodes: Sequence[int], column: int, other: int) -> Pairs:
-        keys = ["node", f"c{column}", f"c{other}"]
-        found = self._grouped(nodes, keys, "sum(n) AS n")
-        node, first, second = (found[name].to_numpy() for name in keys)
-        return Pairs(node, first, second, found["n"].to_numpy().astype(np.int64))
+    def pairs(
+        self, nodes: Sequence[int], column: int, others: Sequence[int]
+    ) -> list[Pairs]:
+        first, codes = f"c{column}", [f"c{other}" for other in others]
+        found = self.grouped_each(nodes, ["node", first], codes)
+        return [
+            Pairs(
+                table["node"].to_numpy(),
+                table[first].to_numpy(),
+                table[code].to_numpy(),
+                table["n"].to_numpy().astype(np.int64),
+            )
+            for table, code in zip(found, codes, strict=True)
+        ]
 
     def moments(self, nodes: Sequence[int], column: int) -> Moments:
         numbers = self.shape.numbers
@@ -338,6 +341,12 @@ class TupleRelation(ABC):
             stacked("squares", np.int64),
         )
 
+    def grouped_each(
+        self, nodes: Sequence[int], keys: list[str], each: Sequence[str]
+    ) -> list[pa.Table]:
+        """Add up the rows of partitions by keys and one more, after the other."""
+        return [self._grouped(nodes, [*keys, one], "sum(n) AS n") for one in each]
+
     def _grouped(self, nodes: Sequence[int], keys: list[str], sums: str) -> pa.Table:
         """Add up partitions by keys, in the order of these."""
         by = ", ".join(keys)
@@ -345,7 +354,8 @@ class TupleRelation(ABC):
         sums = sums or "1 AS nothing"
         return self.query(
             f"SELECT {by}, {sums} FROM {self._planted} WHERE node IN ({wanted}) "
-            f"GROUP BY {by} ORDER BY {by}"
+            f"GROUP BY {by}",
+            by=keys,
         )
 
     def divide(self, cuts: Sequence[NodeCut]) -> None:
@@ -363,7 +373,7 @@ class TupleRelation(ABC):
             codes = " ".join(f"WHEN {x.node} THEN c{x.column}" for x in lists)
             relation = (
                 f"(SELECT p.*, k.child FROM {self._planted} AS p "
-                f"LEFT JOIN {self.prefix}children AS k ON k.parent = p.node "
+                f"LEFT JOIN {self.named('children')} AS k ON k.parent = p.node "
                 f"AND k.code = CASE p.node {codes} END) AS p"
             )
             inside = ", ".join(str(cut.node) for cut in lists)

@@ -52,8 +52,8 @@ class LocalStore(TupleRelation):
         self.folder = folder
         self.task_tuples = limits.task_tuples
         self._threads = limits.threads
-        self._stages = stages
-        self._n_tuples = 0
+        self.stages = stages
+        self.n_tuples = 0
         self.stage = "partition"
         """What is done with parts at the moment."""
         self.bits: list[int] = []
@@ -94,7 +94,7 @@ class LocalStore(TupleRelation):
         """
         n = n_words(self.bits)
         keys = ", ".join(f"w{i}" for i in range(n))
-        report = self._stages.report("number")
+        report = self.stages.report("number")
         n_counted = self.query(f"SELECT count(*) AS n FROM {_PARTIAL}")["n"][0].as_py()
         self.create(TUPLES, [f"{name} INTEGER" for name in self.shape.names])
         n_tuples = 0
@@ -115,21 +115,16 @@ class LocalStore(TupleRelation):
                 report(n_tuples / n_counted)
         cursor.close()
         self.connection.execute(f"DROP TABLE {_PARTIAL}")
-        self._stages.end("number")
-        self._n_tuples = n_tuples
+        self.stages.end("number")
+        self.n_tuples = n_tuples
         return n_tuples
 
-    def sizes(self, nodes: Sequence[int]) -> dict[int, int]:
-        """Count the tuples of nodes, and report how many are in nodes that fit."""
-        found = super().sizes(nodes)
-        self._stages.report("cut")(1 - sum(found.values()) / max(self._n_tuples, 1))
-        return found
-
-    def query(self, sql: str) -> pa.Table:
-        return self.connection.sql(sql).to_arrow_table()
+    def query(self, sql: str, by: Sequence[str] = ()) -> pa.Table:
+        order = f" ORDER BY {', '.join(by)}" if by else ""
+        return self.connection.sql(sql + order).to_arrow_table()
 
     def scan(self, sql: str) -> Iterator[pa.Table]:
-        yield from read_batches(self.connection, sql)
+        yield from read_batches(self.connection, f"{sql} ORDER BY id")
 
     def replace(self, name: str, sql: str) -> None:
         self.connection.execute(f"CREATE TABLE new_{name} AS {sql}")
@@ -154,7 +149,8 @@ class LocalStore(TupleRelation):
             place.mkdir(parents=True)
             (place / "tuples").touch()
         names = [*self.shape.record, "node"]
-        for batch in self.scan(f"SELECT {', '.join(names)} FROM {PLANTED}"):
+        every = f"SELECT {', '.join(names)} FROM {PLANTED}"
+        for batch in read_batches(self.connection, every):
             records = as_records(batch, names)
             owner = numbers[records[:, -1]]
             order = np.argsort(owner, kind="stable")
@@ -178,7 +174,7 @@ class LocalStore(TupleRelation):
             return summary
 
         done: list[ResultT] = []
-        report = self._stages.report(self.stage)
+        report = self.stages.report(self.stage)
         with ThreadPoolExecutor(self._threads) as pool:
             futures = [pool.submit(do, number) for number in range(n_parts)]
             try:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.spec.declaration import Spec, bound_names
 from core_mondrian.tables.files.atomic_write import Writer
+from core_mondrian.tables.files.kinds import parts_of
 from core_mondrian.tables.files.read import read_table
 from core_mondrian.verification.verify import Verification, looked_at, verify
 
@@ -31,7 +32,9 @@ def read_release(
 
     ``columns`` are those that are needed; None: all.
     """
-    parts = sorted(file.iterdir()) if file.is_dir() else []
+    parts = parts_of(file) if file.is_dir() else []
+    # Spark writes files without a row, and without the names of columns.
+    parts = [part for part in parts if part.is_dir() or part.stat().st_size] or parts
     if parts:
         tables = [read_release(part, spec, columns) for part in parts]
         return pa.concat_tables(tables, promote_options="permissive")

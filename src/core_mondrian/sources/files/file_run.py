@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker
+from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import InternalError, SpecError, list_names
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
@@ -175,7 +176,9 @@ class Run:
     def _plan_on_disk(
         self, counts: Counts, values: TypedValues, store: LocalStore
     ) -> Planned:
-        self._refuse_what_needs_all()
+        asked = {"a report": self.targets.report is not None, "--by": bool(self.by)}
+        needs_all = [name for name, is_asked in asked.items() if is_asked]
+        check_parts(self.spec, needs_all)
         places = tuple_places(self.columns, self.spec)
 
         def chunks() -> Iterator[tuple[list[Codes], NDArray[np.int64]]]:
@@ -191,16 +194,6 @@ class Run:
         kept = [counts.values[place] for place in places]
         bad = [values.bad[place] for place in places]
         return Planned(plan, RowCoder(names, kept, index, bad))
-
-    def _refuse_what_needs_all(self) -> None:
-        """Refuse, before the long work, what takes all tuples in memory."""
-        asked = {"a report": self.targets.report is not None, "--by": bool(self.by)}
-        if needs := [name for name, is_asked in asked.items() if is_asked]:
-            raise SpecError(
-                f"{needs[0]} needs all distinct tuples in memory at once, and here "
-                "they are too many",
-                hint="allow more memory, or do without",
-            )
 
     def _check_names(self, plan: RowPlan) -> None:
         names = Counter(x.name for x in plan.places(self.source.schema.names))

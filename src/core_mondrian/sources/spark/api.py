@@ -1,16 +1,19 @@
 """anonymize_spark(): the same release, of rows that are on a cluster."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from core_mondrian.api import check_threads, grouped_by
+from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import OutputError, SpecError, drops_context, list_names
 from core_mondrian.release.result import Release
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
-from core_mondrian.sources.spark.plans import PlannedTuples, count_tuples, plan_tuples
+from core_mondrian.sources.remote_plan import RemotePlan
+from core_mondrian.sources.spark.parts import plan_there
 from core_mondrian.sources.spark.recode import (
     PlacedRows,
     lay_out,
@@ -18,20 +21,30 @@ from core_mondrian.sources.spark.recode import (
     suppressed_rows,
 )
 from core_mondrian.sources.spark.recount import (
-    count_released,
+    Recount,
+    WrittenRows,
     find_concerns,
     same_counts,
 )
 from core_mondrian.sources.spark.rows import Reading, open_rows
+from core_mondrian.sources.spark.tuples import (
+    CountedTuples,
+    PlannedTuples,
+    count_tuples,
+    plan_here,
+)
+from core_mondrian.sources.spark.watch import following
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.keys import key_for
+from core_mondrian.tables.keys import Key, key_for
 from core_mondrian.verification.verify import Verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-DRIVER_TUPLES: Final = 5_000_000
-"""Distinct tuples that the engine is given here."""
+DRIVER_TUPLES: Final = 1_000_000
+"""Distinct tuples that the driver plans with; more are planned on the cluster."""
+PART_TUPLES: Final = 250_000
+"""Tuples that an executor solves at a time: .3 GB, or less."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class Draft:
 
     @property
     def spec(self) -> Spec:
-        return self.tuples.planned.spec
+        return self.tuples.spec
 
     @property
     def data(self) -> "DataFrame":
@@ -70,12 +83,18 @@ class Draft:
             PrivacyViolation: a class fails, or an identifier was not removed.
         """
         self.stages.report("verify")
-        has_unit = len(self.whole.columns) > len(self.names)
-        names = (*self.names, str(self.spec.unit)) if has_unit else self.names
-        counted = count_released(self.whole, names, self.spec)
-        found = self.tuples.planned.verify(*counted, self.names)
+        recount = Recount.of(
+            *(self.whole, self.names, self.spec), has_unit=self._has_unit
+        )
+        plan = self.tuples.plan
+        found = recount.judge(plan, is_small=isinstance(plan, RemotePlan))
         self.stages.end("verify")
         return found
+
+    @property
+    def _has_unit(self) -> bool:
+        """Whether the unit is there that is not released."""
+        return self.spec.unit is not None and self.spec.is_unit_removed
 
     def verify_written(self, written: "DataFrame") -> Verification:
         """Count the released rows again, as they were written and are read back.
@@ -84,7 +103,7 @@ class Draft:
             PrivacyViolation: a class fails, or an identifier was not removed.
             OutputError: what was written is not what was released.
         """
-        if len(self.whole.columns) == len(self.names):
+        if not self._has_unit:
             return replace(self, whole=written).verify()
         # Persons cannot be counted without the unit, which was not written.
         found = self.verify()
@@ -95,12 +114,18 @@ class Draft:
             )
         return found
 
-    def release(self, verification: Verification) -> "Release[DataFrame]":
-        """Return the release, with the evidence that goes with it."""
+    def release(
+        self, verification: Verification, written: "DataFrame | None" = None
+    ) -> "Release[DataFrame]":
+        """Return the release, with the evidence that goes with it.
+
+        ``written``: its rows as they were written, which are read more quickly.
+        """
         self.stages.report("warn")
-        concerns = find_concerns(self.placed, self.tuples)
+        rows = None if written is None else WrittenRows(written, self.names)
+        concerns = find_concerns(self.placed, rows)
         self.stages.end("warn")
-        return self.tuples.planned.release(
+        return self.tuples.plan.release(
             *(self.data, verification),
             by=self.by,
             suppressed=self.suppressed,
@@ -130,11 +155,11 @@ def anonymize_spark(  # noqa: PLR0913  # as `anonymize`, and driver_tuples
     once before this returns. If files that ``frame`` reads may change, write the
     release first and check it with `verify_spark`, as the command line does.
 
-    If there are at most ``driver_tuples`` distinct tuples, the driver grows the tree.
-    If there are more, it is cut on the cluster: by counts, as long as a partition has
-    more tuples than that, and then partition by partition. ``key``
-    makes pseudonyms and allocates rows of split tuples, see `anonymize`; what is
-    derived from it is sent to the executors. ``by`` names quasi-identifiers or
+    At most ``driver_tuples`` distinct tuples come to the driver, which plans with them.
+    If there are more, they stay on the cluster: partitions that are too large for one
+    executor are cut by counts, smaller ones are solved there. ``key`` makes pseudonyms
+    and allocates rows of split tuples, see `anonymize`; what is derived from it is sent
+    to the executors. ``by`` names quasi-identifiers or
     sensitive columns. For the rest see `anonymize`; ``Release.seconds`` are those of
     the driver.
 
@@ -144,11 +169,13 @@ def anonymize_spark(  # noqa: PLR0913  # as `anonymize`, and driver_tuples
         InfeasibleError: no release satisfies the models within the budget.
         PrivacyViolation: the finished release failed its own verification.
     """
-    stages = Stages(progress)
-    draft = draft_release(
-        *(frame, spec, Means(driver_tuples, key, threads)), by=by, stages=stages
-    )
-    return draft.release(draft.verify())
+    shown = progress if callable(progress) else None
+    means = Means(driver_tuples, key, threads)
+    with (
+        following(frame.sparkSession, shown) as told,
+        draft_release(frame, spec, means, by=by, stages=Stages(told)) as draft,
+    ):
+        return draft.release(draft.verify())
 
 
 @dataclass(frozen=True)
@@ -158,8 +185,11 @@ class Means:
     driver_tuples: int = DRIVER_TUPLES
     key: bytes | None = None
     threads: int | None = None
+    needs_all: tuple[str, ...] = ()
+    """What is asked that takes all tuples in memory."""
 
 
+@contextmanager
 def draft_release(
     frame: "DataFrame",
     spec: Spec,
@@ -168,7 +198,7 @@ def draft_release(
     by: Sequence[str] = (),
     stages: Stages,
     read: Reading | None = None,
-) -> Draft:
+) -> Iterator[Draft]:
     """Plan a release and lay its rows out; see `anonymize_spark`.
 
     ``read`` says what the values of counted tuples stand for, if not for themselves.
@@ -186,22 +216,41 @@ def draft_release(
     counted = count_tuples(rows)
     stages.end("count")
     named = grouped_by(spec, by)
+    with _planned(counted, spec, key, means, named, stages) as tuples:
+        placed = place_rows(rows, tuples)
+        places = tuples.plan.places(rows.names)
+        names = tuple(place.name for place in places)
+        if twice := sorted(name for name, n in Counter(names).items() if n > 1):
+            raise SpecError(
+                "the release would have several columns of one name: "
+                f"{list_names(twice)}",
+                hint="rename them, or choose another format or class_id",
+            )
+        yield Draft(tuples, placed, lay_out(placed, places), names, named, stages)
+
+
+@contextmanager
+def _planned(
+    counted: CountedTuples,
+    spec: Spec,
+    key: Key,
+    means: Means,
+    by: Sequence[str],
+    stages: Stages,
+) -> Iterator[PlannedTuples]:
+    """Plan here, or on the cluster; let go of what was made on the way."""
     try:
-        tuples = plan_tuples(
-            *(counted, spec, key),
-            by=named,
-            threads=means.threads,
-            stages=stages,
-        )
+        if counted.n_tuples <= means.driver_tuples:
+            tuples = plan_here(
+                counted, spec, key, by=by, threads=means.threads, stages=stages
+            )
+        else:
+            check_parts(spec, (*means.needs_all, *(["--by"] if by else [])))
+            most = min(means.driver_tuples, PART_TUPLES)
+            tuples = plan_there(counted, spec, key, most, stages)
     finally:
         counted.frame.unpersist()
-    placed = place_rows(rows, tuples)
-    places = tuples.planned.plan.places(rows.names)
-    names = tuple(place.name for place in places)
-    if twice := sorted(name for name, n in Counter(names).items() if n > 1):
-        raise SpecError(
-            f"the release would have several columns of one name: {list_names(twice)}",
-            hint="rename them, or choose another format or class_id",
-        )
-    whole = lay_out(placed, places)
-    return Draft(tuples, placed, whole, names, named, stages)
+    try:
+        yield tuples
+    finally:
+        tuples.close()

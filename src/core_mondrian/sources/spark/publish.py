@@ -29,6 +29,7 @@ class Placing:
         self._overwrite = overwrite
         self._backups: list[Spot] = []
         self._moved: list[int] = []
+        self._is_moving = False
         self._stack = ExitStack()
         self.drafts: list[Spot] = []
         """Where to write."""
@@ -60,7 +61,16 @@ class Placing:
                     with suppress(OSError, MondrianError):
                         leftover.remove(self._session)
 
+    def abandon(self) -> None:
+        """Remove folders of drafts though whoever writes them was left behind.
+
+        Not once they are moved: what they replace is there, too.
+        """
+        if not self._is_moving:
+            self._stack.close()
+
     def _move(self) -> None:
+        self._is_moving = True
         try:
             for i, spot in enumerate(self._spots):
                 check_spot(spot, self._session, overwrite=self._overwrite)

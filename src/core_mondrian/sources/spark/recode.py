@@ -6,21 +6,18 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import pyarrow as pa
-
-from core_mondrian.recoding.plan import DIVIDED, SUPPRESSED, Place, Plan
-from core_mondrian.sources.spark.arrow import send
-from core_mondrian.sources.spark.plans import LEAF, ROWS, TUPLE, PlannedTuples
+from core_mondrian.recoding.plan import DIVIDED, SUPPRESSED, Place
+from core_mondrian.sources.spark.arrow import sized
 from core_mondrian.sources.spark.rows import Rows, numbered
+from core_mondrian.sources.spark.tuples import LEAF, TUPLE, PlannedTuples
 from core_mondrian.sources.spark.workers import allocating, pseudonymizing
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.keys import Key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField
 
-_BROADCAST: Final = 1_000_000
-"""Tables of fewer rows are sent to every executor; larger ones are shuffled."""
 _ROWS_AT_ONCE: Final = 100_000
 """Rows of divided tuples that an executor is handed at a time, about."""
 
@@ -31,65 +28,61 @@ class PlacedRows:
 
     frame: "DataFrame"
     source: Rows
-    plan: Plan
+    tuples: PlannedTuples
 
 
-def place_rows(rows: Rows, tuples: PlannedTuples) -> PlacedRows:
+def place_rows(
+    rows: Rows, tuples: PlannedTuples, only: "DataFrame | None" = None
+) -> PlacedRows:
     """Give every row the leaf of its tuple, or its share of a divided tuple's.
 
     A row whose tuple was not counted gets none and is lost: what the table did not
-    hold when it was counted must not be released.
+    hold when it was counted must not be released. ``only``: those of some leaves.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    plan = tuples.planned.plan
     kept = [*numbered("c", rows.names), TUPLE, LEAF]
     is_divided = F.col(LEAF) == DIVIDED
-    places = tuples.frame
-    found = _join(rows, places.filter(~is_divided), tuples.n_tuples).select(kept)
-    if plan.shares.n_rows:
-        divided = _join(rows, places.filter(is_divided), tuples.n_tuples)
-        found = found.unionByName(_allocate(divided.select(kept), rows, plan))
-    return PlacedRows(found, rows, plan)
-
-
-def _sized(frame: "DataFrame", n_rows: int) -> "DataFrame":
-    """Say how a table is to be joined: sent to all executors, or shuffled."""
-    return frame.hint("broadcast" if n_rows < _BROADCAST else "shuffle_hash")
+    whole, divided = (tuples.places.filter(x) for x in (~is_divided, is_divided))
+    n_tuples, shares = tuples.n_tuples, tuples.shares
+    if only is not None:
+        n_tuples, whole = 0, whole.join(sized(only), LEAF)
+    found = _join(rows, whole, n_tuples).select(kept)
+    if shares is not None:
+        if only is not None:
+            seen = shares.join(sized(only), LEAF).select(TUPLE).distinct()
+            divided = divided.join(sized(seen), TUPLE, "left_semi")
+        placed = _join(rows, divided, n_tuples).select(kept)
+        placed = _allocate(placed, shares, rows, tuples)
+        if only is not None:
+            placed = placed.join(sized(only), LEAF).select(kept)
+        found = found.unionByName(placed)
+    return PlacedRows(found, rows, tuples)
 
 
 def _join(rows: Rows, places: "DataFrame", n_tuples: int) -> "DataFrame":
     """Look the tuple of every row up; a missing value is a value."""
     renamed = places.withColumnsRenamed({key: f"of_{key}" for key in rows.keys})
     alike = [rows.frame[key].eqNullSafe(renamed[f"of_{key}"]) for key in rows.keys]
-    return rows.frame.join(_sized(renamed, n_tuples), reduce(and_, alike))
+    return rows.frame.join(sized(renamed, n_tuples), reduce(and_, alike))
 
 
-def _allocate(divided: "DataFrame", rows: Rows, plan: Plan) -> "DataFrame":
+def _allocate(
+    divided: "DataFrame", shares: "DataFrame", rows: Rows, tuples: PlannedTuples
+) -> "DataFrame":
     """Allocate rows of divided tuples on the executors, some tuples at a time."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
 
-    shares = plan.shares
-    table = pa.table(
-        {
-            TUPLE: shares.tuple_of,
-            LEAF: shares.leaf,
-            ROWS: shares.rows,
-            "piece": shares.piece,
-            "content": shares.content.view(np.int64),
-        }
-    )
-    there = send(divided.sparkSession, table)
-    n_buckets = -(-shares.n_rows // _ROWS_AT_ONCE)
-    bucket = F.pmod(F.col(TUPLE), F.lit(n_buckets))
-    others = plan.spec.carried(rows.names)
-    allocate = allocating(rows.names, others, plan.allocation_key)
+    n_buckets = -(-tuples.n_split // _ROWS_AT_ONCE)
+    bucket = F.pmod(F.col(TUPLE), F.lit(n_buckets)).alias("bucket")
+    others = tuples.spec.carried(rows.names)
+    allocate = allocating(rows.names, others, tuples.plan.allocation_key)
     unplaced = divided.drop(LEAF)
     fields = [*unplaced.schema.fields, T.StructField(LEAF, T.IntegerType())]
     return (
-        unplaced.groupBy(bucket.alias("bucket"))
-        .cogroup(there.groupBy(bucket.alias("bucket")))
+        unplaced.groupBy(bucket)
+        .cogroup(shares.groupBy(bucket))
         .applyInArrow(allocate, T.StructType(fields))
     )
 
@@ -101,13 +94,15 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    plan, source, spec = placed.plan, placed.source, placed.plan.spec
-    joined = placed.frame.join(_labels(placed), LEAF)
+    tuples, source, spec = placed.tuples, placed.source, placed.tuples.spec
+    # Suppressed rows find nothing, or what is shown of them.
+    labels = sized(tuples.labels, tuples.plan.n_leaves)
+    joined = placed.frame.join(labels, LEAF)
     schema = placed.frame.schema
     columns: list[Column] = []
     for place in places:
         if place.how == "shown":
-            columns.append(F.col(f"s{plan.shown.column_names.index(place.name)}"))
+            columns.append(F.col(f"s{tuples.shown.index(place.name)}"))
             continue
         column = _without_notes(schema[source.place(str(place.source))])
         # Fewer than k rows are suppressed: what they show would be somebody's.
@@ -117,10 +112,11 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
     if spec.unit is not None and spec.is_unit_removed:
         columns.append(F.col(source.place(spec.unit)))
     named = [column.alias(f"r{i}") for i, column in enumerate(columns)]
-    return _mixed(_pseudonymize(joined.select(named), places, plan), plan)
+    key = tuples.plan.key
+    return _mixed(_pseudonymize(joined.select(named), places, spec, key), key)
 
 
-def _mixed(frame: "DataFrame", plan: Plan) -> "DataFrame":
+def _mixed(frame: "DataFrame", key: Key) -> "DataFrame":
     """Return the rows in an order made from what they show.
 
     Else they would stand as Spark happened to join them: by a public hash of their
@@ -134,10 +130,11 @@ def _mixed(frame: "DataFrame", plan: Plan) -> "DataFrame":
         for field in frame.schema.fields
         if not isinstance(field.dataType, T.MapType | T.VariantType)
     ]
-    seed = int.from_bytes(plan.key.derive("row order")[:8], "little", signed=True)
-    place = F.xxhash64(F.lit(seed), *flat)
+    seed = int.from_bytes(key.derive("row order")[:8], "little", signed=True)
+    placed = frame.withColumn("place", F.xxhash64(F.lit(seed), *flat))
     # Rows that show the same, but for what cannot be hashed, are mixed by chance.
-    return frame.repartition(place).sortWithinPartitions(place, F.rand(seed))
+    mixed = placed.repartition("place").sortWithinPartitions("place", F.rand(seed))
+    return mixed.drop("place")
 
 
 def _without_notes(field: "StructField") -> "Column":
@@ -168,25 +165,14 @@ def _cleaned(kind: Any) -> Any:  # noqa: ANN401  # JSON
     }
 
 
-def _labels(placed: PlacedRows) -> "DataFrame":
-    """Return what each leaf shows; suppressed rows find nothing, or the blank one."""
-    shown = placed.plan.shown
-    leaves = np.arange(shown.num_rows, dtype=np.int32)
-    if not placed.plan.spec.leaves_out:
-        leaves[-1] = SUPPRESSED
-    labels = shown.rename_columns(numbered("s", shown.column_names))
-    labels = labels.append_column(LEAF, pa.array(leaves))
-    return _sized(send(placed.frame.sparkSession, labels), shown.num_rows)
-
-
 def _pseudonymize(
-    frame: "DataFrame", places: Sequence[Place], plan: Plan
+    frame: "DataFrame", places: Sequence[Place], spec: Spec, key: Key
 ) -> "DataFrame":
     """Replace columns by pseudonyms on the executors, which are sent their keys."""
     from pyspark.sql import types as T  # noqa: N812
 
     hidden = [
-        (i, place.name, plan.spec.domain_key(place.name, plan.key))
+        (i, place.name, spec.domain_key(place.name, key))
         for i, place in enumerate(places)
         if place.how == "pseudonym"
     ]

@@ -1,68 +1,190 @@
 """Count a released table again on the cluster, and look at what passes through."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import PrivacyViolation, SpecError, drops_context, list_names
-from core_mondrian.measures.disclosure_warnings import DisclosureWarning, Repeats
+from core_mondrian.measures.disclosure_warnings import (
+    DisclosureWarning,
+    Repeats,
+    RowSample,
+    seen_columns,
+)
+from core_mondrian.measures.row_sample import look_at_frame
 from core_mondrian.recoding.plan import SUPPRESSED
 from core_mondrian.sources.spark.arrow import in_utc, send
 from core_mondrian.sources.spark.failures import working
-from core_mondrian.sources.spark.plans import LEAF, ROWS, TUPLE, PlannedTuples
-from core_mondrian.sources.spark.recode import PlacedRows
+from core_mondrian.sources.spark.recode import PlacedRows, place_rows
+from core_mondrian.sources.spark.relations import Relations
 from core_mondrian.sources.spark.rows import key_of, numbered
+from core_mondrian.sources.spark.tuples import LEAF, ROWS, TUPLE
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.frames import open_frame
 from core_mondrian.tables.pseudonyms import LENGTH, PATTERN
 from core_mondrian.verification.verify import (
     SHOWS_PSEUDONYM,
     Verification,
+    WholeTable,
     beside,
+    verify_buckets,
     verify_counts,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+Buckets: TypeAlias = Iterable[tuple[pa.Table, NDArray[np.int64]]]
+_AT_ONCE: Final = 1 << 19
+"""Different rows that come here at a time."""
+_BUCKETS: Final = 1 << 12
+_TOGETHER: Final = 1_000_000
+"""Rows of which several columns are counted at once."""
 
-def count_released(
-    frame: "DataFrame", names: Sequence[str], spec: Spec
-) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Count the rows of a release by what models look at.
 
-    ``names`` are those of the frame's columns in the release, whatever they are called
-    in the frame; the unit may come with them.
+class Judge(Protocol):
+    """Judges counted rows, all of them or bucket by bucket; see `verify_buckets`."""
 
-    Raises:
-        PrivacyViolation: a column for pseudonyms shows something else.
-        SpecError: the spec names columns the release does not have.
-    """
-    from pyspark.sql import functions as F  # noqa: N812
+    def verify(
+        self, values: pa.Table, rows: NDArray[np.int64], names: Sequence[str]
+    ) -> Verification:
+        """Judge all rows."""
 
-    wanted = _looked_at(names, spec)
-    plain, keys = _keyed(frame, names, wanted)
-    hidden = [f"r{names.index(name)}" for name in spec.pseudonyms if name in names]
-    if hidden and spec.suppressed == "blank":
-        is_shown = F.coalesce(*(F.col(name).cast("string") for name in hidden))
-        mark = F.when(is_shown.isNotNull(), F.lit(True))  # noqa: FBT003
-        keys.append(mark.alias(f"k{len(wanted)}"))
-        wanted.append(SHOWS_PSEUDONYM)
-    is_wrong = [~F.col(name).cast("string").rlike(PATTERN) for name in hidden]
-    wrong = [F.count_if(one).alias(f"w{i}") for i, one in enumerate(is_wrong)]
-    counted = plain.groupBy(*keys).agg(F.count(F.lit(1)).alias(ROWS), *wrong)
-    with working("counting the release"):
-        table = counted.toArrow()
-    if any(np.any(table[f"w{i}"].to_numpy() > 0) for i in range(len(hidden))):
-        raise PrivacyViolation(
-            f"columns for pseudonyms hold other things: {list(spec.pseudonyms)}",
-            hint=f"they are {LENGTH} digits of 0-9 and a-f",
+    def verify_buckets(
+        self, buckets: Buckets, whole: WholeTable, names: Sequence[str]
+    ) -> Verification:
+        """Judge rows of some classes after the other."""
+
+
+@dataclass(frozen=True)
+class Recount:
+    """The rows of a release, counted on the cluster by what models look at."""
+
+    frame: "DataFrame"
+    """Keys ``k0 …``, ``rows``, and ``w0 …``: how many cells are no pseudonyms."""
+    names: tuple[str, ...]
+    """The columns of the release."""
+    columns: Sequence[str]
+    """What the keys are; in the release, or the unit, or whether pseudonyms show."""
+    hidden: Sequence[str]
+    """The columns of pseudonyms."""
+    spec: Spec
+
+    @classmethod
+    def of(
+        cls, frame: "DataFrame", names: Sequence[str], spec: Spec, *, has_unit: bool
+    ) -> "Recount":
+        """Count a release whose columns have these names, whatever the frame's are.
+
+        The unit may come with it, last.
+
+        Raises:
+            SpecError: the spec names columns the release does not have.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        every = (*names, str(spec.unit)) if has_unit else (*names,)
+        wanted = _looked_at(every, spec)
+        plain, keys = _keyed(frame, every, wanted)
+        hidden = [name for name in spec.pseudonyms if name in every]
+        cells = [F.col(f"r{every.index(name)}").cast("string") for name in hidden]
+        if hidden and spec.suppressed == "blank":
+            mark = F.when(F.coalesce(*cells).isNotNull(), F.lit(True))  # noqa: FBT003
+            keys.append(mark.alias(f"k{len(wanted)}"))
+            wanted.append(SHOWS_PSEUDONYM)
+        wrong = [
+            F.count_if(~cell.rlike(PATTERN)).alias(f"w{i}")
+            for i, cell in enumerate(cells)
+        ]
+        counted = plain.groupBy(*keys).agg(F.count(F.lit(1)).alias(ROWS), *wrong)
+        return cls(counted, (*names,), wanted, hidden, spec)
+
+    def judge(self, judge: Judge, *, is_small: bool = False) -> Verification:
+        """Check every model; ``is_small``: all different rows fit here at once.
+
+        Raises:
+            PrivacyViolation: a class fails, or something is there that should not be.
+        """
+        if is_small:
+            return judge.verify(*self._fetch(self.frame), self.names)
+        relations = Relations(self.frame.sparkSession)
+        try:
+            relations.put("counted", self.frame.withColumn("bucket", self._bucket))
+            return self._judge_kept(relations["counted"], judge)
+        finally:
+            relations.keep_only()
+
+    @property
+    def _bucket(self) -> "Column":
+        """The bucket of a counted row: all rows of a class are in one."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        others = {*self.spec.sensitive, self.spec.unit, SHOWS_PSEUDONYM}
+        keys = zip(numbered("k", self.columns), self.columns, strict=True)
+        shown = [key for key, name in keys if name not in others]
+        return F.pmod(F.xxhash64(*shown), F.lit(_BUCKETS)).cast("int")
+
+    def _judge_kept(self, kept: "DataFrame", judge: Judge) -> Verification:
+        """Fetch counts that are kept on the cluster bucket by bucket."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        with working("count the release"):
+            found = kept.groupBy("bucket").agg(F.count(F.lit(1)), F.sum(ROWS)).toArrow()
+        bucket, n, rows = (found.column(i).to_numpy() for i in range(3))
+        different = np.zeros(_BUCKETS, dtype=np.int64)
+        different[bucket] = n
+        if different.sum() <= _AT_ONCE:
+            return judge.verify(*self._fetch(kept), self.names)
+        # As many buckets together as fit.
+        bundle = (np.cumsum(different) - 1) // _AT_ONCE
+        edges = [0, *(np.flatnonzero(np.diff(bundle)) + 1).tolist(), _BUCKETS]
+        bundles = (
+            self._fetch(kept.filter(f"bucket >= {first} AND bucket < {last}"))
+            for first, last in pairwise(edges)
         )
-    values = table.select(numbered("k", wanted)).rename_columns(wanted)
-    return in_utc(values), table[ROWS].to_numpy().astype(np.int64)
+        whole = self._whole(kept, int(rows.sum()))
+        return judge.verify_buckets(bundles, whole, self.names)
+
+    def _fetch(self, counted: "DataFrame") -> tuple[pa.Table, NDArray[np.int64]]:
+        with working("count the release"):
+            table = counted.toArrow()
+        if any(np.any(table[f"w{i}"].to_numpy()) for i in range(len(self.hidden))):
+            raise PrivacyViolation(
+                f"columns for pseudonyms hold other things: {self.hidden}",
+                hint=f"they are {LENGTH} digits of 0-9 and a-f",
+            )
+        return self._values(table), table[ROWS].to_numpy().astype(np.int64)
+
+    def _values(self, table: pa.Table) -> pa.Table:
+        keys = [key for key in table.column_names if key.startswith("k")]
+        own = [self.columns[int(key[1:])] for key in keys]
+        return in_utc(table.select(keys).rename_columns(own))
+
+    def _whole(self, kept: "DataFrame", n_rows: int) -> WholeTable:
+        """Count the sensitive values of all rows but those that show nothing."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        unit = self.spec.unit
+        keys = zip(numbered("k", self.columns), self.columns, strict=True)
+        key_of_name = {name: key for key, name in keys}
+        if self.spec.suppressed == "blank":
+            shown = [key for name, key in key_of_name.items() if name != unit]
+            kept = kept.filter(" OR ".join(f"{key} IS NOT NULL" for key in shown))
+        values, n_persons = {}, None
+        with working("count the release"):
+            for name in self.spec.sensitive:
+                by_value = kept.groupBy(key_of_name[name]).agg(F.sum(ROWS).alias(ROWS))
+                found = by_value.toArrow()
+                rows = found[ROWS].to_numpy().astype(np.int64)
+                values[name] = self._values(found), rows
+            if unit is not None:
+                n_persons = kept.select(key_of_name[unit]).distinct().count()
+        return WholeTable(n_rows, values, n_persons)
 
 
 def same_counts(
@@ -72,7 +194,7 @@ def same_counts(
     wanted = _looked_at(names, replace(spec, unit=None))
     frames = [_keyed(frame, names, wanted) for frame in (one, other)]
     counts = [plain.groupBy(*keys).count() for plain, keys in frames]
-    with working("comparing what was written"):
+    with working("compare what was written"):
         more, less = (counts[i].exceptAll(counts[1 - i]) for i in range(2))
         return bool(more.isEmpty() and less.isEmpty())
 
@@ -106,87 +228,186 @@ def _looked_at(names: Sequence[str], spec: Spec) -> list[str]:
 
 @drops_context
 def verify_spark(
-    frame: "DataFrame",
-    spec: Spec,
-    *,
-    budget: int | None = None,
-    threads: int | None = None,
+    frame: "DataFrame", spec: Spec, *, budget: int | None = None
 ) -> Verification:
     """Check that every class of a Spark table passes every model; see `verify`.
 
-    The rows are counted on the cluster; only what differs comes here.
+    The rows are counted on the cluster; what differs comes here, some at a time.
 
     Raises:
         PrivacyViolation: a class fails, or an identifier was not removed or replaced.
         SpecError: the spec names columns the table does not have.
     """
-    names = tuple(frame.columns)
-    values, rows = count_released(frame, names, spec)
-    return verify_counts(
-        values, rows, spec, budget=budget, names=names, threads=threads
-    )
+    recount = Recount.of(frame, frame.columns, spec, has_unit=False)
+    return recount.judge(_JudgeBySpec(spec, budget))
+
+
+@dataclass(frozen=True)
+class _JudgeBySpec:
+    """Judges a table that may be anybody's."""
+
+    spec: Spec
+    budget: int | None
+
+    def verify(
+        self, values: pa.Table, rows: NDArray[np.int64], names: Sequence[str]
+    ) -> Verification:
+        return verify_counts(values, rows, self.spec, budget=self.budget, names=names)
+
+    def verify_buckets(
+        self, buckets: Buckets, whole: WholeTable, names: Sequence[str]
+    ) -> Verification:
+        budget = self.budget
+        budget = self.spec.budget(whole.n_rows) if budget is None else budget
+        return verify_buckets(buckets, whole, self.spec, budget=budget, names=names)
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """Released rows as they were written: columns by their names in the release."""
+
+    frame: "DataFrame"
+    names: Sequence[str]
 
 
 def find_concerns(
-    placed: PlacedRows, tuples: PlannedTuples
+    placed: PlacedRows, written: WrittenRows | None = None
 ) -> tuple[DisclosureWarning, ...]:
     """Say what columns that pass through may give away; some rows come here for it."""
-    source, planned = placed.source, tuples.planned
-    picked = planned.looked_at(source.names)
-    every = np.append(np.arange(picked.size - 1), SUPPRESSED).astype(np.int32)
-    leaves = send(placed.frame.sparkSession, pa.table({LEAF: every[picked]}))
-    with working("looking at columns that pass through"):
-        rows = in_utc(placed.frame.join(leaves, LEAF).toArrow())
-    own = rows.select(numbered("c", source.names)).rename_columns(list(source.names))
-    return planned.find_concerns(
-        *(own, rows[TUPLE].to_numpy(), rows[LEAF].to_numpy()),
-        lambda name: _count_repeats(placed, name, planned.spec),
+    source, spec = placed.source, placed.tuples.spec
+    look = placed.tuples.plan.look(source.names)
+    every = np.append(np.arange(look.leaves.size - 1), SUPPRESSED).astype(np.int32)
+    only = send(placed.frame.sparkSession, pa.table({LEAF: every[look.leaves]}))
+    names = seen_columns(spec, source.names)
+    own = [source.place(name) for name in names]
+    some = place_rows(source, placed.tuples, only).frame
+    with working("look at columns that pass through"):
+        rows = in_utc(some.select(TUPLE, LEAF, *own).toArrow())
+    piece = look.pieces(rows[TUPLE].to_numpy(), rows[LEAF].to_numpy())
+    frame = open_frame(rows.select(own).rename_columns(list(names)))
+    sight = look_at_frame(frame, names, piece)
+    # Which columns have to be counted is known only then: all in one job.
+    asked: list[str] = []
+
+    def ask(name: str) -> Repeats:
+        asked.append(name)
+        return Repeats(0, 0, 0)
+
+    look.find_concerns(RowSample(tuple(source.names), sight, ask))
+    counted = _count_repeats(placed, written, asked) if asked else {}
+    return look.find_concerns(
+        RowSample(tuple(source.names), sight, counted.__getitem__)
     )
 
 
-def _count_repeats(placed: PlacedRows, name: str, spec: Spec) -> Repeats:
-    """Count how far the values of a column repeat in all released rows.
+def _count_repeats(
+    placed: PlacedRows, written: WrittenRows | None, names: Sequence[str]
+) -> dict[str, Repeats]:
+    """Count how far the values of columns repeat in all released rows.
 
     Of a column that is removed, all rows are counted.
     """
+    jobs: dict[_Asked, list[str]] = {}
+    for name in names:
+        jobs.setdefault(_Asked.of(name, placed, written), []).append(name)
+    found: dict[str, Repeats] = {}
+    # A job takes longer to start than to count few rows; many are counted one by one.
+    is_small = placed.tuples.plan.n_rows < _TOGETHER
+    for asked, columns in jobs.items():
+        for own in [columns] if is_small else [[x] for x in columns]:
+            found |= _Repeating(
+                *_rows_of(asked.rows, placed, written), asked.unit
+            ).count(own)
+    return found
+
+
+class _Asked(NamedTuple):
+    """Which rows a column is counted in, and whose they are."""
+
+    rows: Literal["all", "written", "released"]
+    unit: str | None
+
+    @classmethod
+    def of(cls, name: str, placed: PlacedRows, written: WrittenRows | None) -> "_Asked":
+        spec = placed.tuples.spec
+        if name in spec.removed:
+            return cls("all", None)
+        unit = [] if spec.unit is None else [spec.unit]
+        is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
+        is_less = placed.tuples.plan.n_suppressed and (spec.leaves_out or is_blanked)
+        if not is_less:
+            return cls("all", spec.unit)
+        if written is not None and {name, *unit} <= {*written.names}:
+            return cls("written", spec.unit)
+        return cls("released", spec.unit)
+
+
+def _rows_of(
+    which: str, placed: PlacedRows, written: WrittenRows | None
+) -> "tuple[DataFrame, dict[str, str]]":
+    """Return rows, and what their columns are called."""
+    if which == "written" and written is not None:
+        names = dict(zip(written.names, numbered("r", written.names), strict=True))
+        return written.frame.toDF(*names.values()), names
+    source = placed.source
+    names = dict(zip(source.names, numbered("c", source.names), strict=True))
+    is_all = which == "all"
+    return source.frame if is_all else placed.frame.filter(f"{LEAF} >= 0"), names
+
+
+@dataclass(frozen=True)
+class _Repeating:
+    """Rows of which the values of some columns are counted, by hashes."""
+
+    rows: "DataFrame"
+    place: Mapping[str, str]
+    """By name: what a column is called there."""
+    unit: str | None
+
+    def count(self, names: Sequence[str]) -> dict[str, Repeats]:
+        """Count all columns in one job, each by itself."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        own, unit = numbered("v", names), [] if self.unit is None else ["u"]
+        hashed = [
+            F.when(self._key(x).isNotNull(), F.xxhash64(self._key(x))).alias(v)
+            for v, x in zip(own, names, strict=True)
+        ]
+        if self.unit is not None:
+            hashed.append(F.xxhash64(self._key(self.unit)).alias("u"))
+        sets = [[v, *unit] for v in own]
+        grouped = self.rows.select(*hashed).groupingSets(sets, *own, *unit)
+        counted = grouped.agg(F.count(F.lit(1)).alias("n"), F.grouping_id().alias("g"))
+        filled = counted.withColumn("v", F.coalesce(*own)).filter("v IS NOT NULL")
+        summed = _repeats_of_rows if self.unit is None else _repeats_of_persons
+        with working("count values"):
+            found = {row[0]: Repeats(*row[1:]) for row in summed(filled).collect()}
+        # The bits of those by which was not grouped are set, the first one highest.
+        bits = [1 << (len(own) + len(unit) - 1 - i) for i in range(len(own))]
+        each = {name: sum(bits) - bit for name, bit in zip(names, bits, strict=True)}
+        return {name: found.get(g, Repeats(0, 0, 0)) for name, g in each.items()}
+
+    def _key(self, name: str) -> "Column":
+        from pyspark.sql import functions as F  # noqa: N812
+
+        place = self.place[name]
+        return key_of(F.col(place), self.rows.schema[place].dataType, name)
+
+
+def _repeats_of_rows(counted: "DataFrame") -> "DataFrame":
+    """Sum up how often the values of each column (g) occur."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    def key(column: str) -> "Column":
-        place = placed.source.place(column)
-        kind = placed.source.frame.schema[place].dataType
-        return key_of(F.col(place), kind, column)
-
-    is_removed = name in spec.removed
-    rows, unit = placed.frame, None if is_removed else spec.unit
-    is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
-    if not is_removed and (spec.leaves_out or is_blanked):
-        rows = rows.filter(F.col(LEAF) >= 0)
-    person = F.lit(0) if unit is None else key(unit)
-    pairs = rows.select(key(name).alias("v"), person.alias("u"))
-    filled = pairs.filter(F.col("v").isNotNull())
-    with working("counting values"):
-        return _repeats_of_rows(filled) if unit is None else _repeats_of_persons(filled)
+    n = F.col("n")
+    return counted.groupBy("g").agg(F.sum(n), F.count(n), F.count_if(n == 1))
 
 
-def _repeats_of_rows(filled: "DataFrame") -> Repeats:
+def _repeats_of_persons(counted: "DataFrame") -> "DataFrame":
+    """Sum up how many persons (u) have each value, and who is alone with one."""
+    from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    n = F.col("count")
-    alone = F.sum(F.when(n == 1, 1).otherwise(0))
-    (row,) = filled.groupBy("v").count().agg(F.sum(n), F.count(n), alone).collect()
-    return Repeats(*(int(x or 0) for x in row))
-
-
-def _repeats_of_persons(filled: "DataFrame") -> Repeats:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    different = filled.distinct()
-    each = different.groupBy("v").agg(
-        F.count(F.lit(1)).alias("n"), F.first("u").alias("u")
-    )
-    alone = each.filter(F.col("n") == 1)
-    return Repeats(
-        different.select("u").distinct().count(),
-        each.count(),
-        alone.select("u").distinct().count(),
-    )
+    n = F.count(F.lit(1)).over(Window.partitionBy("g", "v"))
+    alone = F.when(F.col("n") == 1, F.col("u"))
+    each = counted.withColumn("n", n).groupBy("g")
+    return each.agg(*(F.count_distinct(x) for x in (F.col("u"), F.col("v"), alone)))

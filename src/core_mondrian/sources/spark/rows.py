@@ -55,7 +55,7 @@ def open_rows(frame: "DataFrame", spec: Spec, read: Reading | None = None) -> Ro
         SpecError: the spec names columns that it does not have.
         DataError: it has columns of one name, or of a type that cannot be counted.
     """
-    with working("reading the table"):
+    with working("read the table"):
         names = tuple(frame.columns)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(

@@ -106,7 +106,7 @@ class Folder(Spot):
         return Path(self.text)
 
     def read(self, session: "SparkSession") -> "DataFrame":
-        with working(f"reading {self.text}"):
+        with working(f"read {self.text}"):
             return self._reader(session).load(self.text)
 
     def _reader(self, session: "SparkSession") -> "DataFrameReader":
@@ -114,7 +114,7 @@ class Folder(Spot):
 
     def write(self, frame: "DataFrame") -> None:
         options = _OPTIONS.get(self.kind, {})
-        with working(f"writing {self.text}", OutputError):
+        with working(f"write {self.text}", OutputError):
             frame.write.format(self.kind).options(**options).save(self.text)
         if not self.path.exists():
             raise OutputError(
@@ -124,7 +124,7 @@ class Folder(Spot):
             )
 
     def read_back(self, session: "SparkSession", like: "DataFrame") -> "DataFrame":
-        with working(f"reading {self.text}"):
+        with working(f"read {self.text}"):
             return self._reader(session).schema(like.schema).load(self.text)
 
     def exists(self, session: "SparkSession") -> bool:  # noqa: ARG002
@@ -157,18 +157,18 @@ class Table(Spot):
     """A table of Spark's catalog, or a view to read."""
 
     def read(self, session: "SparkSession") -> "DataFrame":
-        with working(f"reading table {self.text}"):
+        with working(f"read table {self.text}"):
             return session.read.table(self.text)
 
     def write(self, frame: "DataFrame") -> None:
-        with working(f"writing table {self.text}", OutputError):
+        with working(f"write table {self.text}", OutputError):
             frame.write.saveAsTable(self.text)
 
     def read_back(self, session: "SparkSession", like: "DataFrame") -> "DataFrame":  # noqa: ARG002
         return self.read(session)
 
     def exists(self, session: "SparkSession") -> bool:
-        with working(f"looking for table {self.text}"):
+        with working(f"find table {self.text}"):
             return session.catalog.tableExists(self.text)
 
     @contextmanager
@@ -184,11 +184,11 @@ class Table(Spot):
         """Do nothing: the catalog has rights of its own."""
 
     def move(self, session: "SparkSession", to: Spot) -> None:
-        with working(f"naming table {to.text}", OutputError):
+        with working(f"name table {to.text}", OutputError):
             session.sql(f"ALTER TABLE {self.text} RENAME TO {to.text}")
 
     def remove(self, session: "SparkSession") -> None:
-        with working(f"removing table {self.text}", OutputError):
+        with working(f"remove table {self.text}", OutputError):
             session.sql(f"DROP TABLE IF EXISTS {self.text}")
 
 
@@ -271,7 +271,7 @@ def _open_csv(
 
     names = _header(spot, session)
     schema = T.StructType([T.StructField(name, T.StringType()) for name in names])
-    with working(f"reading {spot.text}"):
+    with working(f"read {spot.text}"):
         reader = session.read.format("csv").options(**_CSV, enforceSchema="false")
         plain = reader.schema(schema).load(spot.text)
         texts = plain.toDF(*(f"t{i}" for i in range(len(names))))
@@ -295,7 +295,7 @@ def _open_csv(
 def _header(spot: Folder, session: "SparkSession") -> list[str]:
     """Return the first row: Spark itself would rename columns of one name."""
     options = _CSV | {"header": "false"}
-    with working(f"reading {spot.text}"):
+    with working(f"read {spot.text}"):
         first: Sequence[Any] | None = (
             session.read.format("csv").options(**options).load(spot.text).first()
         )

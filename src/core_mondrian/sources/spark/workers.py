@@ -3,18 +3,139 @@
 Functions inside functions, because Spark counts the arguments of what it calls.
 """
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from core_mondrian.recoding.plan import Shares
+from core_mondrian.engine.parts import Arrays, Task
+from core_mondrian.recoding.plan import DIVIDED, Shares
+from core_mondrian.recoding.recode import as_released
+from core_mondrian.sources.part_tasks import unpack
 from core_mondrian.sources.spark.arrow import in_utc
+from core_mondrian.sources.tuple_relation import as_records
+from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import open_frame, row_keys
 from core_mondrian.tables.pseudonyms import pseudonymize
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
+PART: Final = "part"
+
+
+def packing(names: Sequence[str]) -> Callable[[pa.Table], pa.Table]:
+    """Return what makes the arrays of a part of its tuples; see `hand_out`."""
+
+    def pack(tuples: pa.Table) -> pa.Table:
+        records = as_records(tuples, names)
+        own = np.ascontiguousarray(records[:, :-1])
+        arrays = {"records": own, "node": records[:, -1].copy()}
+        return _row(tuples[PART][0].as_py(), arrays, None)
+
+    return pack
+
+
+def doing(task: Task[Any]) -> Callable[[Batches], Batches]:
+    """Return what does a task with every part."""
+
+    def do(batches: Batches) -> Batches:
+        for number, arrays in _parts(batches):
+            kept, summary = task(number, arrays)
+            yield from _row(number, kept, summary).to_batches()
+
+    return do
+
+
+def _row(number: int, arrays: Any, summary: Any) -> pa.Table:  # noqa: ANN401
+    return pa.table(
+        {
+            PART: pa.array([number], pa.int32()),
+            "arrays": pa.array([pickle.dumps(dict(arrays))], pa.binary()),
+            "summary": pa.array([pickle.dumps(summary)], pa.binary()),
+        }
+    )
+
+
+def _parts(batches: Batches) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+    for batch in batches:
+        for number, packed in zip(batch[PART], batch["arrays"], strict=True):
+            yield number.as_py(), unpacked(packed.as_py())
+
+
+def unpacked(packed: bytes) -> Any:  # noqa: ANN401
+    """Return what one of our own processes has packed."""
+    return pickle.loads(packed)  # noqa: S301  # whoever is in the cluster may run code
+
+
+def placing(first_leaf: Sequence[int]) -> Callable[[Batches], Batches]:
+    """Return what says to which leaf each tuple of parts goes."""
+
+    def place(batches: Batches) -> Batches:
+        for number, arrays in _parts(batches):
+            pieces = _Pieces.of(arrays, first_leaf[number])
+            first = np.flatnonzero(np.diff(pieces.number, prepend=-1))
+            is_divided = pieces.is_divided[first]
+            leaf = np.where(is_divided, np.int32(DIVIDED), pieces.leaf[first])
+            yield pa.record_batch({"tuple": pieces.number[first], "leaf": leaf})
+
+    return place
+
+
+def sharing(first_leaf: Sequence[int]) -> Callable[[Batches], Batches]:
+    """Return what says how many rows of divided tuples go where; see `Shares`."""
+
+    def share(batches: Batches) -> Batches:
+        for number, arrays in _parts(batches):
+            pieces = _Pieces.of(arrays, first_leaf[number])
+            own = np.flatnonzero(pieces.is_divided & (arrays["rows"] > 0))
+            yield pa.record_batch(
+                {
+                    "tuple": pieces.number[own],
+                    "leaf": pieces.leaf[own],
+                    "rows": arrays["rows"][own].astype(np.int64),
+                    "piece": own.astype(np.int32),
+                    "content": arrays["content"][own].view(np.int64),
+                }
+            )
+
+    return share
+
+
+class _Pieces(NamedTuple):
+    """The pieces of a part's tuples, tuple by tuple."""
+
+    number: NDArray[np.int32]
+    leaf: NDArray[np.int32]
+    is_divided: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, arrays: Arrays, first_leaf: int) -> "_Pieces":
+        number, leaf = arrays["number"], arrays["leaf"]
+        leaf = np.where(leaf < 0, leaf, leaf + first_leaf).astype(np.int32)
+        is_same = number[1:] == number[:-1]
+        return cls(number, leaf, np.append(False, is_same) | np.append(is_same, False))
+
+
+def showing(
+    names: Sequence[str], spec: Spec, first_leaf: Sequence[int]
+) -> Callable[[Batches], Batches]:
+    """Return what says what the leaves of parts show: columns ``leaf``, ``s0 …``."""
+
+    def show(batches: Batches) -> Batches:
+        for number, arrays in _parts(batches):
+            index = arrays["index"]
+            leaves = np.arange(len(index), dtype=np.int32) + first_leaf[number]
+            columns: list[pa.Array] = []
+            for i, name in enumerate(names):
+                at = pa.array(index[:, i], mask=index[:, i] < 0)
+                shown = unpack(arrays[f"shown{i}"]).take(at)
+                columns += as_released(name, shown, spec).values()
+            cells = {f"s{i}": column for i, column in enumerate(columns)}
+            yield from in_utc(pa.table({"leaf": leaves, **cells})).to_batches()
+
+    return show
 
 
 def allocating(
@@ -29,7 +150,7 @@ def allocating(
     def allocate(rows: pa.Table, shares: pa.Table) -> pa.Table:
         """Take all rows of some tuples, and how many of them go to which leaf."""
         # A shuffle keeps no order; pieces are numbered in the order of their tuples.
-        ordered = shares.sort_by("piece")
+        ordered = shares.sort_by([("tuple", "ascending"), ("piece", "ascending")])
         names_of = ("tuple", "leaf", "rows", "piece", "content")
         parts = [ordered[name].to_numpy() for name in names_of]
         tuples, leaf, n_rows, piece, content = parts

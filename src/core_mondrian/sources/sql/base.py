@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.errors import DataError
+from core_mondrian.sources.causes import Cause
 from core_mondrian.sources.interruptible import interruptible
-from core_mondrian.sources.sql.failures import Cause
 from core_mondrian.sources.sql.names import Name
 
 Kind = Literal["table", "view"]

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from core_mondrian.sources import causes
+from core_mondrian.sources.causes import Cause
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -44,9 +46,9 @@ _CAUSES: Final = (
     ("Permission denied", failures.READ_ONLY),
     ("Read-only file system", failures.READ_ONLY),
     ("read-only mode", failures.READ_ONLY),
-    ("No space left", failures.DISK_FULL),
+    ("No space left", causes.DISK_FULL),
     ("Dependency Error", failures.DEPENDENTS),
-    ("Out of Memory", failures.NO_MEMORY),
+    ("Out of Memory", causes.NO_MEMORY),
     ("TransactionContext Error: Conflict", failures.CONFLICT),
 )
 """How messages begin or what is in them, which DuckDB does not translate."""
@@ -138,7 +140,7 @@ class DuckDBFile(Database):
         if self._connection is not None:
             self._connection.close()
 
-    def cause(self, error: Exception) -> failures.Cause | None:
+    def cause(self, error: Exception) -> Cause | None:
         text = str(error)
         return next((cause for known, cause in _CAUSES if known in text), None)
 

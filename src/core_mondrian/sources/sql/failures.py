@@ -2,34 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from core_mondrian.errors import (
-    DataError,
-    MemoryLimitError,
-    MondrianError,
-    OutputError,
-    is_interrupt,
-)
+from core_mondrian.errors import DataError, MondrianError, OutputError, is_interrupt
+from core_mondrian.sources import causes
+from core_mondrian.sources.causes import Cause
 
 if TYPE_CHECKING:
     from core_mondrian.sources.sql.base import Database
 
-
-class Cause(NamedTuple):
-    """One of the usual reasons, what helps, and what kind of error it is."""
-
-    text: str
-    hint: str
-    kind: type[MondrianError] | None = None
-    """None: what the statement was for decides."""
-
-
-LOGIN: Final = Cause(
-    "the login failed", "check user and password; PGPASSWORD or .pgpass may hold it"
-)
-NO_SERVER: Final = Cause(
-    "the server cannot be reached", "check host and port, and that it is running"
+LOGIN: Final = causes.LOGIN.with_hint(
+    "check user and password; PGPASSWORD or .pgpass may hold it"
 )
 NO_DATABASE: Final = Cause("there is no such database", "check its name")
 NO_SCHEMA: Final = Cause(
@@ -55,10 +38,6 @@ CONFLICT: Final = Cause("another transaction was in the way", "run it again")
 DEPENDENTS: Final = Cause(
     "views or other objects depend on what would be replaced",
     "drop them first, or take another name",
-)
-DISK_FULL: Final = Cause("the disk is full", "make room", OutputError)
-NO_MEMORY: Final = Cause(
-    "the memory does not suffice", "allow more: --memory SIZE", MemoryLimitError
 )
 DAMAGED: Final = Cause("the file is damaged", "restore it from a copy", DataError)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.engine.grow_parts import check_parts
-from core_mondrian.errors import InternalError, SpecError
+from core_mondrian.errors import InternalError
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.disk_planner import DiskPlanner, tuple_places
 from core_mondrian.sources.mapped_files import give_back
@@ -95,13 +95,7 @@ class Planner:
         return Planned(plan, numbers, values.schema)
 
     def _plan_on_disk(self, counted: ValueTable) -> Planned:
-        if self.needs_all:
-            raise SpecError(
-                f"{self.needs_all[0]} needs all distinct tuples in memory at once, and "
-                "here they are too many",
-                hint="allow more memory, or do without",
-            )
-        check_parts(self.spec)
+        check_parts(self.spec, self.needs_all)
         tuples = TupleFile(counted, self.spec, self.folder / "counted")
         limits = self.limit.store(
             len(counted.columns), self.spec.policy.base, self.threads

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.errors import DataError, SpecError
+from core_mondrian.sources import causes
+from core_mondrian.sources.causes import Cause
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -50,8 +52,8 @@ _STATES: Final = {
     "40P01": failures.CONFLICT,
     "42501": failures.RIGHTS,
     "42P07": failures.EXISTS,
-    "53100": failures.DISK_FULL,
-    "53200": failures.NO_MEMORY,
+    "53100": causes.DISK_FULL,
+    "53200": causes.NO_MEMORY,
 }
 _TEXTS: Final = (
     ("authentication failed", failures.LOGIN),
@@ -59,11 +61,11 @@ _TEXTS: Final = (
     ("no pg_hba.conf entry", failures.LOGIN),
     ("role ", failures.LOGIN),
     ("database ", failures.NO_DATABASE),
-    ("could not translate host name", failures.NO_SERVER),
-    ("Connection refused", failures.NO_SERVER),
-    ("timeout expired", failures.NO_SERVER),
-    ("No such file or directory", failures.NO_SERVER),
-    ("server closed the connection", failures.NO_SERVER),
+    ("could not translate host name", causes.NO_SERVER),
+    ("Connection refused", causes.NO_SERVER),
+    ("timeout expired", causes.NO_SERVER),
+    ("No such file or directory", causes.NO_SERVER),
+    ("server closed the connection", causes.NO_SERVER),
 )
 """Parts of what libpq says when it cannot connect, which has no SQLSTATE."""
 _READ_BY: Final = """
@@ -189,7 +191,7 @@ class PostgreSQL(Database):
         if self._connection is not None:
             self._connection.close()
 
-    def cause(self, error: Exception) -> failures.Cause | None:
+    def cause(self, error: Exception) -> Cause | None:
         state = getattr(error, "sqlstate", None)
         if state is not None or self._connection is not None:
             return _STATES.get(str(state))

@@ -12,6 +12,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from core_mondrian.errors import DataError
+from core_mondrian.sources import causes
+from core_mondrian.sources.causes import Cause
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -46,7 +48,7 @@ _CAUSES: Final = {
     sqlite3.SQLITE_BUSY: failures.BUSY,
     sqlite3.SQLITE_LOCKED: failures.BUSY,
     sqlite3.SQLITE_READONLY: failures.READ_ONLY,
-    sqlite3.SQLITE_FULL: failures.DISK_FULL,
+    sqlite3.SQLITE_FULL: causes.DISK_FULL,
     sqlite3.SQLITE_CORRUPT: failures.DAMAGED,
     sqlite3.SQLITE_NOTADB: failures.DAMAGED,
 }
@@ -139,7 +141,7 @@ class SQLiteFile(Database):
         if self._connection is not None:
             self._connection.close()
 
-    def cause(self, error: Exception) -> failures.Cause | None:
+    def cause(self, error: Exception) -> Cause | None:
         # The lowest byte is the kind of error, the others say more.
         return _CAUSES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
 

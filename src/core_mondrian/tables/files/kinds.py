@@ -68,6 +68,14 @@ def known_kind(path: Path, error: type[MondrianError] = DataError) -> str:
     return kind
 
 
+def parts_of(folder: Path) -> list[Path]:
+    """Return the files of a table that is a folder, in order.
+
+    Others keep notes of their own there, such as Spark its _SUCCESS.
+    """
+    return sorted(x for x in folder.iterdir() if not x.name.startswith((".", "_")))
+
+
 def is_text(kind: Type) -> bool:
     """Tell whether a type is text, not dictionary-encoded."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

@@ -4,7 +4,7 @@ Every one of them is a process of its own, bound to loopback, as on a cluster of
 machines. One line of JSON says where they are; they run until this one is terminated.
 For trying things out and for the tests; needs Java and pyspark, nothing else.
 
-    python deploy/spark/cluster.py --workers 2 --connect
+    python -m core_mondrian.deploy.spark.cluster --workers 2 --connect
 """
 
 import argparse

@@ -1,0 +1,1 @@
+"""Scripts that bring core-mondrian to where rows are; see docs/spark.md."""
