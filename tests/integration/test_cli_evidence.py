@@ -563,3 +563,30 @@ def test_without_the_package_the_extra_is_named(
     assert done.code == 2
     assert "core-mondrian[sign]" in done.err
     assert check(cli).code == 0  # recounting needs no key
+
+
+def test_verify_finds_the_manifest_beside_the_release(
+    cli: Command, tmp_path: Path
+) -> None:
+    people = "age,sex\n" + "".join(f"{20 + i % 3},f\n" for i in range(60))
+    (tmp_path / "in.csv").write_text(people, encoding="utf-8")
+    made = cli("anonymize", "in.csv", "out.csv", "--qid", "age", "--k", "5")
+    assert made.code == 0, made.err
+
+    found = cli("verify", "out.csv")
+    assert found.code == 0, found.err
+    assert "5-anonymity" in found.err
+    assert "manifest" in found.err
+
+    (tmp_path / "out.csv").write_text("age,sex\n21,f\n", encoding="utf-8")
+    assert cli("verify", "out.csv").code == 5
+
+
+def test_a_release_that_is_not_there_is_what_is_told(
+    cli: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "release.csv").write_text("a\n1\n", encoding="utf-8")
+    done = cli("verify", "relaese.csv")
+    assert done.code == 3
+    assert "relaese.csv: no such file" in done.err
+    assert "did you mean 'release.csv'?" in done.err

@@ -1,12 +1,13 @@
 """core-mondrian verify: recount a table anyone sends."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import read_key
+from core_mondrian.cli.anonymize import manifest_of, read_key
 from core_mondrian.cli.options import (
     AsJson,
     GuardFormulas,
@@ -32,7 +33,7 @@ from core_mondrian.cli.summary import (
     json_line,
     print_verification,
 )
-from core_mondrian.errors import PrivacyViolation, SpecError
+from core_mondrian.errors import CHECK_PATH, DataError, PrivacyViolation, SpecError
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.evidence import Evidence
@@ -102,8 +103,9 @@ def verify_file(
     """Check that every class of TABLE passes the models; exit code 5 if one does not.
 
     TABLE is recounted as it stands: a missing value is a value. Cells are read as
-    anonymize reads them. With --manifest, exit code 5 also if manifest, signature or
-    SOURCE do not belong to it.
+    anonymize reads them. What to check is said by options, --spec, or else the manifest
+    beside TABLE. With a manifest, exit code 5 also if manifest, signature or SOURCE do
+    not belong to it.
     """
     from core_mondrian.verification.read_back import read_release
     from core_mondrian.verification.verify import verify
@@ -114,6 +116,9 @@ def verify_file(
         verify_series(table, spec_file=spec_file, as_json=as_json)
         return
     prepare_for(table)
+    _check_there(table)
+    said = (spec_file, quasi_identifiers, k, models)
+    manifest_file = manifest_file or _beside(table, said)
     if checked_evidence(locals()):
         return
     spec = released_spec(locals())
@@ -143,6 +148,26 @@ def _countable(spec: "Spec", names: Sequence[str]) -> "Spec":
     from dataclasses import replace
 
     return spec if spec.unit in names else replace(spec, unit=None)
+
+
+def _check_there(table: Path) -> None:
+    """Refuse a table that is not there before anything else is missed.
+
+    Raises:
+        DataError: there is no such file or folder.
+    """
+    if not table.exists():
+        folder = table.parent
+        names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+        close = difflib.get_close_matches(table.name, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else CHECK_PATH
+        raise DataError(f"{table}: no such file", hint=hint)
+
+
+def _beside(table: Path, said: Sequence[object]) -> Path | None:
+    """Return the manifest beside a table, if there is one and nothing else is said."""
+    file = manifest_of(table)
+    return file if not any(said) and file.is_file() else None
 
 
 def checked_evidence(options: Mapping[str, Any]) -> bool:
