@@ -655,3 +655,27 @@ def test_version_has_a_short_form_and_the_package_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "core_mondrian", "-V"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ((), "'code' lost 100% of its information; --hierarchy code=prefix:2"),
+        (("--hierarchy", "code=prefix:1"), None),
+    ],
+    ids=["flat", "hierarchy"],
+)
+def test_a_column_that_lost_nearly_everything_is_warned_about(
+    flags: tuple[str, ...], told: str | None, cli: Command, tmp_path: Path
+) -> None:
+    rows = "".join(f"{letter}{i:02},f\n" for letter in "ab" for i in range(30))
+    (tmp_path / "in.csv").write_text(f"code,sex\n{rows}", encoding="utf-8")
+    asked = ("--qid", "code", "--qid", "sex", "--k", "30", *flags)
+
+    done = cli("anonymize", "in.csv", "out.csv", *asked)
+
+    assert done.code == 0, done.err
+    if told is None:
+        assert "of its information" not in done.err
+    else:
+        assert told in done.err

@@ -11,12 +11,14 @@ import typer
 if TYPE_CHECKING:
     from core_mondrian.engine.search.equity import Balance
     from core_mondrian.measures.groups import GroupMeasures
-    from core_mondrian.measures.utility import Measures
+    from core_mondrian.measures.utility import ColumnMeasures, Measures
     from core_mondrian.release.result import Release
     from core_mondrian.verification.verify import Verification
 
 
 FOR_OWNER = "yours alone, do not pass it on"
+_NEARLY_ALL = 0.9
+"""Share of a column's information whose loss is worth a warning."""
 _MUCH_DISK = 100 << 20
 """Bytes on disk that are worth a line."""
 
@@ -79,6 +81,18 @@ def _comparisons(release: "Release[Any]", measures: "Measures | None") -> Iterat
         yield f"bound       {release.known_bound}{lost}"
     if release.balance is not None:
         yield f"equity      {_balance_text(release.balance)}"
+    for column in () if measures is None else measures.columns:
+        if column.ncp is not None and column.ncp >= _NEARLY_ALL:
+            lost = f"{escape_controls(repr(column.name))} lost {column.ncp:.0%}"
+            yield f"warning     {lost} of its information; {_remedy(release, column)}"
+
+
+def _remedy(release: "Release[Any]", column: "ColumnMeasures") -> str:
+    """Return what would keep more of a column that lost nearly everything."""
+    if column.kind == "category" and release.spec.is_flat(column.name):
+        name = escape_controls(column.name)
+        return f"--hierarchy {name}=prefix:2 (or a file) shows more than *"
+    return "a smaller k, fewer quasi-identifiers, or --weight make it keep more"
 
 
 def policy_text(release: "Release[Any]") -> str:
