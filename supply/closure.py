@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from supply.lock import ROOT
 
 EXTRAS = (
-    *("own-models", "report", "sign", "spark", "sql", "statistics"),
+    *("own-models", "report", "sign", "sklearn", "spark", "sql", "statistics"),
     "studio",
 )
 """What users may ask for; `dev` and `fuzz` are ours alone."""

@@ -247,6 +247,6 @@ def test_options_are_those_of_anonymize(advise: Command) -> None:
     }
 
     only = {"--measures", "--no-measures", "--key-file", "--sign-key"}
-    only |= {"--database", "--view", "--manifest"}
+    only |= {"--database", "--view", "--manifest", "--suppressed-file"}
     assert told["anonymize"] - told["advise"] == only
     assert told["advise"] - told["anonymize"] == {"--vary", "--plot"}

@@ -100,9 +100,9 @@ def anonymize_file(
         str | None,
         typer.Option(
             "--effort",
-            metavar="auto|fast|light|strong|max",
-            help="How long policy best searches; longer loses less. auto: as the size "
-            "of the table allows. [default: auto]",
+            metavar="LEVEL",
+            help="How long policy best searches: fast, light, strong, max, or as the "
+            "size of the table allows. [default: auto]",
         ),
     ] = None,
     disjoint: Annotated[

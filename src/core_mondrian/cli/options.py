@@ -75,8 +75,8 @@ Suppressed = Annotated[
     str | None,
     typer.Option(
         "--suppressed",
-        metavar="drop|blank|separate",
-        help="Leave those rows out, empty them, or see --suppressed-file.",
+        metavar="HOW",
+        help="Rows that are left out: drop, blank or separate.",
     ),
 ]
 Numbers = Annotated[
