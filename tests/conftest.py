@@ -175,3 +175,17 @@ def _one_key(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """
     if "random_keys" not in request.fixturenames:
         monkeypatch.setattr("core_mondrian.tables.keys._draw", lambda: KEY)
+
+
+@pytest.fixture(autouse=True)
+def _quick_if_plain(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let `auto` be `fast` where the engine is plain Python and a search takes minutes.
+
+    Golden digests and tests of `auto` itself see what users get.
+    """
+    name = request.node.nodeid
+    if IS_PLAIN and "golden" not in name and "auto" not in name:
+        none = {"max": 0, "strong": 0, "light": 0}
+        monkeypatch.setattr("core_mondrian.engine.search.best._LARGEST", none)

@@ -36,7 +36,7 @@ from core_mondrian.models import (
 Rows = list[dict[str, Any]]
 
 POLICIES = [
-    BestPolicy(),
+    BestPolicy(effort="fast"),
     BestPolicy("strong"),
     BestPolicy(disjoint=True),
     PaperPolicy(),

@@ -32,7 +32,7 @@ from core_mondrian.models import DeltaPresence, DistinctLDiversity, KMap
 
 Key = tuple[Any, ...]
 POLICIES = [
-    BestPolicy(),
+    BestPolicy(effort="fast"),
     BestPolicy(effort="strong"),
     BestPolicy(disjoint=True),
     PaperPolicy(),
