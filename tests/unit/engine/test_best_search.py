@@ -531,7 +531,7 @@ def test_auto_is_decided_by_tuples_and_columns(
 ) -> None:
     table: Any = SimpleNamespace(n_tuples=n_tuples, columns=(None,) * n_columns)
 
-    assert resolve_effort(BestPolicy(effort="fast"), table) == expected
+    assert resolve_effort(BestPolicy(), table) == expected
     assert resolve_effort(BestPolicy("light"), table) == "light"
 
 
