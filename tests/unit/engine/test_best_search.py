@@ -541,7 +541,7 @@ def test_auto_is_the_effort_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> No
     found = set()
     for effort in efforts:
         monkeypatch.setattr(best, "_LARGEST", {effort: 2**62})
-        spec = spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy(effort="fast"))
+        spec = spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy())
         release = anonymize(table, spec)
         given = anonymize(table, replace(spec, policy=BestPolicy(effort)))  # type: ignore[arg-type]
         assert release.effort == given.effort == effort
