@@ -150,7 +150,7 @@ from core_mondrian.spec.policies import BestPolicy
 table = census(24, seed=3)
 names = (*CENSUS_QUASI_IDENTIFIERS[:2], "hours_per_week")
 policies = [
-    BestPolicy(effort="fast"),
+    BestPolicy(),
     BestPolicy("strong"),
     BestPolicy("max", beta=1.0),
     BestPolicy("strong", disjoint=True, beta=1.0),

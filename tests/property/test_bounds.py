@@ -119,7 +119,7 @@ def test_no_partition_of_persons_is_below_the_bound(data: st.DataObject) -> None
         (KAnonymity(data.draw(st.integers(2, 4))),),
         unit="person",
         hierarchies=sample.hierarchies,
-        policy=BestPolicy(effort="fast"),
+        policy=BestPolicy(),
     )
     release = released(table, spec)
 
@@ -182,7 +182,7 @@ def test_no_solution_of_the_partition_program_is_below_the_bound(
         (KAnonymity(k),),
         hierarchies=sample.hierarchies,
         categories=categories,
-        policy=BestPolicy(effort="fast"),
+        policy=BestPolicy(),
     )
     release = released(sample.arrow(), spec)
 

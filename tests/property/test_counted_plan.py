@@ -120,7 +120,7 @@ SPECS = (
             small_patterns="suppress",
             suppress=Suppression(rows=6),
         )
-        for policy in (BestPolicy(effort="fast"), PaperPolicy())
+        for policy in (BestPolicy(), PaperPolicy())
     ),
 )
 

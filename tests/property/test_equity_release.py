@@ -102,9 +102,7 @@ def test_a_set_is_one_even_if_the_first_row_has_no_value() -> None:
     table = people(20, 29)
     assert cells(table, "race")[0] is None
     names = ("age", "town", "race")
-    spec = Spec(
-        names, (KAnonymity(2),), policy=BestPolicy(effort="fast"), categories="set"
-    )
+    spec = Spec(names, (KAnonymity(2),), policy=BestPolicy(), categories="set")
 
     release = compare_losses(table, spec)
 

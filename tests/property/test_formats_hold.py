@@ -36,7 +36,7 @@ def shapes(draw: Any, sample: Sample) -> Spec:
         sample.names,
         (KAnonymity(draw(st.integers(2, 6))),),
         hierarchies=sample.hierarchies,
-        policy=draw(st.sampled_from([BestPolicy(effort="fast"), PaperPolicy()])),
+        policy=draw(st.sampled_from([BestPolicy(), PaperPolicy()])),
         missing=draw(st.sampled_from(["pattern", "value"])),
         suppress=Suppression(rows=draw(st.integers(0, 5))),
         suppressed=draw(st.sampled_from(["drop", "blank", "separate"])),

@@ -36,7 +36,7 @@ from core_mondrian.models import (
 Rows = list[dict[str, Any]]
 
 POLICIES = [
-    BestPolicy(effort="fast"),
+    BestPolicy(),
     BestPolicy("strong"),
     BestPolicy(disjoint=True),
     PaperPolicy(),

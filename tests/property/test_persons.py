@@ -30,7 +30,7 @@ from core_mondrian import (
 from core_mondrian.models import AverageRisk
 
 POLICIES = [
-    BestPolicy(effort="fast"),
+    BestPolicy(),
     BestPolicy("strong"),
     BestPolicy(disjoint=True),
     PaperPolicy(),

@@ -58,12 +58,7 @@ def specs(draw: Any, sample: Sample) -> Spec:
     models: tuple[Any, ...] = (KAnonymity(draw(st.integers(2, 6))),)
     if draw(st.booleans()):
         models += (DistinctLDiversity(2, "s"),)
-    policies = [
-        BestPolicy(effort="fast"),
-        BestPolicy(effort="max"),
-        PaperPolicy(),
-        OriginalPolicy(),
-    ]
+    policies = [BestPolicy(), BestPolicy(effort="max"), PaperPolicy(), OriginalPolicy()]
     return Spec(
         sample.names,
         models,

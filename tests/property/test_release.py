@@ -40,7 +40,7 @@ from core_mondrian import (
 )
 
 Key = tuple[Any, ...]
-DEFAULTS = st.sampled_from([BestPolicy(effort="fast"), PaperPolicy()])
+DEFAULTS = st.sampled_from([BestPolicy(), PaperPolicy()])
 
 
 def with_ids(sample: Sample) -> pa.Table:

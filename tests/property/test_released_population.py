@@ -32,7 +32,7 @@ from core_mondrian.models import DeltaPresence, DistinctLDiversity, KMap
 
 Key = tuple[Any, ...]
 POLICIES = [
-    BestPolicy(effort="fast"),
+    BestPolicy(),
     BestPolicy(effort="strong"),
     BestPolicy(disjoint=True),
     PaperPolicy(),

@@ -384,7 +384,7 @@ def test_a_tuple_of_several_rows_stays_within_the_budget(
 
 
 def test_suppressed_rows_are_leaves_of_the_tree() -> None:
-    spec = spec_of(["age"], 2, BestPolicy(effort="fast"), suppress=Suppression(rows=1))
+    spec = spec_of(["age"], 2, BestPolicy(), suppress=Suppression(rows=1))
 
     release = anonymize(pa.table({"age": AGES}), spec)
 
@@ -456,7 +456,7 @@ def test_a_category_may_have_many_values(categories: Any) -> None:
             "n": [rng.randint(0, 50) for _ in range(n)],
         }
     )
-    spec = spec_of(["c", "n"], 4, BestPolicy(effort="fast"), categories=categories)
+    spec = spec_of(["c", "n"], 4, BestPolicy(), categories=categories)
 
     release = anonymize(table, spec)
 
@@ -477,7 +477,7 @@ def test_a_table_may_have_many_columns() -> None:
     table = pa.table(columns)
     paper = Spec(tuple(names), (KAnonymity(5),), suppress=Suppression(rows=0))
 
-    release = anonymize(table, spec_of(names, 5, BestPolicy(effort="fast")))
+    release = anonymize(table, spec_of(names, 5, BestPolicy()))
 
     assert min(sizes(release).values()) >= 5
     assert sum(sizes(release).values()) == 300
@@ -504,7 +504,7 @@ def test_a_given_beta_is_used_and_said() -> None:
 
 def test_a_chosen_beta_is_one_that_can_be_given() -> None:
     table = census(80 if IS_PLAIN else 800, seed=6)
-    spec = spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy(effort="fast"))
+    spec = spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy())
 
     chosen = anonymize(table, spec)
 
@@ -576,7 +576,7 @@ def test_equal_rows_of_a_divided_tuple_do_not_stay_together() -> None:
     # By their hash alone, the few rows of A beside B would all have one income.
     incomes = ["low", "high"] * 200
     table = pa.table({"q": ["A"] * 400 + ["B"] * 2, "income": [*incomes, "low", "low"]})
-    spec = spec_of(["q"], 40, BestPolicy(effort="fast"))
+    spec = spec_of(["q"], 40, BestPolicy())
 
     released = anonymize(table, spec, key=KEY).data
     backwards = table.take(pa.array(range(401, -1, -1)))
@@ -600,7 +600,7 @@ def test_a_carried_column_may_hold_anything() -> None:
     rows = [1, "x", {"a": 1}] * 34
     table = pd.DataFrame({"q": ["A"] * 100 + ["B"] * 2, "other": rows})
 
-    release = anonymize(table, spec_of(["q"], 5, BestPolicy(effort="fast")))
+    release = anonymize(table, spec_of(["q"], 5, BestPolicy()))
 
     assert sorted(sizes(release).values()) == [5, 97]
     assert release.data["other"].tolist() == rows
@@ -620,12 +620,10 @@ def test_one_outlier_does_not_keep_the_others_together(effort: Any) -> None:
 def test_only_the_proportions_of_weights_matter(weight: float) -> None:
     table = census(200, seed=3)
     names = CENSUS_QUASI_IDENTIFIERS[:3]
-    plain = anonymize(table, spec_of(names, 5, BestPolicy(effort="fast")))
+    plain = anonymize(table, spec_of(names, 5, BestPolicy()))
 
     weights = dict.fromkeys(names, weight)
-    scaled = anonymize(
-        table, spec_of(names, 5, BestPolicy(effort="fast"), weights=weights)
-    )
+    scaled = anonymize(table, spec_of(names, 5, BestPolicy(), weights=weights))
 
     assert scaled.digest == plain.digest
 
@@ -646,9 +644,7 @@ def test_large_partitions_are_cut_alike_by_one_thread_and_by_all(
     monkeypatch.setattr("core_mondrian.engine.search.best._TUPLES_PER_TOP_CUT", 1)
     table = census(80 if IS_PLAIN else 3000, seed=8)
     names = ("age", "sex", "occupation", "marital_status", "hours_per_week")
-    spec = Spec(
-        names, models=models, policy=BestPolicy(effort="fast"), inline_below=50, **how
-    )
+    spec = Spec(names, models=models, policy=BestPolicy("fast"), inline_below=50, **how)
 
     one = anonymize(table, spec, threads=1)
     several = anonymize(table, spec, threads=threads)

@@ -117,7 +117,7 @@ def test_of_two_outliers_the_one_worth_less_is_suppressed() -> None:
         ("n",),
         (KAnonymity(4),),
         suppress=Suppression(rows=1),
-        policy=BestPolicy(effort="fast"),
+        policy=BestPolicy(),
     )
     table = encoded(pa.table({"n": [0, 48, 49, 51, 52, 100]}), spec)
 
@@ -236,9 +236,7 @@ def test_the_loss_is_the_same_to_the_last_bit_on_any_number_of_threads(
     rng = random.Random(2)  # noqa: S311
     ages = [rng.random() ** 3 for _ in range(30_000)]
     table = pa.table({"n": ages, "c": [rng.choice("abcdefg") for _ in ages]})
-    spec = Spec(
-        ("n", "c"), (KAnonymity(3),), policy=BestPolicy(effort="fast"), inline_below=40
-    )
+    spec = Spec(("n", "c"), (KAnonymity(3),), policy=BestPolicy(), inline_below=40)
     coded = encoded(table, spec)
 
     losses = [searched(coded, spec, n).loss for n in (1, 2, 3, 7)]

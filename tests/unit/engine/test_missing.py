@@ -179,12 +179,7 @@ def test_row_that_joined_a_stranded_pattern_is_not_lost_with_it() -> None:
 
 EVERY_POLICY = pytest.mark.parametrize(
     "policy",
-    [
-        PaperPolicy(),
-        OriginalPolicy(),
-        BestPolicy(effort="fast"),
-        BestPolicy(effort="strong"),
-    ],
+    [PaperPolicy(), OriginalPolicy(), BestPolicy(), BestPolicy(effort="strong")],
     ids=["paper", "original", "best", "strong"],
 )
 
