@@ -495,7 +495,8 @@ def test_a_given_beta_is_used_and_said() -> None:
         release = anonymize(
             table, spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy(beta=beta))
         )
-        assert release.figures()["search"] == {"effort": "max", "beta": beta}
+        effort = "fast" if IS_PLAIN else "max"
+        assert release.figures()["search"] == {"effort": effort, "beta": beta}
         assert release.beta == beta
         found[beta] = release.digest
 
