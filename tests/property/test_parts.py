@@ -76,6 +76,15 @@ def test_parts_hold_the_same_classes_of_a_census(policy: Any, task_tuples: int) 
     assert store.largest < encoded.n_tuples / 2
 
 
+@pytest.mark.skipif(IS_PLAIN, reason="takes minutes uncompiled")
+@pytest.mark.parametrize("effort", ["auto", "light", "strong", "max"])
+def test_parts_hold_the_same_classes_at_every_effort(effort: Any) -> None:
+    spec = Spec(CENSUS_QUASI_IDENTIFIERS, (KAnonymity(5),), policy=BestPolicy(effort))
+    encoded = collapse(encode(open_frame(census(2_000)), spec)).table
+
+    assert grow_both_ways(encoded, spec, 100).n_counts > 1
+
+
 @pytest.mark.parametrize(
     "spec",
     [

@@ -101,6 +101,7 @@ def test_a_table_of_values_and_groups_is_a_hierarchy(library: Any) -> None:
         ({"k": "5"}, "k has the wrong kind: str"),
         ({"k": None}, "k is missing"),
         ({"suppress": 0.01}, 'write suppress = "1%"'),
+        ({"suppress": Suppression(rows=1), "suppress_multiplier": 2}, "has its own"),
         ({"identifires": "x"}, "did you mean 'identifiers'"),
         ({"sensitive": "x"}, "named by the models"),
         ({"models": KAnonymity}, "is not a privacy model"),

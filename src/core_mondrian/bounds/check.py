@@ -6,6 +6,7 @@ what found the prices.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -90,15 +91,16 @@ class _Proof:
             self._divide(anchor, tuples[shown], loss + more, columns[1:])
 
 
-class _Column:
+class _Column(ABC):
     """What the tuples have in a column, and what they lose together."""
 
     weight: float
 
+    @abstractmethod
     def losses(self, anchor: int, tuples: Places) -> Floats:
         """Return what each of the tuples loses together with the anchor."""
-        raise NotImplementedError
 
+    @abstractmethod
     def choices(
         self, anchor: int, tuples: Places, most: float
     ) -> Iterator[tuple[float, NDArray[np.bool_]]]:
@@ -106,11 +108,14 @@ class _Column:
 
         Those that lose more than ``most`` may be left out.
         """
-        raise NotImplementedError
 
 
 def _column(described: dict[str, Any], order: Places) -> _Column:
-    kinds = {"number": _Number, "label": _Label, "set": _Set}
+    kinds: dict[str, type[_Number] | type[_Label] | type[_Set]] = {
+        "number": _Number,
+        "label": _Label,
+        "set": _Set,
+    }
     return kinds[described["kind"]](described, order)
 
 

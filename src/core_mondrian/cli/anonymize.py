@@ -319,7 +319,11 @@ def anonymize_file(
     found, groups = measured(release, options)
     output = release_json(release, found, groups) if as_json else None
     if schema is not None:  # else it is written already
-        _publish(release, overwrite, target, suppressed_file, page, signer, schema)
+        _publish(
+            release,
+            (target, suppressed_file, page, signer, schema),
+            overwrite=overwrite,
+        )
     with suppress(KeyboardInterrupt):  # the work is done and stays done
         print_release(release, found, groups, output)
         say_written(target, time.perf_counter() - started)
@@ -473,7 +477,10 @@ def _anonymize(
     return release, source_schema(table)
 
 
-def _publish(release: "Release[Any]", overwrite: bool, *places: Any) -> None:  # noqa: ANN401, FBT001
+def _publish(
+    release: "Release[Any]", places: tuple[Any, ...], *, overwrite: bool
+) -> None:
+    """Write a release; ``places`` are the fields of a `Publication`."""
     from core_mondrian.release.publication import Publication
 
     Publication(*places).write(release, overwrite=overwrite)

@@ -343,10 +343,9 @@ def _read_suppression(
     given: Mapping[str, Any], thresholds: Thresholds, policy: Policy
 ) -> Suppression | None:
     asked, multiplier = given.get("suppress"), given.get("suppress_multiplier", 1)
+    _check_multiplier(multiplier, asked)
     if isinstance(asked, Suppression):
         return asked
-    if isinstance(multiplier, bool) or not isinstance(multiplier, int | float | str):
-        raise _wrong_kind(multiplier, "suppress_multiplier", "a number")
     if isinstance(asked, float):
         share = f"{asked * 100:g}%" if 0 <= asked < 1 else "1%"
         raise SpecError(
@@ -366,6 +365,16 @@ def _read_suppression(
     share_of_rows = 1 - exact(kept, "pct_non_suppressed")
     factor = exact(multiplier, "suppress_multiplier")
     return Suppression(share=share_of_rows, multiplier=factor)
+
+
+def _check_multiplier(multiplier: object, asked: object) -> None:
+    if isinstance(multiplier, bool) or not isinstance(multiplier, int | float | str):
+        raise _wrong_kind(multiplier, "suppress_multiplier", "a number")
+    if isinstance(asked, Suppression) and multiplier != 1:
+        raise SpecError(
+            "suppress_multiplier is given beside a Suppression",
+            hint="Suppression(share=…, multiplier=…) has its own",
+        )
 
 
 def _read_hierarchies(

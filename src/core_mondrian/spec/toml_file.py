@@ -19,12 +19,10 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     Raises:
         SpecError: an unknown key, a value of the wrong kind, or a contradiction.
     """
-    if "small_patterns" in asked and asked.get("quasi_identifiers"):
-        spec = Spec(**read_keys(asked, folder))
-        if spec.missing_rule != "pattern":
-            raise no_patterns()
-        return spec
-    return Spec(**read_keys(asked, folder))
+    spec = Spec(**read_keys(asked, folder))
+    if "small_patterns" in asked and spec.missing_rule != "pattern":
+        raise no_patterns()
+    return spec
 
 
 @drops_context
