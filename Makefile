@@ -4,40 +4,25 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 SUPPLY := .venv-supply
+DBT := .venv-dbt
 PIP := -m pip install --quiet --disable-pip-version-check
 
 # Some environments forbid bytecode (PYTHONDONTWRITEBYTECODE=1). Without it every process
 # of the tests would compile pandas and the like anew: 9 seconds instead of 3.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all quick checked sanitized check lint types imports unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments mutants peers pictures lock sbom licences audit versions clean
+.PHONY: help dbt demo docs test test-all quick checked sanitized check lint types imports words unit plain format bench bench-reference bench-best bench-models bench-statistics bench-spark fuzz experiments mutants peers pictures lock sbom licences audit versions clean
 
+# The six that matter; CONTRIBUTING.md says where the others are explained.
 help:
-	@echo "make demo             anonymize a generated table and look at the result"
-	@echo "make test             lint, types, import rules, all tests"
-	@echo "make test-all         the same, with the tests that take long and more examples (an hour)"
-	@echo "make quick            the tests of the edit loop (a minute)"
-	@echo "make checked          engine, property and fuzz tests with every index checked (minutes)"
-	@echo "make sanitized        the same with AddressSanitizer and UBSan (minutes; needs gcc)"
-	@echo "make check            lint, types, import rules only"
-	@echo "make format           let ruff format the code"
-	@echo "make bench            benchmarks as JSON lines (minutes)"
-	@echo "make bench-reference  the same table through the paper's own code (minutes)"
-	@echo "make bench-best       policy best on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
-	@echo "make bench-models     privacy models on Adult: JUDGE=file HIERARCHIES=folder (minutes)"
-	@echo "make bench-statistics what analysts find in releases of Adult (a minute)"
-	@echo "make bench-spark      rows and tuples on a Spark cluster on this machine (minutes; needs Java)"
-	@echo "make fuzz             random tables, specs and files: TABLES=20000 COMMANDS=500 SECONDS=60 (minutes)"
-	@echo "make peers            others next to ours; UPDATE=1 writes the tables (half an hour)"
-	@echo "make experiments      the paper's figures, measured again: QUICK=1 FIGURES=1,5 UPDATE=1 (minutes)"
-	@echo "make mutants          faults put into the rules, and the tests that notice them: FILES=budget.py UPDATE=1 (a quarter of an hour)"
-	@echo "make pictures         the pictures of the docs"
-	@echo "make lock             renew the locked versions after pyproject.toml; UPGRADE=1 takes the newest"
-	@echo "make sbom             what users install, as CycloneDX: out/sbom.cdx.json"
-	@echo "make licences         the licences of what users install, and whether they are allowed"
-	@echo "make audit            look the locked versions up in databases of vulnerabilities"
-	@echo "make versions         tests with the oldest and the newest packages allowed: ONLY=oldest (minutes)"
-	@echo "make clean            remove what make made"
+	@echo "make demo     anonymize a generated table and look at the result"
+	@echo "make quick    the tests of the edit loop (a minute)"
+	@echo "make test     lint, types, import rules, all tests"
+	@echo "make check    lint, types, import rules, words only"
+	@echo "make format   let ruff format and fix the code"
+	@echo "make docs     build the docs site: out/site/index.html"
+	@echo
+	@echo "Longer tests, benchmarks, releases of the package: see CONTRIBUTING.md."
 
 # A stamp is newer than what it was made of when the environment is as that asks.
 define environment
@@ -75,8 +60,22 @@ $(SUPPLY)/stamp: requirements/supply.lock
 	@$(SUPPLY)/bin/python $(PIP) $(LOCKED) requirements/supply.lock
 	@touch $@
 
+# dbt and its packages, which nothing else imports; core-mondrian is that of this folder.
+$(DBT)/stamp: requirements/dbt.lock
+	$(call environment,$(DBT),dbt)
+	@$(DBT)/bin/python $(PIP) $(LOCKED) requirements/dbt.lock
+	@touch $@
+
+dbt: $(VENV)/stamp-compiled $(DBT)/stamp
+	@$(BIN)/python -m pytest --quiet tests/integration/test_dbt.py
+
 demo: $(VENV)/stamp-run
 	@$(BIN)/core-mondrian demo
+
+# Any warning is an error. The variable silences an advertisement of the theme.
+docs: $(VENV)/stamp-compiled
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "wrote out/site/index.html"
 
 # The checks take one core each: side by side with the tests.
 test: $(VENV)/stamp-compiled
@@ -87,7 +86,7 @@ test: $(VENV)/stamp-compiled
 test-all:
 	@$(MAKE) test ALL=--all
 
-check: lint types imports
+check: lint types imports words
 
 lint: $(VENV)/stamp-dev
 	@$(BIN)/ruff check .
@@ -98,6 +97,10 @@ types: $(VENV)/stamp-dev
 
 imports: $(VENV)/stamp-dev
 	@$(BIN)/lint-imports
+
+# Words and phrases that were given up come back neither in names nor in prose.
+words: $(VENV)/stamp-dev
+	@$(BIN)/python -m pytest tests/architecture/test_words.py
 
 unit: $(VENV)/stamp-compiled
 	@$(BIN)/python -m pytest --numprocesses auto $(ALL)
@@ -131,15 +134,16 @@ bench: $(VENV)/stamp-compiled
 bench-reference: $(VENV)/stamp-compiled
 	@$(BIN)/python -m benchmarks.reference
 
+# JUDGED: another judge or other hierarchies, --judge FILE --hierarchies DIR.
 # The lines first; then the bars, which fail if one is missed, and the tables.
 bench-best: $(VENV)/stamp-compiled
 	@mkdir -p out
-	@$(BIN)/python -m benchmarks.best --judge $(JUDGE) --hierarchies $(HIERARCHIES) --every > out/best.jsonl
+	@$(BIN)/python -m benchmarks.best $(JUDGED) --every > out/best.jsonl
 	@$(BIN)/python -m benchmarks.best --lines out/best.jsonl --check --markdown
 
 bench-models: $(VENV)/stamp-compiled
 	@mkdir -p out
-	@$(BIN)/python -m benchmarks.models --judge $(JUDGE) --hierarchies $(HIERARCHIES) > out/models.jsonl
+	@$(BIN)/python -m benchmarks.models $(JUDGED) > out/models.jsonl
 	@$(BIN)/python -m benchmarks.models --lines out/models.jsonl --check --markdown
 
 bench-statistics: $(VENV)/stamp-compiled
@@ -198,6 +202,7 @@ COMPILE = $(SUPPLY)/bin/uv pip compile --quiet --universal --python-version 3.11
 lock: $(SUPPLY)/stamp
 	@$(COMPILE) --extra dev pyproject.toml --output-file requirements/dev.lock
 	@$(COMPILE) requirements/supply.in --output-file requirements/supply.lock
+	@$(COMPILE) requirements/dbt.in --output-file requirements/dbt.lock
 
 sbom: $(VENV)/stamp-compiled $(SUPPLY)/stamp
 	@mkdir -p out

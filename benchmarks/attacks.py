@@ -3,12 +3,14 @@
     python -m benchmarks.attacks > LINES
     python -m benchmarks.attacks --lines LINES --markdown    the table of the docs
     python -m benchmarks.attacks --lines LINES --update PAGE  put it into the page
+    python -m benchmarks.attacks --together       two releases, as a reader of both
 
 One JSON line per release. The attacker knows the six quasi-identifiers of everybody,
 exactly, and is after the income.
 """
 
 import argparse
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +45,12 @@ def main() -> None:
     parser.add_argument("--lines", type=Path, help="what an earlier run printed")
     parser.add_argument("--markdown", action="store_true", help="print the table")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="a page with marks")
+    parser.add_argument("--together", action="store_true", help="two at once")
     asked = parser.parse_args()
+    if asked.together:
+        for line in _together():
+            print(json.dumps(line), flush=True)
+        return
     lines = gather(asked, _run())
     table = "\n".join(write_table(lines))
     if asked.markdown:
@@ -66,6 +73,44 @@ def _run() -> Iterator[Line]:
     for name in RELEASES:
         say(name)
         yield _attack(table, name, (second, other))
+
+
+def _together() -> Iterator[Line]:
+    """Attack two independent releases of Adult together, kept in order and shuffled."""
+    source_digest()  # before the package is loaded
+    folder = adult_folder()
+    if folder is None:
+        raise SystemExit(2)
+    from core_mondrian import KAnonymity, Spec, anonymize, attack_together
+    from core_mondrian.datasets import adult
+
+    table = adult(folder)
+    others = [x for x in table.column_names if x not in (*ADULT_6, *SECOND, "income")]
+    for name, seeds, removed in (
+        ("in order", (None, None), ()),
+        ("shuffled", (7, 8), ()),
+        ("shuffled, income and quasi-identifiers alone", (7, 8), others),
+    ):
+        releases = {}
+        for names, seed in zip((ADULT_6, SECOND), seeds, strict=True):
+            gone = [x for x in (*ADULT_6, *SECOND) if x not in names] if removed else []
+            spec = Spec(
+                names,
+                (KAnonymity(5),),
+                identifiers=(*removed, *dict.fromkeys(gone)),
+                shuffle=seed,
+            )
+            label = f"{len(names)} quasi-identifiers"
+            releases[label] = anonymize(table, spec).data, spec
+        since = time.process_time()
+        found = attack_together(releases, table, sensitive=["income"])
+        yield {
+            "benchmark": "attacks together",
+            **facts(),
+            "case": name,
+            "cpu_seconds": round(time.process_time() - since, 3),
+            **found.to_json(),
+        }
 
 
 def _attack(table: Any, name: str, also: tuple[Any, Any]) -> Line:

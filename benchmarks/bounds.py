@@ -13,13 +13,13 @@ from pathlib import Path
 
 from benchmarks.best import FORMATS, SETS
 from benchmarks.cases import adult_folder
-from benchmarks.judged import Bench
+from benchmarks.judged import Bench, add_yardstick
 from benchmarks.markdown import write_loss
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Find lower bounds on Adult.")
-    parser.add_argument("--hierarchies", type=Path, metavar="DIR")
+    add_yardstick(parser)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=["6", "8", "10"])
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=[*FORMATS])
     parser.add_argument("--ks", nargs="+", type=int, default=[5], metavar="K")
@@ -33,7 +33,7 @@ def main() -> None:
     print("| columns | format | k | bound | this release | CPU s |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="core-mondrian-bounds-") as place:
-        bench = Bench(adult(folder), Path(place), Path(), asked.hierarchies)
+        bench = Bench(adult(folder), Path(place), asked.judge, asked.hierarchies)
         for columns, format_, k in product(asked.sets, asked.formats, asked.ks):
             _measure(bench, columns, format_, k, proves=asked.prove)
 
@@ -42,8 +42,6 @@ def _measure(bench: Bench, columns: str, format_: str, k: int, *, proves: bool) 
     from core_mondrian import KAnonymity, Spec, anonymize
     from core_mondrian.spec.policies import BestPolicy
 
-    if format_ == "tax" and not bench.has_hierarchies:
-        return
     spec = Spec(
         SETS[columns],
         models=(KAnonymity(k),),

@@ -121,11 +121,15 @@ QUICK = ("adult", "adult_numeric", "census_100k_6")
 
 
 def adult_folder() -> Path | None:
-    """Return the folder of UCI Adult's files, or None and a word on stderr."""
-    named = os.environ.get(ADULT_VARIABLE, "")
-    if named and (Path(named) / "adult.data").is_file():
-        return Path(named)
-    say(f"Adult is skipped: {ADULT_VARIABLE} names no folder with adult.data in it")
+    """Return the folder of UCI Adult's files, or None and a word on stderr.
+
+    It is the one that is named, or else ``out/adult``.
+    """
+    folder = Path(os.environ.get(ADULT_VARIABLE) or ROOT / "out" / "adult")
+    if (folder / "adult.data").is_file():
+        return folder
+    say(f"Adult is skipped: {folder} has no adult.data")
+    say(f"put UCI's adult.data and adult.test there, or set {ADULT_VARIABLE}=FOLDER")
     return None
 
 

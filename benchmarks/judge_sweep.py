@@ -1,7 +1,7 @@
-"""Let an external judge look at releases of Adult: every set, policy and k.
+"""Let the judge look at releases of Adult: every set, policy and k.
 
-    python -m benchmarks.judge_sweep --judge PATH [--sets 4 6 8 numeric] [--ks 2 5 ...]
-        [--missing pattern value] [--refusals-fail]
+    python -m benchmarks.judge_sweep [--sets 4 6 8 numeric] [--ks 2 5 ...]
+        [--judge PATH] [--missing pattern value] [--refusals-fail]
 
 The judge is a script with `read(path)` and `judge(original, released, id, qids, k,
 sensitive, hierarchies)`; it sees two Parquet files and shares no code with the package.
@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.cases import adult_folder
+from benchmarks.judged import JUDGE
 from benchmarks.lines import emit, facts, say, source_digest
 from core_mondrian.datasets import ADULT_SETS
 
@@ -80,7 +81,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Have releases of Adult judged.")
-    parser.add_argument("--judge", type=Path, required=True, metavar="PATH")
+    parser.add_argument("--judge", type=Path, default=JUDGE, metavar="PATH")
     parser.add_argument("--sets", nargs="+", choices=ADULT_SETS, default=[*ADULT_SETS])
     parser.add_argument("--ks", nargs="+", type=int, default=[*KS], metavar="K")
     parser.add_argument(

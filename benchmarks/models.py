@@ -1,6 +1,6 @@
 """Privacy models on Adult: what each loses, what it costs, and the user's own.
 
-    python -m benchmarks.models --judge FILE --hierarchies DIR > LINES
+    python -m benchmarks.models [--judge FILE] [--hierarchies DIR] > LINES
     python -m benchmarks.models --lines LINES --check      exit 1 if a bar is missed
     python -m benchmarks.models --lines LINES --markdown   tables of docs/models
 
@@ -30,7 +30,7 @@ import pandas as pd
 import pyarrow as pa
 
 from benchmarks.cases import ADULT_6, CENSUS_6, adult_folder
-from benchmarks.judged import ID, Bench, Timed, find_wrong
+from benchmarks.judged import ID, Bench, Timed, add_yardstick, find_wrong
 from benchmarks.lines import Line, facts, gather, middle, say, source_digest
 from benchmarks.model_bars import (
     CASES,
@@ -81,16 +81,11 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmark privacy models on Adult.")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--judge", type=Path, metavar="FILE")
-    source.add_argument("--lines", type=Path, help="what an earlier run printed")
-    parser.add_argument("--hierarchies", type=Path, metavar="DIR")
+    add_yardstick(parser)
+    parser.add_argument("--lines", type=Path, help="what an earlier run printed")
     parser.add_argument("--check", action="store_true", help="compare with the bars")
     parser.add_argument("--markdown", action="store_true", help="print tables")
-    asked = parser.parse_args()
-    if asked.judge and not asked.hierarchies:
-        parser.error("--judge needs --hierarchies: releases show their labels")
-    return asked
+    return parser.parse_args()
 
 
 def _run(asked: argparse.Namespace) -> Iterator[Line]:

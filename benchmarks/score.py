@@ -37,10 +37,8 @@ def score(
     A row is suppressed if it is absent, or all blank and was not. ``violations`` are
     released rows in classes smaller than ``k``.
     """
-    kept = original.set_index(id_).loc[released[id_].to_numpy(), qids]
-    shows = released[qids].notna().any(axis=1).to_numpy()
-    shows = shows | ~kept.notna().any(axis=1).to_numpy()
-    kept, released = kept[shows], released[shows]
+    kept, released = match_rows(original, released, id_, qids)
+    kept = kept[qids]
     shown = released[qids].reset_index(drop=True)
     label = shown.groupby(qids, sort=False, dropna=False).ngroup().to_numpy()
     sizes = pd.Series(label).value_counts().sort_index()
@@ -59,6 +57,16 @@ def score(
         "rilm": rilm,
         **_ncp(original[qids], kept.reset_index(drop=True), label, trees or {}),
     }
+
+
+def match_rows(
+    original: pd.DataFrame, released: pd.DataFrame, id_: str, qids: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows that are released and not suppressed, in both forms."""
+    kept = original.set_index(id_).loc[released[id_].to_numpy()]
+    shows = released[qids].notna().any(axis=1).to_numpy()
+    shows = shows | ~kept[qids].notna().any(axis=1).to_numpy()
+    return kept[shows], released[shows]
 
 
 def _rilm(column: pd.Series, label: Any) -> float | None:

@@ -2,11 +2,13 @@
 
     python -m benchmarks.spark [--rows 200000 1000000 3000000] > LINES
     python -m benchmarks.spark --lines LINES --markdown     the tables of the docs
+    python -m benchmarks.spark --distinct 10                millions of distinct tuples
 
-Starts core_mondrian.deploy.spark.cluster: a master, two workers of one core each and a
-Connect server on this machine. One JSON line per table, then one with the fit. Seconds
-are CPU seconds of all processes of the cluster and of the driver, so that what else the
-machine does matters little. The table is `census`, from Parquet to Parquet.
+Starts a cluster on this machine (sources/spark/deploy/cluster.py): a master, two
+workers of one core each and a Connect server. One JSON line per table, then one with
+the fit. Seconds are CPU seconds of all processes of the cluster and of the driver, so
+that what else the machine does matters little. The table is `census`, from Parquet to
+Parquet; with ``--distinct`` it is that of `benchmarks.files`: all rows are different.
 """
 
 import argparse
@@ -17,17 +19,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.lines import Line, facts, gather, say, source_digest
+from benchmarks.lines import Line, emit, facts, gather, say, source_digest
+
+if TYPE_CHECKING:
+    from core_mondrian import Release, Spec
 
 ROOT = Path(__file__).parents[1]
 WARM_UP = 50_000
+CLUSTER = "core_mondrian.sources.spark.deploy.cluster"
 SETTINGS = {"spark.sql.shuffle.partitions": "8"}
 PER_ROW = ("count", "write", "verify", "warn")
 """Stages that look at every row; `plan` looks at tuples."""
@@ -37,6 +43,9 @@ CORES = 200
 
 def main() -> None:
     asked = _arguments()
+    if asked.distinct:
+        emit(_run_distinct(asked.distinct))
+        return
     lines = gather(asked, _run(asked.rows))
     if asked.markdown:
         print(write_tables(lines))
@@ -48,6 +57,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--rows", nargs="+", type=int, default=[200_000, 1_000_000, 3_000_000]
     )
+    parser.add_argument("--distinct", type=int, help="millions of distinct tuples")
     parser.add_argument("--markdown", action="store_true", help="print tables")
     return parser.parse_args()
 
@@ -66,6 +76,36 @@ def _run(sizes: list[int]) -> Iterator[Line]:
     yield model
 
 
+def _run_distinct(millions: int) -> Line:
+    """Return what the driver of a table needs whose rows are all different."""
+    import pyarrow.parquet as pq
+
+    from benchmarks.files import DISTINCT, MILLION, distinct
+    from core_mondrian import Spec
+    from core_mondrian.runtime.stages import peak_megabytes
+
+    with start_cluster() as (session, root), tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "rows"
+        source.mkdir()
+        for number in range(1, millions + 1):
+            table = distinct(MILLION, seed=number)
+            pq.write_table(table, source / f"{number:05d}.parquet")
+        del table
+        frame = session.read.parquet(str(source))
+        spec = Spec(DISTINCT, k=5)
+        release, clock = _release(frame, spec, root, Path(folder) / "out.parquet")
+        return {
+            "distinct": release.n_tuples,
+            "cpu_seconds": clock.by_stage(),
+            "wall_seconds": round(clock.wall, 1),
+            "driver_cpu_seconds": round(time.process_time(), 1),
+            "driver_megabytes": round(peak_megabytes() or 0),
+            "server_megabytes": _peak_of(_tree(root), "SparkConnectServer"),
+            "digest": release.digest,
+            **facts(),
+        }
+
+
 @contextmanager
 def start_cluster() -> Iterator[tuple[Any, int]]:
     """Start a cluster; yield a session, and the process all others descend from."""
@@ -73,7 +113,7 @@ def start_cluster() -> Iterator[tuple[Any, int]]:
 
     path = os.pathsep.join([str(ROOT / "src"), *sys.path])
     with subprocess.Popen(
-        [sys.executable, "-m", "core_mondrian.deploy.spark.cluster", "--connect"],
+        [sys.executable, "-m", CLUSTER, "--connect"],
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": path},
         text=True,
@@ -95,9 +135,6 @@ def _measure(session: Any, root: int, folder: Path, n_rows: int) -> Line:
 
     from core_mondrian import KAnonymity, PaperPolicy, Spec, anonymize
     from core_mondrian.datasets import CENSUS_QUASI_IDENTIFIERS, census
-    from core_mondrian.runtime.stages import Stages
-    from core_mondrian.sources.spark.api import Means, draft_release
-    from core_mondrian.sources.spark.tables import Folder
 
     source = folder / f"{n_rows}.parquet"
     table = census(n_rows)
@@ -108,16 +145,9 @@ def _measure(session: Any, root: int, folder: Path, n_rows: int) -> Line:
     local = anonymize(table, spec)
     local_cpu = time.process_time() - since
     del table
-    clock = _Clock(root)
-    stages = Stages(clock)
     frame = session.read.parquet(str(source))
-    target = Folder(str(folder / f"{n_rows}-out.parquet"), "parquet")
-    with draft_release(frame, spec, Means(), stages=stages) as draft:
-        stages.report("write")
-        target.write(draft.data)
-        stages.end("write")
-        written = target.read_back(session, draft.data)
-        release = draft.release(draft.verify_written(written), written)
+    target = folder / f"{n_rows}-out.parquet"
+    release, clock = _release(frame, spec, root, target)
     return {
         "rows": n_rows,
         "columns": n_columns,
@@ -129,6 +159,25 @@ def _measure(session: Any, root: int, folder: Path, n_rows: int) -> Line:
         "digest_equals_local": release.digest == local.digest,
         **facts(),
     }
+
+
+def _release(
+    frame: Any, spec: "Spec", root: int, path: Path
+) -> tuple["Release[Any]", "_Clock"]:
+    """Anonymize into a Parquet folder; return what was found and what it took."""
+    from core_mondrian.runtime.stages import Stages
+    from core_mondrian.sources.spark.api import Means, draft_release
+    from core_mondrian.sources.spark.tables import Folder
+
+    clock = _Clock(root)
+    stages = Stages(clock)
+    target = Folder(str(path), "parquet")
+    with draft_release(frame, spec, Means(), stages=stages) as draft:
+        stages.report("write")
+        target.write(draft.data)
+        stages.end("write")
+        written = target.read_back(frame.sparkSession, draft.data)
+        return draft.release(draft.verify_written(written), written), clock
 
 
 class _Clock:
@@ -146,6 +195,7 @@ class _Clock:
         now = self._now()
         planned = ("encode", "collapse", "partition")
         name = "plan" if stage in planned else stage
+        say(f"{stage}: {now - self._last:.0f} CPU s")
         self._spent[name] = self._spent.get(name, 0.0) + now - self._last
         self._last = now
 
@@ -162,6 +212,11 @@ class _Clock:
 
 def _tree_seconds(root: int) -> float:
     """Return the CPU seconds of a process and all below it, also of ended ones."""
+    return sum(_tree(root).values()) / os.sysconf("SC_CLK_TCK")
+
+
+def _tree(root: int) -> dict[int, int]:
+    """Return a process and all below it, with the ticks that each has taken."""
     above: dict[int, int] = {}
     spent: dict[int, int] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
@@ -175,8 +230,18 @@ def _tree_seconds(root: int) -> float:
     inside = {root}
     while grown := {n for n, up in above.items() if up in inside} - inside:
         inside |= grown
-    total = sum(spent.get(number, 0) for number in inside)
-    return total / os.sysconf("SC_CLK_TCK")
+    return {number: spent.get(number, 0) for number in inside}
+
+
+def _peak_of(processes: Iterable[int], name: str) -> int:
+    """Return the most megabytes that a process with that word in its command took."""
+    peak = 0
+    for number in processes:
+        folder = Path(f"/proc/{number}")
+        if name.encode() in (folder / "cmdline").read_bytes():
+            status = (folder / "status").read_text()
+            peak = max(peak, int(status.partition("VmHWM:")[2].split()[0]) >> 10)
+    return peak
 
 
 def fit(lines: list[Line]) -> Line:

@@ -12,22 +12,18 @@ deviations. PostgreSQL and Spark are started here, and skipped where they cannot
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.engines import open_place, open_spark
 from benchmarks.lines import Line, emit, facts, say, source_digest
-
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))  # the databases of the tests
 
 ENGINES = (
     *("memory", "csv", "parquet", "streams", "duckdb", "sqlite", "postgresql"),
@@ -156,20 +152,9 @@ def _in_files(folder: Path, engine: str) -> Make:
 
 
 def _in_database(folder: Path, engine: str, opened: ExitStack) -> Make | None:
-    import duckdb
-
-    tests = import_module("databases")
-    if engine == "postgresql":
-        if reason := tests.reason_without_postgres():
-            say(reason)
-            return None
-        place = tests.Place(engine, opened.enter_context(tests.postgres_server()))
-    else:
-        place = tests.Place(engine, str(folder / f"people.{engine}"))
-        if engine == "duckdb":
-            duckdb.connect(place.url).close()
-        else:
-            place.run("PRAGMA user_version = 1")
+    place = open_place(engine, folder, opened)
+    if place is None:
+        return None
 
     def make(table: pa.Table, spec: Any) -> pa.Table:
         from core_mondrian.sources.sql.anonymize import anonymize_sql
@@ -185,12 +170,8 @@ def _in_database(folder: Path, engine: str, opened: ExitStack) -> Make | None:
 
 
 def _on_spark(opened: ExitStack) -> Make | None:
-    try:
-        from benchmarks.spark import start_cluster
-
-        session, _ = opened.enter_context(start_cluster())
-    except (ImportError, OSError, ValueError):
-        say("Spark does not start here")
+    session = open_spark(opened)
+    if session is None:
         return None
 
     def make(table: pa.Table, spec: Any) -> pa.Table:

@@ -99,18 +99,16 @@ def opened(address: str, height: int = 900) -> Iterator[Any]:
 
 
 def take_picture(address: str, file: Path) -> None:
-    """Save what the page looks like with two runs and the curve."""
-    with opened(address, 1980) as page:
+    """Save what the page looks like with a run beside the curve."""
+    with opened(address, 1000) as page:
+        page.set_viewport_size({"width": 1400, "height": 1000})
         page.get_by_text("are unique in the table").wait_for()
-        page.get_by_role("button", name="Make the release").click()
-        page.get_by_text("Run 1: verified").wait_for()
         page.get_by_role("button", name="What would each k cost?").click()
         page.get_by_role("button", name="k = 10", exact=True).click()
         page.get_by_role("button", name="Make the release").click()
-        page.get_by_text("Run 2: verified").wait_for()
-        page.get_by_text("How much protection?").scroll_into_view_if_needed()
-        page.evaluate(
-            "scrollTo(0, document.querySelectorAll('.studio-step')[2].offsetTop - 10)"
+        page.get_by_text("Run 1: verified").wait_for()
+        page.get_by_text("How much protection?").evaluate(
+            "one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 90)"
         )
         page.mouse.move(0, 0)
         page.wait_for_timeout(1000)
@@ -131,7 +129,7 @@ def measure(address: str) -> dict[str, list[float]]:
         page.get_by_text("rows 1 to 20 of").wait_for()
         found["turning pages"] = [float(page.evaluate(_TURN)) for _ in range(15)]
         page.get_by_role("button", name="What would each k cost?").click()
-        found["drawing the curve"] = typist.type_until("Press a point", 5)
+        found["drawing the curve"] = typist.type_until("is right, at worst", 5)
     return found
 
 

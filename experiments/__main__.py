@@ -84,7 +84,8 @@ def run_experiments(
     Writes a page, a picture for each figure, and the numbers as CSV and JSON.
     """
     started = time.perf_counter()
-    from core_mondrian.analysis.analyst_statistics.regressions import require_sklearn
+    from core_mondrian.analysis.analyst_statistics.packages import require_packages
+    from core_mondrian.analysis.analyst_statistics.questions import KINDS
     from core_mondrian.release.report_file import require_report
     from core_mondrian.runtime.threads import n_cores
     from experiments.evaluation import Setting, run_figures
@@ -100,7 +101,7 @@ def run_experiments(
         )
     require_report("the experiments")
     if any(figure.fits for figure in chosen):
-        require_sklearn()
+        require_packages(KINDS)
     for folder in (out, *(() if docs is None else (docs,))):
         _check_folder(folder)
     base = _load(table, adult_folder, rows, seed)

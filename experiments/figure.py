@@ -66,7 +66,7 @@ class Figure:
     tabulate: "Callable[[Found], list[Row]] | None" = None
     """What the page shows as a table below the picture."""
     fits: bool = False
-    """Whether it needs scikit-learn."""
+    """Whether it fits models, which needs the extra `statistics`."""
     repeats: str = ""
     """Of what figure this is the same on other data, by its key."""
 

@@ -203,7 +203,7 @@ FIGURES = (
         "Figure 7: runtime and speed-up against threads",
         "The largest table, 6 columns, k = 5, dynamic breakout off. The release is the "
         "same for any number of threads, or the command fails. Times are those of the "
-        "whole call; the time of cutting alone is next to them.",
+        "whole call; the time of cutting alone is given as well.",
         _run_over_threads,
         _draw_over_threads,
         (

@@ -152,7 +152,7 @@ FIGURE = Figure(
     "Scaled data",
     "Total variation distance (TVD) of every column and of every pair of columns "
     "between the original and the synthetic table: the largest share of rows that any "
-    "set of values gains or loses. Next to it what noise alone gives: the same "
+    "set of values gains or loses. For comparison, the effect of noise alone: the same "
     "distance for as many rows of the original, drawn with repetition. A 6-tuple is "
     "what the 6 columns of figure 10 show of a row; it is new if no row of the "
     "original has it.",

@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.tables.hashing import Words, draw, row_words
+from core_mondrian.runtime.array_types import Words
+from core_mondrian.tables.hashing import draw, row_words
 from core_mondrian.verification.counting import code_column, compress, first_rows
 
 Codes: TypeAlias = NDArray[np.int64]

@@ -28,6 +28,7 @@ EXCEPTIONS: Final[Mapping[str, str]] = {
     "Emacs, which is not in what is installed",
 }
 _SAME: Final[Mapping[str, str]] = {
+    "2-clause BSD": "BSD-2-Clause",
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",

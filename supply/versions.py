@@ -25,8 +25,8 @@ from supply.lock import ROOT
 Run: TypeAlias = Callable[..., Any]
 SIDES: Final = {"oldest": "lowest-direct", "newest": "highest"}
 TESTS: Final = (
-    *("tests/golden", "tests/unit/test_api.py", "tests/unit/test_frames.py"),
-    *("tests/unit/test_files.py", "tests/integration/test_cli.py"),
+    *("tests/golden", "tests/unit/api/test_api.py", "tests/unit/tables/test_frames.py"),
+    *("tests/unit/tables/test_files.py", "tests/integration/test_cli.py"),
 )
 _LEFT_OUT: Final = {"pyspark"}
 """Half a gigabyte and Java, for tests that are not among these."""

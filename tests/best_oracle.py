@@ -35,7 +35,7 @@ from core_mondrian.spec.policies import BestPolicy
 
 NEAR = 1e-9
 LEVELS = 2**15 - 1
-EFFORTS = ("fast", "light", "strong", "max")
+EFFORTS = ("fast", "light", "strong", "thorough", "max")
 
 Key = tuple[Any, ...]
 

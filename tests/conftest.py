@@ -107,7 +107,7 @@ def frame_kinds() -> st.SearchStrategy[Frame]:
     return st.sampled_from([*FRAMES.values()])
 
 
-@pytest.fixture(scope="session", params=FRAMES.values(), ids=FRAMES)
+@pytest.fixture(scope="session", params=[*FRAMES.values()], ids=[*FRAMES])
 def frame_kind(request: pytest.FixtureRequest) -> Frame:
     """Turn an Arrow table into each kind of frame."""
     kind: Frame = request.param
@@ -187,5 +187,5 @@ def _quick_if_plain(
     """
     name = request.node.nodeid
     if IS_PLAIN and "golden" not in name and "auto" not in name:
-        none = {"max": 0, "strong": 0, "light": 0}
+        none = {"thorough": 0, "strong": 0, "light": 0}
         monkeypatch.setattr("core_mondrian.engine.search.best._LARGEST", none)

@@ -31,7 +31,12 @@ FLAGS = (
     "--disable-background-networking --disable-component-update --disable-sync"
 )
 COMMAND = [sys.executable, "-m", "core_mondrian.cli.main"]
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome")
+     if (found := shutil.which(name))),
+    None,
+)  # fmt: skip
+RELEASE = "Download the release"
 
 needs_server = pytest.mark.skipif(
     importlib.util.find_spec("nicegui") is None,
@@ -126,7 +131,7 @@ def addresses_in(log: Path) -> list[str]:
 
 
 def printed_address(process: "subprocess.Popen[bytes]", log: Path) -> str:
-    for _ in range(600):
+    for _ in range(3000):  # the machine may do much else
         if found := addresses_in(log):
             return found[0]
         assert process.poll() is None, log.read_text()
@@ -157,7 +162,7 @@ def browser() -> Iterator[Any]:
 def context(browser: Any, server: Server) -> Iterator[Any]:
     """A fresh browser profile; afterwards nothing may have left the machine."""
     found = browser.new_context(viewport={"width": 1280, "height": 900})
-    found.set_default_timeout(30_000)
+    found.set_default_timeout(120_000)
     seen = Seen([], [])
     complain = seen.complaints.append
     found.on("request", lambda request: seen.urls.append(request.url))
@@ -229,7 +234,7 @@ def take_and_repeat(
     page: Any, people: Path, folder: Path, *options: str
 ) -> tuple[dict[str, Path], Path]:
     """Take a run's files away, and return them and what the command line makes."""
-    titles = {"Release (CSV)": "csv", "Spec": "toml", "Manifest": "json"}
+    titles = {RELEASE: "csv", "Spec": "toml", "Manifest": "json"}
     files = {kind: save(page, title, folder) for title, kind in titles.items()}
     again = folder / "again.csv"
     asked = ("anonymize", str(people), str(again), "--spec", str(files["toml"]))

@@ -15,15 +15,15 @@ class Group(NamedTuple):
 GROUPS = (
     Group(
         ("spec/suppression.py",),
-        ("tests/unit/test_suppression.py", "tests/unit/test_spec.py"),
+        ("tests/unit/spec/test_suppression.py", "tests/unit/spec/test_spec.py"),
     ),
     Group(
         ("verification/verify.py", "verification/counting.py"),
         (
-            "tests/unit/measure/test_verify.py",
-            "tests/unit/measure/test_verify_counts.py",
-            "tests/unit/measure/test_counting.py",
-            "tests/unit/test_pseudonyms.py",
+            "tests/unit/verification/test_verify.py",
+            "tests/unit/verification/test_verify_counts.py",
+            "tests/unit/verification/test_counting.py",
+            "tests/unit/tables/test_pseudonyms.py",
             _VERIFIED + "test_a_table_is_accepted_just_if_the_definition_does",
             _VERIFIED + "test_texts_rank_the_same_however_they_are_kept",
             "tests/property/test_released_population.py::"

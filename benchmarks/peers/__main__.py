@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from benchmarks.adult_hierarchies import read_rows
 from benchmarks.cases import CENSUS_6, adult_folder
 from benchmarks.judge_sweep import load_judge
 from benchmarks.judged import complete_tree
@@ -71,7 +72,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="also a made-up census of N rows")
     parser.add_argument("--limit", type=int, default=600, help="CPU seconds a run")
     parser.add_argument("--hostile", action="store_true", help="small, nasty tables")
-    parser.add_argument("--hierarchies", type=Path, metavar="DIR", help="for NCP tax")
+    parser.add_argument(
+        "--hierarchies", type=Path, metavar="DIR", help="in place of our own for Adult"
+    )
     parser.add_argument("--judge", type=Path, metavar="FILE", help="cross-check by it")
     parser.add_argument("--arx", type=Path, metavar="JAR", help="also ARX, by its jar")
     parser.add_argument("--adapter", type=Path, nargs="+", default=[], metavar="FILE")
@@ -166,10 +169,11 @@ class Bench:
     def _write_trees(self, table: "pa.Table") -> dict[str, dict[str, list[str]]]:
         """Complete the hierarchies there are, and keep them where the judge looks."""
         trees = {}
-        for name in self._qids if self._asked.hierarchies else ():
-            file = self._asked.hierarchies / f"{name.replace('_', '-')}.csv"
-            if file.exists() and str(table[name].type) == "string":
-                rows, _ = complete_tree(table[name], file)
+        known = read_rows(self._asked.hierarchies)
+        for name in self._qids:
+            tree = known.get(name.replace("_", "-"))
+            if tree is not None and str(table[name].type) == "string":
+                rows, _ = complete_tree(table[name], tree)
                 trees[name] = {row[0]: row for row in rows}
                 text = "".join(";".join(row) + "\n" for row in rows)
                 (self._place / f"{name}.csv").write_text(text)

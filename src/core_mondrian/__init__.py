@@ -1,4 +1,4 @@
-"""Core Mondrian: tables with people in them in, verified releases out.
+"""Core Mondrian: anonymized tables of personal data, each verified independently.
 
 The names below load when they are first used, so that importing the package costs
 next to nothing.
@@ -10,6 +10,7 @@ from core_mondrian.runtime.lazy_names import load_on_use
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.attacks.run import attack
+    from core_mondrian.analysis.attacks.together import attack_together
     from core_mondrian.analysis.p_sensitize import p_sensitize
     from core_mondrian.api import anonymize
     from core_mondrian.errors import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from core_mondrian.sources.files.run import anonymize_files, count_files
     from core_mondrian.sources.spark.api import anonymize_spark
     from core_mondrian.sources.sql.anonymize import anonymize_sql
+    from core_mondrian.sources.sql.live import LiveView
     from core_mondrian.spec.declaration import Spec
     from core_mondrian.spec.policies import (
         BestPolicy,
@@ -57,11 +59,12 @@ if TYPE_CHECKING:
     from core_mondrian.spec.toml_file import load_spec
     from core_mondrian.verification.verify import verify
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Recoding": "series.recoding",
     "Series": "series.series",
+    "LiveView": "sources.sql.live",
     "fit": "series.recoding",
     "AlphaKAnonymity": "models.alpha_k",
     "AverageRisk": "models.risk",
@@ -108,6 +111,7 @@ _HOMES = {
     "anonymize_spark": "sources.spark.api",
     "anonymize_sql": "sources.sql.anonymize",
     "attack": "analysis.attacks.run",
+    "attack_together": "analysis.attacks.together",
     "count_files": "sources.files.run",
     "load_spec": "spec.toml_file",
     "p_sensitize": "analysis.p_sensitize",
@@ -136,6 +140,7 @@ __all__ = [
     "KMap",
     "Learned",
     "Limits",
+    "LiveView",
     "Lookup",
     "MaximumRisk",
     "MemoryLimitError",
@@ -163,6 +168,7 @@ __all__ = [
     "anonymize_spark",
     "anonymize_sql",
     "attack",
+    "attack_together",
     "count_files",
     "fit",
     "load_spec",

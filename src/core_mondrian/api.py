@@ -31,7 +31,7 @@ from core_mondrian.measures.disclosure_warnings import (
     sample_leaves,
     seen_columns,
 )
-from core_mondrian.measures.row_sample import look_at_frame
+from core_mondrian.measures.row_sample import distinct_rows_of_frame
 from core_mondrian.recoding.plan import (
     Plan,
     build_plan,
@@ -46,6 +46,7 @@ from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import started, useful_threads
 from core_mondrian.spec.declaration import Spec, as_spec, check_look_alikes
 from core_mondrian.tables.cleaning import clean_frame
+from core_mondrian.tables.files.cells import unified_texts
 from core_mondrian.tables.frames import (
     arrow_column,
     blank_cells,
@@ -73,7 +74,7 @@ FrameT = TypeVar("FrameT")
 @watched
 def anonymize(
     data: FrameT,
-    spec: Spec | str | Iterable[str],
+    spec: Spec | str | Iterable[str] | None = None,
     *,
     key: bytes | None = None,
     by: Sequence[str] = (),
@@ -108,6 +109,7 @@ def anonymize(
     _check_names(frame, encoded, spec, by)
     hidden = make_pseudonyms(frame, spec, secret)
     weights = None if spec.weight is None else row_weights(frame, spec.weight)
+    encoded = _weigh_for_target(frame, encoded, spec)
     plan = build_plan(
         encoded, spec, secret, threads=threads, report=stages.report("partition")
     )
@@ -183,7 +185,14 @@ def _check_groups(frame: nw.DataFrame[Any], spec: Spec, by: Sequence[str]) -> No
 
 def check_threads(threads: int | None) -> None:
     """Refuse to work on no thread."""
-    if threads is not None and threads < 1:
+    if threads is None:
+        return
+    if isinstance(threads, bool) or not isinstance(threads, int):
+        raise SpecError(
+            f"threads is a whole number, got {type(threads).__name__}",
+            hint="leave it out to use all cores",
+        )
+    if threads < 1:
         raise SpecError(
             f"threads is at least 1, got {threads}",
             hint="leave it out to use all cores",
@@ -202,6 +211,24 @@ def load_and_encode(
     encoded = collapse(coded, threads)
     stages.end("collapse")
     return frame, encoded
+
+
+def _weigh_for_target(
+    frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec
+) -> Encoded:
+    """Weigh the quasi-identifiers by what they tell about the target, if one is named.
+
+    Which is why the rows have to be here.
+    """
+    if spec.target is None:
+        return encoded
+    from core_mondrian.measures.target_weights import read_outcome, weigh_columns
+
+    table = encoded.table
+    cells = unified_texts(arrow_column(frame, spec.target), spec.null_values)
+    outcome = read_outcome(cells, spec.target, encoded)
+    weights = weigh_columns(table, outcome)
+    return replace(encoded, table=replace(table, column_weights=weights))
 
 
 def _release_verified(
@@ -285,7 +312,7 @@ def _find_concerns(
         column = code_series(frame[name])
         return count_repeats(column.select(every), persons.select(every))
 
-    sight = look_at_frame(frame, names, pieces, seen, threads)
+    sight = distinct_rows_of_frame(frame, names, pieces, seen, threads)
     looked = RowSample(tuple(frame.columns), sight, repeats)
     return find_concerns(looked, spec, generalized, threads)
 

@@ -15,13 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError, SpecError
-from core_mondrian.tables.hashing import (
-    LARGEST_WORD,
-    Words,
-    draw,
-    mixed_seed,
-    row_words,
-)
+from core_mondrian.runtime.array_types import Words
+from core_mondrian.tables.hashing import LARGEST_WORD, draw, mixed_seed, row_words
 
 __all__ = [
     "ADULT_SETS",

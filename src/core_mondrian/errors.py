@@ -20,6 +20,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar, Final, ParamSpec, TypeVar
 
@@ -31,15 +32,26 @@ CHECK_PATH: Final = "check the path and its permissions"
 _DATA_LIKE = re.compile(r"\s*[+-]?[\d.,:/eE-]*\d[\d.,:/eE-]*\s*")
 
 
-def list_names(names: Iterable[object]) -> str:
+def list_names(names: Iterable[object], among: Iterable[object] = ()) -> str:
     """Spell out column names, unless they look like the first row of a table.
 
     A CSV file without a header has cells for names, and those are not ours to print.
+    ``among`` are all names of the table, if these are some of them.
     """
     texts = [str(name) for name in names]
-    if any(_DATA_LIKE.fullmatch(text) for text in texts):
+    if look_like_cells([*texts, *map(str, among)]):
         return f"{len(texts)} columns; is the first line a header?"
-    return str(texts)
+    return quote_names(texts)
+
+
+def quote_names(names: Iterable[object]) -> str:
+    """Spell out names that a user wrote, whatever they look like."""
+    return ", ".join(map(repr, names))
+
+
+def look_like_cells(names: Iterable[str]) -> bool:
+    """Tell whether a column name may be a cell, of a table without a header."""
+    return any(_DATA_LIKE.fullmatch(name) for name in names)
 
 
 def show_name(name: object, place: int) -> str:
@@ -63,7 +75,7 @@ def reason(error: OSError) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether an error is an interrupt, maybe one that Arrow or DuckDB took."""
+    """Return whether an error is an interrupt, maybe one that Arrow or DuckDB took."""
     if not isinstance(error, Exception):
         return True
     is_duckdb = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
@@ -107,6 +119,25 @@ class DataError(MondrianError, ValueError):
     """A value or a file cannot be read or encoded as asked."""
 
     exit_code = 3
+
+
+def not_there(path: str | Path) -> DataError:
+    """Return what is told of a file that is missing: is one like it beside it?"""
+    path = Path(path)
+    if path.is_dir():
+        hint = "put CSV or Parquet files into it, or name one file"
+        return DataError(f"{path}: a folder without a table", hint=hint)
+    return DataError(f"{path}: no such file", hint=similar_file(path))
+
+
+def similar_file(path: Path) -> str:
+    """Return a hint for a file that is missing: one like it, if there is one."""
+    try:
+        names = [file.name for file in path.parent.iterdir()]
+    except OSError:
+        names = []
+    close = get_close_matches(path.name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else CHECK_PATH
 
 
 class InfeasibleError(MondrianError):

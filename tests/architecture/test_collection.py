@@ -13,7 +13,13 @@ HELPERS = {
     *("hospital.py", "leftovers.py", "oracle.py", "studio_pages.py"),
     "make_vulnerable.py",
 }
-SOURCES = sorted(Path(core_mondrian.__file__).parent.rglob("*.py"))
+PACKAGE = Path(core_mondrian.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def rooms_of(file: Path) -> tuple[str, ...]:
+    """Return the folders of a file inside the package, wherever that is."""
+    return file.relative_to(PACKAGE).parts
 
 
 @cache
@@ -44,6 +50,24 @@ def test_no_two_test_files_have_one_name() -> None:
     assert [name for name, n in names.items() if n > 1] == []
 
 
+def test_unit_tests_stand_in_the_rooms_of_what_they_test() -> None:
+    unit = TESTS / "unit"
+    ours = {file.stem for file in PACKAGE.iterdir() if file.name[0] not in "._"}
+    beside = {"benchmarks", "experiments", "supply"}
+
+    assert sorted(file.name for file in unit.glob("*.py")) == []
+    assert {
+        file.relative_to(unit).parts[0] for file in unit.rglob("test_*.py")
+    } <= ours | beside
+
+
+def test_the_page_about_tests_names_every_folder() -> None:
+    page = (TESTS / "README.md").read_text(encoding="utf-8")
+    folders = {file.relative_to(TESTS).parts[0] for file in TESTS.glob("*/*.py")}
+
+    assert [folder for folder in sorted(folders) if f"`{folder}/" not in page] == []
+
+
 def test_every_module_has_a_docstring() -> None:
     bare = [file.name for file in SOURCES if not ast.get_docstring(parse(file))]
 
@@ -52,7 +76,7 @@ def test_every_module_has_a_docstring() -> None:
 
 def test_libraries_do_not_print() -> None:
     programs = {"cli", "deploy"}
-    silent = [file for file in SOURCES if programs.isdisjoint(file.parts)]
+    silent = [file for file in SOURCES if programs.isdisjoint(rooms_of(file))]
 
     printing = [
         file.name
@@ -70,7 +94,7 @@ def test_nothing_reads_the_clock_or_hashes_but_where_it_may() -> None:
     suspects = [
         (file.name, called)
         for file in SOURCES
-        if "cli" not in file.parts and file.name != "progress.py"
+        if "cli" not in rooms_of(file) and file.name != "progress.py"
         for called, _ in calls_in(file)
         if called
         in {"hash", "time.time", "time.perf_counter", "datetime.now", "random.random"}
@@ -84,7 +108,7 @@ def test_errors_about_files_say_what_to_do() -> None:
     raised = [
         (file.name, node)
         for file in SOURCES
-        if readers & {*file.parts}
+        if readers & {*rooms_of(file)}
         for called, node in calls_in(file)
         if called in {"DataError", "OutputError"}
     ]

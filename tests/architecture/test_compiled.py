@@ -8,17 +8,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.plain_engine import IS_PLAIN
 
 import core_mondrian
-from core_mondrian.engine import layout
 
 PACKAGE = Path(core_mondrian.__file__).parent
 HEADERS = {"layout", "records", "objective"}
 """C declarations and inlined functions: nothing to compile."""
+layout: Any = importlib.import_module("core_mondrian.engine.layout")
 MODULES = sorted(
     file.with_suffix(".py")
     for file in PACKAGE.rglob("*.pxd")
@@ -31,6 +32,24 @@ MOST_PARAMETERS = 6
 def name_of(file: Path) -> str:
     parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts)
+
+
+def marked_twins(file: Path) -> set[str]:
+    """The modules that tests of a file compare with slow twins, and call."""
+    text = file.read_text(encoding="utf-8")
+    marked = set(re.findall(r'\bpytest\.mark\.twin\("([\w.]+)"\)', text))
+    return {name for name in marked if name in text.replace(f'twin("{name}")', "")}
+
+
+def test_every_compiled_module_is_compared_with_a_slow_twin() -> None:
+    """A test marked ``twin`` calls it directly: tests/README.md says how."""
+    files = Path(__file__).parents[1].rglob("test_*.py")
+    marked = set().union(*(marked_twins(file) for file in files))
+    declared = {name_of(file).partition(".")[2] for file in PACKAGE.rglob("*.pxd")}
+
+    assert len(declared) > 35
+    assert sorted(declared - marked) == []
+    assert sorted(marked - declared) == []
 
 
 @pytest.mark.skipif(IS_PLAIN, reason="asked to run as plain Python")
@@ -46,6 +65,7 @@ def declared() -> str:
     return (PACKAGE / "engine" / "layout.pxd").read_text(encoding="utf-8")
 
 
+@pytest.mark.twin("engine.layout")
 def test_constants_are_the_same_in_c_and_in_python() -> None:
     found = {}
     for body in re.findall(r"cdef enum:\n((?:    .*\n)+)", declared()):
@@ -59,6 +79,7 @@ def test_constants_are_the_same_in_c_and_in_python() -> None:
     assert found == {name: getattr(layout, name) for name in found}
 
 
+@pytest.mark.twin("engine.layout")
 def test_records_are_the_same_in_c_and_in_python() -> None:
     kinds = {name: x for name, x in vars(layout).items() if isinstance(x, np.dtype)}
     structs = {}

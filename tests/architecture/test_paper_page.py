@@ -1,17 +1,15 @@
 """docs/paper.md names the code and the test of every statement of the paper."""
 
-import ast
 import re
 from collections import Counter
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support.pages import defined_in, links
 
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-LINK = re.compile(r"\[[^]]+\]\(([^)#]+)\)((?:,? `[^`]+`)*)")
 VERDICT = re.compile(r"\*\*(faithful)\*\*(?:\. |$)|\*\*(differs)\*\*: ")
 N_STATEMENTS = 74
 GPU = "GPU"
@@ -54,35 +52,6 @@ STATEMENTS = statements()
 DONE = [one for one in STATEMENTS if not one.is_missing]
 
 
-@cache
-def defined_in(file: Path) -> frozenset[str]:
-    """Return the names that a module defines; those of a class as ``Class.name``."""
-    return frozenset(names_in(ast.parse(file.read_text(encoding="utf-8")).body))
-
-
-def names_in(body: list[ast.stmt], before: str = "") -> list[str]:
-    names = []
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.append(before + node.name)
-        if isinstance(node, ast.ClassDef):
-            names += names_in(node.body, f"{before}{node.name}.")
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names += [before + ast.unparse(target) for target in targets]
-        if isinstance(node, ast.If):  # constants of compiled modules
-            names += names_in(node.body, before)
-    return names
-
-
-def links(cell: str) -> list[tuple[Path, list[str]]]:
-    """Return the files that a cell links to, each with the names after the link."""
-    return [
-        ((PAGE.parent / target).resolve(), re.findall(r"`([^`]+)`", names))
-        for target, names in LINK.findall(cell)
-    ]
-
-
 def test_every_statement_has_a_row() -> None:
     numbers = [one.number for one in STATEMENTS]
 
@@ -110,7 +79,7 @@ def test_the_count_is_that_of_the_rows() -> None:
 def test_code_and_test_are_where_the_page_says(one: Statement) -> None:
     root = PAGE.parents[1]
     for cell, *folders in ((one.where, "src", "experiments"), (one.test, "tests")):
-        found = links(cell)
+        found = links(cell, PAGE)
         assert found, "a row links to its code, and to its test"
         for file, names in found:
             assert any(file.is_relative_to(root / folder) for folder in folders)
@@ -122,7 +91,9 @@ def test_code_and_test_are_where_the_page_says(one: Statement) -> None:
 
 
 def test_a_name_that_is_not_there_is_noticed() -> None:
-    (file, names), *others = links("[a](../tests/conftest.py) `no_such`, `Command`")
+    (file, names), *others = links(
+        "[a](../tests/conftest.py) `no_such`, `Command`", PAGE
+    )
 
     assert others == []
     assert names == ["no_such", "Command"]

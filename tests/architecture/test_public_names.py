@@ -1,5 +1,7 @@
 """What the package offers, pinned."""
 
+from typing import Any
+
 import core_mondrian
 from core_mondrian import models
 
@@ -24,6 +26,7 @@ NAMES = [
     "KMap",
     "Learned",
     "Limits",
+    "LiveView",
     "Lookup",
     "MaximumRisk",
     "MemoryLimitError",
@@ -51,6 +54,7 @@ NAMES = [
     "anonymize_spark",
     "anonymize_sql",
     "attack",
+    "attack_together",
     "count_files",
     "fit",
     "load_spec",
@@ -84,7 +88,9 @@ def test_every_model_can_be_had_from_its_package() -> None:
 
 def test_errors_have_different_exit_codes() -> None:
     errors = [getattr(core_mondrian, name) for name in NAMES]
-    kinds = [e for e in errors if isinstance(e, type) and issubclass(e, Exception)]
+    kinds: list[Any] = [
+        e for e in errors if isinstance(e, type) and issubclass(e, Exception)
+    ]
 
     codes = [kind.exit_code for kind in kinds]
 

@@ -31,6 +31,7 @@ BEST = {
     "fast": BestPolicy("fast"),
     "light": BestPolicy("light"),
     "strong": BestPolicy("strong"),
+    "thorough": BestPolicy("thorough"),
     "max": BestPolicy("max"),
     "fast disjoint": BestPolicy("fast", disjoint=True),
     "strong disjoint": BestPolicy("strong", disjoint=True),

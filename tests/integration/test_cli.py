@@ -127,7 +127,7 @@ def test_json_is_the_only_thing_on_the_standard_output(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        pytest.param([], "policy      best, effort auto: max (beta ", id="default"),
+        pytest.param([], "policy      best, effort auto: thorough (", id="default"),
         pytest.param(
             ["--policy", "best", "--effort", "strong"],
             "policy      best, effort strong (beta ",
@@ -135,7 +135,7 @@ def test_json_is_the_only_thing_on_the_standard_output(
         ),
         pytest.param(
             ["--disjoint"],
-            "policy      best, effort auto: max, disjoint (",
+            "policy      best, effort auto: thorough, disjoint (",
             id="disjoint",
         ),
         pytest.param(["--policy", "paper"], "policy      paper\n", id="paper"),
@@ -556,7 +556,7 @@ def test_a_bug_is_told_without_the_message_of_the_error(
     done = cli("anonymize", people, *flags())
 
     assert done.code == 70
-    assert "KeyError in anonymize.py, line" in done.err
+    assert "KeyError in csv_files.py, line" in done.err
     assert "report" in done.err
     assert files_in(tmp_path) == ["people.parquet"]
 

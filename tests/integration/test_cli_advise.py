@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, in_process
 
+from core_mondrian.cli.options import SpecOptions
 from core_mondrian.datasets import census
 
 KNOWN = ("--qid", "age", "--qid", "sex", "--qid", "occupation", "--qid", "town")
@@ -76,9 +77,11 @@ def test_no_more_than_all_rows_are_asked_for_by_default(
 def test_the_figures_are_those_of_anonymize(advise: Command, tmp_path: Path) -> None:
     asked = (*KNOWN, "--suppress", "1%", "--weight", "age=2", "--numbers", "mean")
 
-    done = advise(*asked, "--k", "7,30", "--json", "figures.jsonl", "--threads", 2)
-    lines = (tmp_path / "figures.jsonl").read_text().splitlines()
-    for line, k in zip(map(json.loads, lines), (7, 30), strict=True):
+    shown = advise(*asked, "--k", "7,30", "--threads", 2)
+    done = advise(*asked, "--k", "7,30", "--json", "--threads", 2)
+    assert files_in(tmp_path) == ["people.parquet"]
+    points = json.loads(done.out)["points"]
+    for line, k in zip(points, (7, 30), strict=True):
         more = (*asked, "--k", k, "--json", "--overwrite")
         release = json.loads(advise("out.parquet", *more, name="anonymize").out)
         assert line["parameters"] == {"k": k}
@@ -88,8 +91,7 @@ def test_the_figures_are_those_of_anonymize(advise: Command, tmp_path: Path) -> 
         assert line["n_suppressed"] == release["rows"]["suppressed"]
         assert line["models"] == release["models"]
 
-    assert "suppressed" in done.out
-    assert "figures.jsonl in " in done.err
+    assert "suppressed" in shown.out
 
 
 def test_k_may_be_in_the_spec_or_nowhere(advise: Command, tmp_path: Path) -> None:
@@ -146,10 +148,10 @@ def test_the_picture_is_well_formed_and_the_same_every_time(
 def test_png_and_page_are_written(advise: Command, tmp_path: Path) -> None:
     asked = (*KNOWN, "--k", "5,20")
 
-    done = advise(*asked, "--plot", "a.PNG", "--json", "a.jsonl")
+    done = advise(*asked, "--plot", "a.PNG")
     assert advise(*asked, "--plot", "a.html").code == 0
 
-    assert "wrote a.PNG and a.jsonl in " in done.err
+    assert "wrote a.PNG in " in done.err
     assert (tmp_path / "a.PNG").read_bytes().startswith(PNG)
     page = (tmp_path / "a.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
@@ -206,27 +208,21 @@ class _Loads(HTMLParser):
         pytest.param(["--threads", "0"], 2, "", id="threads"),
         pytest.param(["--plot", "a.pdf"], 2, "unknown kind of picture", id="kind"),
         pytest.param(["--plot", "no/a.svg"], 6, "folder does not exist", id="folder"),
-        pytest.param(
-            ["--plot", "a.svg", "--json", "a.svg"], 2, "different files", id="same"
-        ),
-        pytest.param(
-            ["--json", "people.parquet", "--overwrite"], 2, "different", id="source"
-        ),
-        pytest.param(["--json", "old.jsonl"], 2, "the file exists", id="exists"),
+        pytest.param(["--plot", "old.svg"], 2, "the file exists", id="exists"),
         pytest.param(["--measures"], 2, "", id="not an option here"),
     ],
 )
 def test_wrong_requests_are_explained_and_write_nothing(
     advise: Command, tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    (tmp_path / "old.jsonl").write_text("old")
+    (tmp_path / "old.svg").write_text("old")
 
     done = advise(*KNOWN, *arguments)
 
     assert (done.code, done.out) == (code, "")
     assert message in done.err
-    assert files_in(tmp_path) == ["old.jsonl", "people.parquet"]
-    assert (tmp_path / "old.jsonl").read_text() == "old"
+    assert files_in(tmp_path) == ["old.svg", "people.parquet"]
+    assert (tmp_path / "old.svg").read_text() == "old"
 
 
 def test_if_nothing_is_feasible_it_says_what_would_be(
@@ -240,13 +236,16 @@ def test_if_nothing_is_feasible_it_says_what_would_be(
     assert files_in(tmp_path) == ["people.parquet"]
 
 
-def test_options_are_those_of_anonymize(advise: Command) -> None:
-    told = {
+def test_options_of_the_spec_are_those_of_anonymize(advise: Command) -> None:
+    shown = {
         name: set(re.findall(r"--[a-z-]+", advise("--help", name=name).out))
-        for name in ("anonymize", "advise")
+        for name in ("anonymize", "advise", "compare")
     }
 
-    only = {"--measures", "--no-measures", "--key-file", "--sign-key"}
-    only |= {"--database", "--view", "--manifest", "--suppressed-file"}
-    assert told["anonymize"] - told["advise"] == only
-    assert told["advise"] - told["anonymize"] == {"--vary", "--plot"}
+    keys = {key.flag.name for key in SpecOptions.keys().values() if key.flag}
+    shared = {"--spec", "--sensitive", "--threads", "--overwrite", "--json", "--help"}
+    shared |= {"--csv"}
+    assert keys | shared <= shown["anonymize"]
+    assert shown["advise"] == keys | shared | {"--vary", "--plot"}
+    questions = {"--means", "--table", "--linear", "--logistic", "--classifier"}
+    assert shown["compare"] == keys | shared | questions | {"--plot", "--holdout"}

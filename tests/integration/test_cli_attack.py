@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, in_process
 
+from core_mondrian import KAnonymity, Series, Spec
 from core_mondrian.datasets import census
 
 KNOWN = ("--qid", "age", "--qid", "sex", "--qid", "town", "--k", "5")
@@ -41,7 +42,9 @@ def test_what_is_found_is_told_without_a_cell(attack: Command) -> None:
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert lines[0] == "500 rows of the original, 500 rows of the release, k = 5"
-    assert lines[1].startswith("linkage         no   Who knows ['age', 'sex', 'town']")
+    assert lines[1].startswith(
+        "linkage         no   Someone who knows 'age', 'sex', 'town'"
+    )
     for name in ("homogeneity", "background", "skewness", "membership"):
         assert any(line.startswith(f"{name} ") for line in lines), name
     for name in ("intersection", "reconstruction", "row order"):
@@ -59,7 +62,7 @@ def test_json_has_all_of_it(attack: Command) -> None:
     names = {one["name"] for one in found["attacks"]}
     assert names == {
         *("linkage", "membership", "reconstruction", "downcoding", "row order"),
-        *("physical order", "leftovers", "manifest"),
+        *("physical order", "leftovers", "manifest", "split tuples"),
     }
     assert sum(one["name"] == "linkage" for one in found["attacks"]) == 7
     assert CANARY not in done.out
@@ -119,3 +122,103 @@ def test_misuse_is_told_with_its_exit_code(attack: Command) -> None:
     assert attack("release.csv").code == 2
     wrong = attack("release.csv", "--with", "people.csv", "--known", "shoe")
     assert (wrong.code, "shoe" in wrong.err) == (2, True)
+
+
+# A folder of releases
+
+
+@pytest.fixture
+def folder(
+    attack: Command,  # noqa: ARG001  # makes what is anonymized here
+    tmp_path: Path,
+    capfd: Any,
+) -> Path:
+    """Two releases by other quasi-identifiers, both in the order of the original."""
+    command = in_process(capfd)
+    found = tmp_path / "releases"
+    found.mkdir()
+    for name, qid in (("one.csv", "town"), ("two.parquet", "race")):
+        done = command(
+            *("anonymize", "people.csv", f"releases/{name}", "--qid", "age"),
+            *("--qid", qid, "--k", "5"),
+        )
+        assert done.code == 0, done.err
+    return found
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_folder_is_attacked_two_by_two(attack: Command) -> None:
+    done = attack("releases", "--with", "people.csv", "--sensitive", "income")
+
+    assert done.code == 0, done.err
+    assert done.out.startswith("one.csv and two.parquet, k = 5\nshared columns  yes")
+    assert "intersection    yes" in done.out
+    assert done.out.endswith("1 of 1 pairs reveal more together\n")
+    for word in (CANARY, "Bonn", "Ulm", ">50K"):
+        assert word not in done.out + done.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_folder_needs_no_original_and_can_fail(attack: Command) -> None:
+    done = attack("releases", "--json", "--fail-above", "0.1")
+
+    found = json.loads(done.out)
+    assert done.code == 5
+    assert "releases together leave" in done.err
+    (pair,) = found["pairs"]
+    assert [one["name"] for one in pair["attacks"]] == ["shared columns"]
+    assert found["share"] > 0.1
+    assert "no original is given" in found["notes"][0]
+
+
+def test_all_releases_of_a_folder_are_attacked_at_once(
+    attack: Command, tmp_path: Path
+) -> None:
+    """A series withstands who knows everybody in it; releases made afresh do not."""
+    people = census(600)
+    ways = {}
+    spec = Spec(("age", "sex"), (KAnonymity(5),), pseudonyms=("person_id",))
+    series = Series.create(
+        tmp_path / "s", spec, row_key="key", key=b"0" * 16, cohort_size=20
+    )
+    (tmp_path / "afresh").mkdir()
+    (tmp_path / "key").write_text("30" * 16)
+    for month in range(4):
+        now = people.slice(40 * month, 300 + 60 * month)
+        pa.csv.write_csv(now, tmp_path / "now.csv")
+        done = attack(
+            *("now.csv", f"afresh/{month}.csv", "--qid", "age", "--qid", "sex"),
+            *("--pseudonym", "person_id", "--key-file", "key", "--k", "5"),
+            name="anonymize",
+        )
+        assert done.code == 0, done.err
+        series.release(now.append_column("key", now["person_id"]))
+
+    for name, folder in {"series": "s/releases", "afresh": "afresh"}.items():
+        done = attack(folder, "--json")
+        assert done.code == 0, done.err
+        (ways[name],) = json.loads(done.out)["at_once"]
+
+    assert ways["series"]["numbers"]["releases"] == 4
+    assert ways["series"]["numbers"]["fewer"] == 0
+    assert ways["afresh"]["numbers"]["fewer"] > 100
+    assert "4 releases at once" in attack("afresh").out
+    assert attack("s").out == attack("s/releases").out
+
+
+def test_what_a_folder_cannot_do_is_refused(attack: Command, folder: Path) -> None:
+    done = attack("releases", "--known", "age")
+    assert (done.code, "are for one release" in done.err) == (2, True)
+    done = attack("releases", "--csv", "quote=single")
+    assert (done.code, "--with FILE" in done.err) == (2, True)
+    (folder / "one.csv").unlink()
+    done = attack("releases")
+    assert (done.code, "its release is gone" in done.err) == (3, True)
+    for path in folder.iterdir():
+        path.unlink()
+    done = attack("releases")
+    assert (done.code, "no release with a manifest" in done.err) == (3, True)
+    done = attack("release.csv")
+    assert (done.code, "--with FILE" in done.err) == (2, True)
+    done = attack("release.csv", "--with", "release.csv")
+    assert (done.code, "are the same file" in done.err) == (2, True)

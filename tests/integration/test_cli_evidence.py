@@ -268,7 +268,7 @@ def test_nothing_is_said_to_fit_that_was_not_compared(cli: Command) -> None:
     done = check(cli, "--qid", "town", "--k", "2")
 
     assert done.code == 0, done.err
-    assert "classes     not checked: others were asked for" in done.err
+    assert "classes     not checked: the spec is another" in done.err
     assert "digest      " not in done.err
     assert "model       not checked: 3-anonymity needs the spec" in done.err
     assert "the manifest is about other quasi-identifiers" in done.err
@@ -306,7 +306,7 @@ def test_a_spec_that_the_manifest_does_not_hold_has_to_be_given(
     given = check(cli, "--with", "in.csv", "--redo", "--spec", spec)
 
     assert lacking.code == 2
-    assert "does not tell in full: hierarchies" in lacking.err
+    assert "does not state in full: hierarchies" in lacking.err
     assert given.code == 0, given.err
     assert "redone      classes, counts and figures come out the same" in given.err
 
@@ -538,6 +538,9 @@ def test_a_release_in_parts_is_checked_as_one(
     ("words", "told"),
     [
         pytest.param(["--manifest", MANIFEST, "--redo"], "--redo needs", id="redo"),
+        pytest.param(["--record", "r.json"], "--record needs the input", id="record"),
+        pytest.param(["--csv", "quote=single"], "--csv needs the input", id="csv"),
+        pytest.param(["--key-file", "key"], "add --redo", id="key-file"),
         pytest.param(["--public-key", "key.pub"], "about a manifest", id="key"),
         pytest.param(["--with", "in.csv"], "about a manifest", id="with"),
     ],
@@ -578,6 +581,8 @@ def test_verify_finds_the_manifest_beside_the_release(
     assert found.code == 0, found.err
     assert "5-anonymity" in found.err
     assert "manifest" in found.err
+    partly = cli("verify", "out.csv", "--unit", "nobody")
+    assert (partly.code, "--qid COLUMN" in partly.err) == (2, True)
 
     (tmp_path / "out.csv").write_text("age,sex\n21,f\n", encoding="utf-8")
     assert cli("verify", "out.csv").code == 5

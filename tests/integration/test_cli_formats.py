@@ -236,5 +236,7 @@ def test_losses_by_group_are_shown_and_rare_groups_are_not_named(
     told = json.loads(fair.out)
     assert {one["group"] for one in told["groups"]["group"]} == {"a", "b", "others"}
     assert told["equity"]["column"] == "group"
+    refused = cli("anonymize", *asked, "--by", "group", "--no-measures", "--overwrite")
+    assert (refused.code, "leave out one" in refused.err) == (2, True)
     refused = cli("anonymize", *asked, "--by", "nobody", "--overwrite")
     assert refused.code == 2

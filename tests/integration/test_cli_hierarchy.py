@@ -49,7 +49,7 @@ def people(tmp_path: Path) -> Path:
         pytest.param("zip", ["--redact"], "1300*", id="redact"),
         pytest.param("age", ["--ranges", "5,10", "--above", "60"], "≥ 60", id="ranges"),
         pytest.param("day", ["--dates", "month,year"], "2022", id="dates"),
-        pytest.param("town", ["--learned", "--with", "age,zip"], "{", id="learned"),
+        pytest.param("town", ["--learned", "--alike-in", "age,zip"], "{", id="learned"),
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "json", "toml"])
@@ -92,10 +92,12 @@ def test_file_is_checked_against_the_column(cli: Command) -> None:
     [
         pytest.param([], "one way to make a hierarchy", id="nothing"),
         pytest.param(["--redact", "--prefix", "2"], "2 are given", id="two"),
-        pytest.param(["--learned"], "--learned and --with go together", id="alone"),
+        pytest.param(["--learned"], "--learned and --alike-in go together", id="alone"),
         pytest.param(["--redact", "--below", "3"], "go with --ranges", id="below"),
-        pytest.param(["--prefix", "x"], "stand numbers", id="no number"),
-        pytest.param(["--learned", "--with", "agee"], "not in the data", id="column"),
+        pytest.param(["--prefix", "x"], "numbers belong", id="no number"),
+        pytest.param(
+            ["--learned", "--alike-in", "agee"], "not in the data", id="column"
+        ),
         pytest.param(["--redact", "--write", "people.parquet"], "exists", id="file"),
         pytest.param(["--redact", "--write", "x.xml"], "unknown kind", id="suffix"),
     ],

@@ -31,7 +31,7 @@ def test_every_policy_has_a_line_below_its_model(minimality: Command) -> None:
 
 
 def test_json_has_the_figures_of_each_reader(minimality: Command) -> None:
-    done = minimality(*TINY, "--policy", "original", "--missing", "--json")
+    done = minimality(*TINY, "--procedure", "original", "--with-missing", "--json")
 
     assert done.code == 0, done.err
     alone, *others = json.loads(done.out)["lines"]
@@ -50,8 +50,8 @@ def test_json_has_the_figures_of_each_reader(minimality: Command) -> None:
     [
         (("--rows", "30", "--size", "9"), "tables, more than"),
         (("--prior", "rows"), "prior"),
-        (("--policy", "worst"), "policy"),
-        ((*TINY, "--model", "k-anonymity k=2", "--policy", "raise-k"), "nothing to"),
+        (("--procedure", "worst"), "procedure"),
+        ((*TINY, "--model", "k-anonymity k=2", "--procedure", "raise-k"), "nothing to"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(
@@ -66,7 +66,7 @@ def test_what_cannot_be_measured_is_refused(
 def test_a_model_that_no_table_passes_leaves_the_others_their_lines(
     minimality: Command,
 ) -> None:
-    strict = ("--model", "distinct-l-diversity l=3", "--policy", "original")
+    strict = ("--model", "distinct-l-diversity l=3", "--procedure", "original")
     weak = ("--model", "distinct-l-diversity l=2")
 
     done = minimality(*TINY, *strict, *weak)

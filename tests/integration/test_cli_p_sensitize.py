@@ -2,6 +2,7 @@
 
 import csv
 import json
+import signal
 from collections import Counter, defaultdict
 from datetime import date
 from functools import partial
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import CANARY, Command, in_process
 from support.keys import key_of
+
+from core_mondrian.cli.reply import Reply
 
 
 @pytest.fixture
@@ -77,6 +80,21 @@ def test_a_changed_table_and_its_record_are_written(
     assert CANARY not in Path(record).read_text()
     assert "9 of 50 values of 'disease' were changed" in done.err
     assert "do not use them as measurements of individuals" in done.err
+
+
+def test_an_interrupt_after_the_table_is_written_undoes_nothing(
+    cli: Command, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Reply, "print", interrupt)
+
+    done = cli(release, *flags())
+
+    assert done.code == 0
+    assert done.err.splitlines()[-1] == "interrupted after the release was written"
+    assert "out.parquet.manifest.json" in files_in(tmp_path)
 
 
 def test_only_sensitive_cells_differ(cli: Command, release: Path) -> None:
@@ -175,7 +193,7 @@ def test_missing_values_may_be_ignored(cli: Command, tmp_path: Path) -> None:
     asked = ["in.csv", "--qid", "q", "--sensitive", "s", "-p", 2, "-k", 3]
 
     as_value = cli(*asked, "--null", "NA", "--output", "a.csv")
-    ignored = cli(*asked, "--null", "NA", "--missing", "ignored", "--output", "b.csv")
+    ignored = cli(*asked, "--null", "NA", "--ignore-missing", "--output", "b.csv")
 
     assert "no value of 's' was changed" in as_value.err
     assert (
@@ -208,7 +226,6 @@ def test_overwrite_replaces_both_files(cli: Command, release: Path) -> None:
         pytest.param(["--qid", "agee"], 2, "agee", id="unknown column"),
         pytest.param(["--sensitive", "x"], 2, "not in the data", id="no such column"),
         pytest.param(["--sensitive", "age"], 2, "and sensitive", id="both"),
-        pytest.param(["--missing", "x"], 2, "value, ignored", id="missing"),
         pytest.param(["--output", "out.xls"], 2, "unknown kind", id="suffix"),
         pytest.param(["--output", "no/out.csv"], 6, "folder", id="folder"),
         pytest.param(["--output", "release.parquet"], 2, "same file", id="source"),
@@ -222,7 +239,7 @@ def test_overwrite_replaces_both_files(cli: Command, release: Path) -> None:
             ["--manifest", "out.parquet"], 2, "a file of its own", id="one file"
         ),
         pytest.param(["--probabilities", "no.toml"], 2, "No such", id="no file"),
-        pytest.param(["--spec", "no.toml"], 2, "No such", id="no spec"),
+        pytest.param(["--spec", "no.toml"], 2, "no such", id="no spec"),
     ],
 )
 def test_bad_requests_write_nothing(

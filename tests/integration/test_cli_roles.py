@@ -242,7 +242,7 @@ def test_the_guided_path_counts_patients(cli: Command, tmp_path: Path) -> None:
 
     assert tomllib.loads(Path("visits.toml").read_text())["unit"] == "ssn"
     assert made.code == again.code == 0
-    assert "persons     1900 in classes" in made.err
+    assert "persons     1,900 in classes" in made.err
     assert "persons\n" in made.err.split("the smallest has")[1]
     assert "rows were counted, not persons" in again.err
     released = pa_csv.read_csv("out.csv")
@@ -269,6 +269,6 @@ def test_a_run_that_counts_rows_of_persons_says_so(
     assert "classes hold fewer than 5 persons" in made.err
     (told,) = record("out.csv")["warnings"]
     assert told["why"] == "persons"
-    assert "5000 rows of the original" in attacked.out
+    assert "5,000 rows of the original" in attacked.out
     assert "people" not in attacked.out
     assert "warning" not in known.err

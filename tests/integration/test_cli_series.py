@@ -2,10 +2,13 @@
 
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 from conftest import CANARY, Command
+
+from core_mondrian.series import series
 
 SPEC = """
 quasi_identifiers = ["age", "town"]
@@ -56,6 +59,39 @@ def test_releases_are_made_told_and_recounted(cli: Command) -> None:
     assert CANARY not in done.err + status.out + status.err
 
 
+def test_an_interrupt_after_a_release_does_not_deny_it(
+    cli: Command, begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_found: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("core_mondrian.cli.series.print_verification", interrupt)
+
+    done = cli("series", "release", "s", "two.csv")
+
+    assert (done.code, "nothing was written" in done.err) == (0, False)
+    assert "interrupted after the release was written" in done.err
+    assert (begun / "s" / "releases" / "r2.csv").exists()
+
+
+def test_no_interrupt_comes_between_the_state_and_its_release(
+    cli: Command, begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = series._publish
+
+    def interrupted(folder: Path, number: int, suffix: str) -> None:
+        if number == 2:
+            signal.raise_signal(signal.SIGINT)
+        publish(folder, number, suffix)
+
+    monkeypatch.setattr(series, "_publish", interrupted)
+
+    done = cli("series", "release", "s", "two.csv")
+
+    assert done.code == 0
+    assert (begun / "s" / "releases" / "r2.csv").exists()
+
+
 def test_a_preview_releases_nothing(cli: Command, begun: Path) -> None:
     done = cli("series", "release", "s", "two.csv", "--preview", "--json")
 
@@ -73,6 +109,25 @@ def test_files_alone_are_enough_to_recount(cli: Command, begun: Path) -> None:
     done = cli("verify", "--series", "given")
     assert done.code == 0
     assert "some releases are not here" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("--k", "50"), id="model"),
+        pytest.param(("--qid", "sex"), id="columns"),
+        pytest.param(("--public-key", "key.pub"), id="signature"),
+        pytest.param(("--with", "one.csv", "--redo"), id="input"),
+    ],
+)
+@pytest.mark.usefixtures("begun")
+def test_a_series_does_not_pass_what_is_not_recounted(
+    cli: Command, words: tuple[str, ...]
+) -> None:
+    done = cli("verify", "--series", "s", *words)
+
+    assert done.code == 2
+    assert "recounted by the manifests" in done.err
 
 
 def test_a_changed_release_is_found(cli: Command, begun: Path) -> None:

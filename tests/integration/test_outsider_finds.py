@@ -1,10 +1,13 @@
 """What readers with a release and our code found, each as it was found."""
 
 import json
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -12,7 +15,9 @@ import pytest
 
 from core_mondrian import (
     KAnonymity,
+    MondrianError,
     PrivacyViolation,
+    Series,
     Spec,
     SpecError,
     Suppression,
@@ -148,3 +153,111 @@ def test_a_run_is_made_again_with_the_key_of_its_record(
     )
     assert refused.code == 2
     assert "had a key of yours" in refused.err
+
+
+def test_places_do_not_say_which_row_of_a_series_became_which(tmp_path: Path) -> None:
+    """Who moved to a new cohort together stood there in the order of the old one."""
+    people = [{"id": i, "age": 20 + i % 3, "ill": f"i{i}"} for i in range(300)]
+    series = Series.create(
+        tmp_path / "s", Spec(("age",), k=40), row_key="id", key=b"0" * 16
+    )
+    first = series.release(pa.Table.from_pylist(people)).data.to_pylist()
+    for one in people[::2]:
+        one["ill"] = f"later {one['ill']}"
+    second = series.release(pa.Table.from_pylist(people)).data.to_pylist()
+
+    changed = {f"i{i}" for i in range(0, 300, 2)}
+    before = by_cohort(one for one in first if one["ill"] in changed)
+    after = by_cohort(one for one in second if one["cohort"].startswith("r2"))
+    assert sorted(map(sorted, after)) == [
+        sorted(f"later {ill}" for ill in ills) for ills in sorted(map(sorted, before))
+    ]
+    for ills in before:
+        later = next(x for x in after if f"later {ills[0]}" in x)
+        n_same = sum(x == f"later {y}" for x, y in zip(later, ills, strict=True))
+        assert n_same < len(ills) / 4
+
+
+def by_cohort(rows: Iterable[dict[str, Any]]) -> list[list[str]]:
+    found = defaultdict(list)
+    for row in rows:
+        found[row["cohort"]].append(row["ill"])
+    return list(found.values())
+
+
+def test_numbers_of_cohorts_do_not_say_who_is_new(tmp_path: Path) -> None:
+    """Of new cohorts that looked alike, those of new people came first."""
+    new_is_first = set()
+    for i in range(12):
+        people = [{"id": n, "age": 20, "ill": f"i{n}"} for n in range(40)]
+        series = Series.create(
+            tmp_path / f"s{i}", Spec(("age",), k=5), row_key="id", key=b"%016d" % i
+        )
+        series.release(pa.Table.from_pylist(people))
+        people[:10] = [{**one, "ill": "changed"} for one in people[:10]]
+        people += [{"id": n, "age": 20, "ill": "new"} for n in range(40, 50)]
+        released = series.release(pa.Table.from_pylist(people)).data.to_pylist()
+        ills = {one["ill"] for one in released if one["cohort"] == "r2c1"}
+        assert len(ills) == 1
+        new_is_first.add("new" in ills)
+
+    assert new_is_first == {True, False}
+
+
+HEADERLESS = "Agnes,flu,34\nBob,flu,35\nCarl,cold,36\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [(HEADERLESS, "agnes"), (HEADERLESS.replace("34", "34,flu"), "34")],
+    ids=["one that may have been meant", "two of one name"],
+)
+def test_a_hint_quotes_no_cell_of_a_table_without_a_header(
+    text: str, column: str, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text(text)
+
+    done = cli("anonymize", "in.csv", "out.csv", "--qid", column, "--k", "2")
+
+    assert done.code != 0
+    assert not [x for x in ("Agnes", "flu") if x in done.err]
+    assert "is the first line a header?" in done.err
+
+
+def test_a_frame_without_a_header_is_not_quoted_either() -> None:
+    columns = ["Agnes", "flu", "34", "flu"]
+    frame = pd.DataFrame([["Bob", "flu", 35, "x"]] * 4, columns=columns)
+
+    with pytest.raises(MondrianError) as told:
+        anonymize(frame, Spec(("34",), k=2))
+
+    assert "flu" not in f"{told.value.message} {told.value.hint}"
+
+
+def test_columns_of_a_later_release_without_a_header_are_not_quoted(
+    tmp_path: Path,
+) -> None:
+    table = pa.table({"34": range(9), "id": range(9), "x": ["a"] * 9})
+    series = Series.create(tmp_path / "s", Spec(("34",), k=3), row_key="id")
+    series.release(table)
+
+    with pytest.raises(SpecError, match="header") as told:
+        series.release(table.rename_columns(["34", "id", "Agnes"]))
+
+    assert "Agnes" not in f"{told.value.message} {told.value.hint}"
+
+
+def test_a_release_without_the_columns_is_refused_and_not_quoted(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("name,ill,age\n" + HEADERLESS.replace(",3", ",4"))
+    Path("out.csv").write_text(HEADERLESS)
+    Path("spec.toml").write_text('quasi_identifiers = ["age"]\nk = 2\n')
+
+    done = cli("compare", "in.csv", "out.csv", "--spec", "spec.toml")
+
+    assert done.code == 2, done.err
+    assert "not in the data: 'age'" in done.err
+    assert "Agnes" not in done.err

@@ -21,7 +21,7 @@ from core_mondrian import (
     verify,
 )
 from core_mondrian.errors import PrivacyViolation, SlowModelWarning
-from core_mondrian.models import AlphaKAnonymity
+from core_mondrian.models import AlphaKAnonymity, Limits, PrivacyModel
 from core_mondrian.models.own_measures import plain_measure
 from core_mondrian.spec.toml_file import load_spec
 
@@ -154,7 +154,7 @@ def test_the_same_release_from_python_a_spec_and_the_command_line(
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("my_models.py:MaxShare share=0.6", "needs ['share', 'sensitive']"),
+        ("my_models.py:MaxShare share=0.6", "needs 'sensitive'"),
         ("my_models.py:MaxShare share=0.6 sensitive=income l=3", "has no 'l'"),
         ("my_models.py:MinShare share=0.6", "has no privacy model 'MinShare'"),
         ("my_models.py:NoModel", "has no privacy model 'NoModel'"),
@@ -289,14 +289,25 @@ def test_what_is_no_number_is_never_admitted(
             verify(one, Spec(("q",), (model,)))
 
 
-def test_a_model_without_a_measure_and_without_a_column(
+def test_a_model_that_sets_no_limit_is_refused(
     cli: Command, people: Path, tmp_path: Path
 ) -> None:
-    # It asks for nothing, so that K alone is what is reached.
+    # Every class would pass it, and the release be reported as verified.
     write_models(tmp_path)
 
     asked = ["--model", "my_models.py:NoMeasure share=0.5"]
     done = cli("anonymize", people, "out.parquet", *FLAGS, *asked, "--json")
 
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["models"][0]["reached"] >= 2
+    assert done.code == 2
+    assert "the model NoMeasure sets no limit" in done.err
+    assert "out.parquet" not in files_in(tmp_path)
+
+
+class Undeclared(PrivacyModel):
+    def limits(self) -> Limits:
+        return Limits(at_most=1.0)
+
+
+def test_a_model_of_python_that_is_not_a_dataclass_is_refused() -> None:
+    with pytest.raises(SpecError, match="Undeclared is not a dataclass"):
+        Spec(("q",), models=(Undeclared(),))

@@ -1,21 +1,16 @@
 """A real browser shows the report: no error, no request, wide, narrow and on paper."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from studio_pages import CHROMIUM
 
-from core_mondrian import KAnonymity, Spec, anonymize
+from core_mondrian import BestPolicy, KAnonymity, Spec, anonymize
 from core_mondrian.datasets import census
 
-CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome")
-     if (found := shutil.which(name))),
-    None,
-)  # fmt: skip
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
     *("--no-first-run", "--disable-background-networking", "--disable-sync"),
@@ -27,7 +22,9 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium h
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    spec = Spec(("age", "sex", "education", "race"), (KAnonymity(5),))
+    # A longer search would take so small a table as one block: a tree of one level.
+    policy = BestPolicy(effort="fast")
+    spec = Spec(("age", "sex", "education", "race"), (KAnonymity(5),), policy=policy)
     file = tmp_path_factory.mktemp("report") / "report.html"
     anonymize(census(1_000), spec, by=["race"]).report(file)
     return file
@@ -70,7 +67,7 @@ def png_size(file: Path) -> tuple[int, int]:
 def test_it_loads_without_an_error_or_a_request(page: Path, tmp_path: Path) -> None:
     done = browse(page, tmp_path, "--dump-dom")
 
-    assert "5-anonymity</span> verified" in done.stdout
+    assert "at least 4 others." in done.stdout
     assert done.stdout.count("<svg") == page.read_text("utf-8").count("<svg")
     assert "CONSOLE" not in done.stderr
     assert "google" not in done.stdout

@@ -1,7 +1,7 @@
 """Spark: a real cluster on loopback, and the same releases as in memory.
 
 A master, two workers and a Connect server are processes of their own, started by
-core_mondrian.deploy.spark.cluster. The shortest tests of each kind always run;
+core_mondrian.sources.spark.deploy.cluster. The shortest tests of each kind always run;
 --all adds the others, with Adult and a million rows.
 """
 
@@ -58,7 +58,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-DEPLOY = "core_mondrian.deploy.spark"
+DEPLOY = "core_mondrian.sources.spark.deploy"
 KEY = b"sixteen bytes at least"
 # Plans are run once on few rows: compiling them would take most of the time. A file, so
 # that sessions of the command line have it, too.

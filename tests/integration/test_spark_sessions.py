@@ -90,7 +90,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
 @pytest.fixture(scope="module")
 def idle_master() -> Iterator[str]:
     """Yield the address of a cluster without workers."""
-    command = [sys.executable, "-m", "core_mondrian.deploy.spark.cluster"]
+    command = [sys.executable, "-m", "core_mondrian.sources.spark.deploy.cluster"]
     with subprocess.Popen(  # noqa: S603
         [*command, "--workers", "0"], stdout=subprocess.PIPE, text=True
     ) as process:

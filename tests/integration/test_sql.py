@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import threading
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
@@ -34,7 +35,7 @@ from core_mondrian.datasets import adult, census
 from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.sources.sql.anonymize import anonymize_sql
-from core_mondrian.sources.sql.base import Space
+from core_mondrian.sources.sql.base import Database, Space
 
 pytest_plugins = ("support.database_places",)
 
@@ -151,6 +152,28 @@ def test_twenty_thousand_rows(place: Place) -> None:
     assert known._pieces.n_tuples > known.n_tuples  # some are divided
     assert made.manifest() == known.manifest()
     assert_same_rows(place, known.data, spec)
+
+
+def test_a_connection_is_asked_by_one_thread_at_a_time(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns of large tables are looked at on all cores; a connection is but one."""
+    monkeypatch.setattr("core_mondrian.runtime.threads._ROWS_PER_THREAD", 1)
+    monkeypatch.setattr("core_mondrian.runtime.threads.n_cores", lambda: 4)
+    asked_by = set()
+    fetch = Database.fetch
+
+    def noted(database: Database, sql: str) -> pa.Table:
+        asked_by.add(threading.current_thread().name)
+        return fetch(database, sql)
+
+    monkeypatch.setattr(Database, "fetch", noted)
+    place.load("people", census(3_000))
+
+    made = anonymize_sql(place.url, "people", "released", spec_of(*FEW))
+
+    assert {one.why for one in made.warnings} >= {"singles-out"}
+    assert asked_by == {threading.main_thread().name}
 
 
 @pytest.mark.skipif(ADULT is None, reason="CORE_MONDRIAN_ADULT is not set")
@@ -686,7 +709,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show original ages, so that the release fails as it is recounted."""
     from core_mondrian.sources.sql import anonymize as module
 
-    honest = module.outputs_of
+    honest = vars(module)["outputs_of"]
 
     def leaky(database: Any, source: Any, planned: Any) -> Any:
         outputs = honest(database, source, planned)
@@ -908,7 +931,7 @@ def test_rows_set_apart_stay_the_owners(
     ("more", "told"),
     [
         ({"pseudonyms": ("who",)}, "who is who"),
-        ({"suppressed": "separate", "unit": "who"}, "no rows apart"),
+        ({"suppressed": "separate", "unit": "who"}, "suppressed rows separately"),
     ],
 )
 def test_views_that_would_tell_are_refused(

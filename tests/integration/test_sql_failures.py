@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from conftest import Command, files_in
 from databases import PASSWORD, Place, empty, new_place
 
 from core_mondrian import DataError, KAnonymity, OutputError, Spec
+from core_mondrian.sources import interruptible as module
 from core_mondrian.sources.interruptible import interruptible
 from core_mondrian.sources.sql.anonymize import anonymize_sql
 
@@ -262,6 +264,29 @@ def test_a_call_is_cancelled_before_an_interrupt_goes_on() -> None:
         interruptible(work, cancel, look)
 
     assert steps == ["cancelled", "ended"]
+
+
+def test_a_call_is_cancelled_if_an_interrupt_comes_while_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has_begun, is_over, steps = Event(), Event(), list[str]()
+
+    class Interrupted(Thread):
+        def start(self) -> None:
+            super().start()
+            assert has_begun.wait(30)
+            raise KeyboardInterrupt
+
+    def work() -> None:
+        has_begun.set()
+        assert is_over.wait(30)
+        steps.append("ended")
+
+    monkeypatch.setattr(module, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work, is_over.set)
+
+    assert steps == ["ended"]
 
 
 def test_what_a_call_raises_is_raised_here() -> None:

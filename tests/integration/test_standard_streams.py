@@ -1,7 +1,9 @@
 """A release that was written stays written, whatever becomes of what is printed."""
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,27 @@ def test_release_is_written_whatever_becomes_of_the_output(
     assert run(folder, "2>/dev/null", "verify", *asked) == 0
     header = (folder / "out.csv").read_text().partition("\n")[0]
     assert header == (folder / "in.csv").read_text().partition("\n")[0]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("redirections", [">/dev/full 2>/dev/full", ">&- 2>&-"])
+def test_table_is_made_whatever_becomes_of_the_output(
+    redirections: str, folder: Path
+) -> None:
+    with closing(sqlite3.connect(folder / "a.db")) as database:
+        database.execute("CREATE TABLE people (age INTEGER, sex TEXT)")
+        rows = [(20 + i % 7, "mf"[i % 2]) for i in range(200)]
+        database.executemany("INSERT INTO people VALUES (?, ?)", rows)
+        database.commit()
+    asked = ("--database", "a.db", "people", "released", *ASKED, "--json")
+
+    code = run(folder, redirections, "anonymize", *asked)
+
+    assert code == 0
+    assert (folder / "released.manifest.json").exists()
+    with closing(sqlite3.connect(folder / "a.db")) as database:
+        counted = database.execute("SELECT count(*) FROM released").fetchone()
+    assert counted == (200,)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")

@@ -7,6 +7,8 @@ Playwright, the tests say so and are skipped.
 import http.client
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -23,6 +25,7 @@ from studio_pages import (
     CANARY,
     COMMAND,
     NAMELESS,
+    RELEASE,
     Server,
     addresses_in,
     choose,
@@ -166,7 +169,7 @@ def test_a_code_on_a_command_line_expires(monkeypatch: pytest.MonkeyPatch) -> No
     assert opened.exchange(codes[0], 0) is not None
 
     now = time.monotonic()
-    monkeypatch.setattr(access.time, "monotonic", lambda: now + 61)
+    monkeypatch.setattr("core_mondrian.studio.access.time.monotonic", lambda: now + 61)
 
     assert opened.exchange(codes[1], 0) is None
 
@@ -325,7 +328,7 @@ def test_a_table_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         check=False,
     )
 
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "no such file" in done.stderr
 
 
@@ -347,24 +350,40 @@ def test_from_a_csv_file_to_a_release_and_the_command_line_makes_the_same(
     page.get_by_label("k: rows that look alike, at least").fill("10")
     make_release(page, 2)
 
-    lines = page.locator("table").first.locator("tbody tr").all_inner_texts()
+    runs = page.get_by_role("region", name="runs", exact=True)
+    lines = runs.locator("tbody tr").all_inner_texts()
     assert [line.split()[:2] for line in lines] == [["2", "10"], ["1", "5"]]
-    titles = {"Release (CSV)": "csv", "Spec": "toml", "Manifest": "json"}
+    titles = {RELEASE: "csv", "Spec": "toml", "Manifest": "json"}
     files = {kind: save(page, title, tmp_path) for title, kind in titles.items()}
     assert CANARY not in save(page, "Report", tmp_path).read_text()
     spec = load_spec(files["toml"])
     assert spec.min_rows == 10
     verify(read_table(files["csv"], infer=False), spec)
-    again = tmp_path / "again.csv"
-    subprocess.run(  # noqa: S603
-        [*COMMAND, "anonymize", str(people), str(again), "--spec", str(files["toml"])],
-        check=True,
-        capture_output=True,
-    )
-    assert again.read_bytes() == files["csv"].read_bytes()
-    manifest = tmp_path / "again.csv.manifest.json"
-    assert manifest.read_bytes() == files["json"].read_bytes()
-    assert json.loads(manifest.read_text())["digests"]["release"][:12] in lines[0]
+    files["owner"] = save(page, "Owner's record", tmp_path)
+    make_what_is_shown(page, people, files)
+    told = json.loads(files["json"].read_text())
+    assert told["digests"]["release"][:12] in lines[0]
+
+
+def make_what_is_shown(page: Any, people: Path, files: dict[str, Path]) -> None:
+    """Run the command that the page shows: it makes the files that were saved."""
+    page.get_by_role("tab", name="Spec").click()
+    shown = page.get_by_text("core-mondrian anonymize").last.inner_text()
+    program, *words = shlex.split(shown)
+    assert program == "core-mondrian"
+    folder = files["csv"].parent / "again"  # where the user puts what was taken away
+    folder.mkdir()
+    for file in (people, files["toml"]):
+        shutil.copy(file, folder)
+    done = [*COMMAND, *words]
+    subprocess.run(done, cwd=folder, check=True, capture_output=True)  # noqa: S603
+    assert {file.name for file in folder.iterdir()} == {
+        "people.csv",
+        *(file.name for file in files.values()),
+    }
+    for kind in ("csv", "json"):
+        again = folder / files[kind].name
+        assert again.read_bytes() == files[kind].read_bytes()
 
 
 @needs_browser
@@ -381,7 +400,7 @@ def test_a_csv_file_for_a_spreadsheet_has_no_formulas(
     page.get_by_text("notes.csv: 200 rows").wait_for()
     set_role(page, "=note", "keep as it is")
     make_release(page, 1)
-    plain = save(page, "Release (CSV)", tmp_path).read_bytes()
+    plain = save(page, RELEASE, tmp_path).read_bytes()
 
     page.get_by_role("switch", name="CSV for a spreadsheet").click()
     guarded = page.get_by_role("switch", name="CSV for a spreadsheet", checked=True)
@@ -402,7 +421,7 @@ def test_a_csv_file_for_a_spreadsheet_has_no_formulas(
     page.get_by_text("takes text that begins with").wait_for()
     guarded.click()
     page.get_by_role("switch", name="CSV for a spreadsheet", checked=False).wait_for()
-    assert save(page, "Release (CSV)", tmp_path).read_bytes() == plain
+    assert save(page, RELEASE, tmp_path).read_bytes() == plain
 
 
 @needs_browser
@@ -442,7 +461,7 @@ def test_pseudonyms_have_a_key_that_is_nowhere_else(
     assert again.read_bytes() == files["csv"].read_bytes()
     page.get_by_label("Key, 16 signs or more").fill("another key of mine")
     make_release(page, 3)
-    other = save(page, "Release (CSV)", tmp_path).read_bytes()
+    other = save(page, RELEASE, tmp_path).read_bytes()
     assert other != again.read_bytes()
 
 
@@ -610,7 +629,7 @@ def test_k_is_chosen_on_the_curve_and_groups_and_rows_are_shown(
 
     page.get_by_role("button", name="What would each k cost?").click()
     page.get_by_role("button", name="k = 20").click()
-    picture = page.locator("img.studio-chart")
+    picture = page.locator(".studio-chart")
     assert picture.is_visible()
     set_role(page, "race", "keep as it is")
     picture.wait_for(state="hidden")  # it was drawn for other columns
@@ -623,7 +642,8 @@ def test_k_is_chosen_on_the_curve_and_groups_and_rows_are_shown(
     page.get_by_text("times all").wait_for()
     page.get_by_role("tab", name="Before and after").click()
     page.get_by_text("age (released)").wait_for()
-    assert page.get_by_text(f"{CANARY} 0").count() == 1  # for the local user's eyes
+    rows = page.get_by_role("region", name="Rows before and after")
+    assert rows.get_by_text(f"{CANARY} 0").count() == 1  # for the local user's eyes
 
 
 @needs_browser

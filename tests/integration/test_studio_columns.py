@@ -70,7 +70,7 @@ def test_codes_are_read_as_names_and_the_command_line_repeats_it(
     shown.wait_for()
     choose(page, "groups of job", "no groups: numbers")
     page.get_by_text("read as names (codes)").wait_for(state="hidden")
-    choose(page, "groups of job", "codes: the first signs stay")
+    choose(page, "groups of job", "codes: the first characters stay")
     page.get_by_text("read as names in groups").wait_for()
     choose(page, "how job is read", "read as names (codes)")
     shown.wait_for()
@@ -126,8 +126,10 @@ def test_persons_are_counted_where_a_column_says_whose_row_it_is(
 
     n = sum(size == 1 for size in groups.values())
     share = f"{n / len(pairs):.1%}"
-    page.get_by_text(f"{n} of {len(pairs)} persons ({share}) are unique").wait_for()
-    page.get_by_text("Persons are counted").wait_for()
+    page.get_by_text(
+        f"{n} of {len(pairs)} records of persons ({share}) are unique"
+    ).wait_for()
+    page.get_by_text("Rows of one person that look alike are one record").wait_for()
     page.get_by_label("k: rows that look alike, at least").fill("3")
     few = sum(size for size in groups.values() if size < 3)
     page.get_by_text(

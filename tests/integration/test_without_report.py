@@ -97,7 +97,7 @@ print(len(release.figures()) > 1, "<table" in release._repr_html_())
     [
         (["anonymize", "people.csv", "out.csv", "--report", "page.html"], "report"),
         (["advise", "people.csv", "--plot", "chart.svg"], "report"),
-        (["compare", "people.csv", "--chart", "chart.svg"], "report"),
+        (["compare", "people.csv", "--plot", "chart.svg"], "report"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )

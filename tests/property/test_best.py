@@ -187,6 +187,7 @@ def test_a_users_models_hold_in_every_class(data: st.DataObject) -> None:
             if isinstance(model, DistinctDiversity):
                 assert len(inside) >= model.l
             else:
+                assert isinstance(model, Closeness)
                 apart = [
                     abs(inside[x] / len(ids) - m / sample.n_rows)
                     for x, m in whole.items()

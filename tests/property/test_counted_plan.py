@@ -19,7 +19,7 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.datasets import census
-from core_mondrian.errors import DataError, MondrianError, SpecError
+from core_mondrian.errors import DataError, MondrianError
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.sources.remote_plan import RemotePlan, make_plan
 from core_mondrian.sources.tuple_counts import TupleCounts, counted_columns
@@ -162,48 +162,6 @@ def test_a_unit_that_becomes_a_pseudonym_is_counted_as_it_is() -> None:
 
     key = b"a key that is long enough to be one"
     assert planned.plan.digest == anonymize(table, spec, key=key).digest
-
-
-def test_counts_add_up_in_parts() -> None:
-    table = census(3_000)
-    spec = Spec(("age", "sex", "education"), (KAnonymity(5),))
-    one, _ = count(table.slice(0, 1_000), spec)
-    two, _ = count(table.slice(1_000), spec)
-    whole, _ = count(table, spec)
-
-    both = one.plus(two)
-
-    assert both.n_rows == 3_000
-    assert both.values.num_rows == whole.values.num_rows
-    assert make_plan(both, spec, OPENED).plan.digest == anonymize(table, spec).digest
-
-
-def test_counts_are_saved_and_loaded(tmp_path: Any) -> None:
-    spec = Spec(("age", "sex"), (KAnonymity(5),))
-    counts, _ = count(census(500), spec)
-    path = tmp_path / "counts.arrow"
-
-    counts.save(path)
-    found = TupleCounts.load(path)
-
-    assert found.values.equals(counts.values)
-    assert found.rows.tolist() == counts.rows.tolist()
-    with pytest.raises(SpecError, match="exists"):
-        counts.save(path)
-    path.write_bytes(b"nothing of the kind")
-    with pytest.raises(DataError, match="counts"):
-        TupleCounts.load(path)
-
-
-def test_counts_of_other_columns_are_not_added() -> None:
-    left = TupleCounts(pa.table({"a": [1]}), np.array([1]))
-    right = TupleCounts(pa.table({"b": [1]}), np.array([1]))
-    texts = TupleCounts(pa.table({"a": ["x"]}), np.array([1]))
-
-    with pytest.raises(DataError, match="'b'"):
-        left.plus(right)
-    with pytest.raises(DataError, match="types"):
-        left.plus(texts)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_parts_hold_the_same_classes_of_a_census(policy: Any, task_tuples: int) 
 
 
 @pytest.mark.skipif(IS_PLAIN, reason="takes minutes uncompiled")
-@pytest.mark.parametrize("effort", ["auto", "light", "strong", "max"])
+@pytest.mark.parametrize("effort", ["auto", "light", "strong", "thorough", "max"])
 def test_parts_hold_the_same_classes_at_every_effort(effort: Any) -> None:
     spec = Spec(CENSUS_QUASI_IDENTIFIERS, (KAnonymity(5),), policy=BestPolicy(effort))
     encoded = collapse(encode(open_frame(census(2_000)), spec)).table

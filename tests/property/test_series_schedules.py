@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import combinations, product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from benchmarks.fuzz.schedules import (
     MemorySeries,
     Schedule,
+    Violation,
     draw_rules,
     draw_spec,
     play,
@@ -22,13 +24,15 @@ from benchmarks.fuzz.schedules import (
     run_schedules,
 )
 from core_mondrian import InfeasibleError, KAnonymity, PrivacyViolation, Spec, SpecError
+from core_mondrian.series import release_step
+from core_mondrian.series.events import KEPT, NOTHING, SAME
 from core_mondrian.series.state import Rules
 from core_mondrian.verification.verify_series import Numbered, verify_series
 
-N_SCHEDULES = 10 if IS_PLAIN else 60
+N_SCHEDULES = 10 if IS_PLAIN else 250
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(8))
 def test_nobody_is_ever_below_k_whatever_comes_goes_and_changes(part: int) -> None:
     numbers = range(part * N_SCHEDULES, (part + 1) * N_SCHEDULES)
 
@@ -38,6 +42,31 @@ def test_nobody_is_ever_below_k_whatever_comes_goes_and_changes(part: int) -> No
     assert found.schedules == N_SCHEDULES
     assert found.releases > 3 * N_SCHEDULES
     assert found.rows > 40 * N_SCHEDULES
+
+
+def test_a_decision_that_breaks_the_promise_is_found_without_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def everybody_leaves(rows: Any, *_: object) -> Any:
+        return np.where(rows.fate == SAME, KEPT, NOTHING)
+
+    monkeypatch.setattr(release_step, "settle", everybody_leaves)
+
+    with pytest.raises(Violation, match="share their history"):
+        [play(seed, has_tables=False) for seed in range(20)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_decided_is_what_is_released(seed: int) -> None:
+    played = [play(seed, has_tables=has_tables) for has_tables in (False, True)]
+
+    one, other = (
+        [{n: row[:3] for n, row in shown.items()} for shown in found[0].releases]
+        for found in played
+        if found is not None
+    )
+    assert len(one) == 4
+    assert one == other
 
 
 def sets_of(releases: list[set[int]]) -> set[frozenset[int]]:
@@ -116,7 +145,9 @@ def made(n_releases: int = 3, **options: Any) -> tuple[list[pa.Table], Spec]:
     schedule = Schedule(dice)
     schedule.insert(80)
     spec = Spec(("age", "pet"), (KAnonymity(3),), identifiers=("who",), **options)
-    series = MemorySeries.create(spec, Rules(("id",), cohort_size=12))
+    series = MemorySeries.create(
+        spec, Rules(("id",), departures="by lot", cohort_size=12)
+    )
     tables = []
     for _ in range(n_releases):
         tables.append(as_arrow(series.release(schedule.table())[0]))

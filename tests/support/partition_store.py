@@ -13,8 +13,9 @@ from oracle import Closeness
 
 from core_mondrian import KAnonymity, Suppression
 from core_mondrian.encoding.table import EncodedTable, TableFigures
-from core_mondrian.engine.grow import Grown, grow
+from core_mondrian.engine.grow import grow
 from core_mondrian.engine.grow_parts import GrownParts, grow_parts
+from core_mondrian.engine.grown import Grown
 from core_mondrian.engine.layout import CUT, Objective
 from core_mondrian.engine.marginals import Marginal, Moments, Pairs
 from core_mondrian.engine.missing_patterns import (
@@ -111,8 +112,13 @@ class MemoryStore:
         for some in self._patterns.tuples(chosen):  # one at a time
             for i in range(some.number.size):
                 own = slice(i, i + 1)
-                person = None if some.person is None else some.person[own]
-                yield PatternTuples(*(x[own] for x in some[:4]), person)
+                yield PatternTuples(
+                    number=some.number[own],
+                    pattern=some.pattern[own],
+                    rows=some.rows[own],
+                    sensitive=some.sensitive[own],
+                    person=None if some.person is None else some.person[own],
+                )
 
     def plant(self, repaired: Repaired | None) -> None:
         self.records = self._own.astype(np.int32)
@@ -139,7 +145,7 @@ class MemoryStore:
             for i in np.flatnonzero(self.node == cut.node):
                 code = self.records[i, cut.column]
                 if cut.child is None:
-                    child = int(code > cut.at)
+                    child = int(code > cut.cut_code)
                 else:
                     child = int(cut.child[code])
                 self.node[i] = cut.first + child
@@ -172,7 +178,8 @@ class MemoryStore:
     def _pairs(self, nodes: Sequence[int], column: int, other: int) -> Pairs:
         found = self._sums(nodes, [column, other])
         keys = np.array([*found], dtype=np.int32).reshape(len(found), -1)
-        return Pairs(*keys.T, np.array([*found.values()], dtype=np.int64))
+        node, first, second = keys.T
+        return Pairs(node, first, second, np.array([*found.values()], dtype=np.int64))
 
     def moments(self, nodes: Sequence[int], column: int) -> Moments:
         info = self._objective.info
@@ -244,8 +251,8 @@ def classes_of(nodes: Any, records: Any, numbers: Any) -> list[tuple[int, Class]
 def whole(grown: Grown) -> list[tuple[int, Class]]:
     tree = grown.tree
     numbers = grown.tuples.records[:, -1]
-    if grown.pieces is not None:
-        numbers = grown.pieces.tuple_of[numbers]
+    if grown.split_tuples is not None:
+        numbers = grown.split_tuples.tuple_of[numbers]
     nodes = {"kind": tree.kind, "start": tree.start, "stop": tree.stop}
     return classes_of(nodes, grown.tuples.records, numbers)
 

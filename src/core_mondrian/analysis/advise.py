@@ -22,7 +22,7 @@ from core_mondrian.engine.constraints import (
     released_constraints,
     seen_by,
 )
-from core_mondrian.engine.scheduler import run_tasks, useful_threads
+from core_mondrian.engine.scheduler import queue_threads, run_tasks
 from core_mondrian.errors import (
     InfeasibleError,
     MondrianError,
@@ -187,7 +187,7 @@ class Sweep:
 
     def __repr__(self) -> str:
         names = ", ".join(self.points[0].parameters) if self.points else "nothing"
-        return f"Sweep({len(self.points)} points of {names}, {self.n_rows} rows)"
+        return f"Sweep({len(self.points)} points of {names}, {self.n_rows:,} rows)"
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook."""
@@ -232,8 +232,10 @@ def sweep(
     report = stages.report("points")
     tasks, n_workers = _plan(encoded.table, vary, threads)
     points = run_tasks(
-        lambda _, task: _try_point(encoded, spec, task),
-        *(tasks, [None] * n_workers, report),
+        do=lambda _, task: _try_point(encoded, spec, task),
+        tasks=tasks,
+        works=[None] * n_workers,
+        report=report,
     )
     stages.end("points")
     limits = _limits(encoded.table, spec, vary)
@@ -275,7 +277,7 @@ def _plan(
         dict(zip(vary, values, strict=True)) for values in product(*vary.values())
     ]
     n_points = len(combinations)
-    n_workers = min(n_points, useful_threads(threads, table.n_tuples * n_points))
+    n_workers = min(n_points, queue_threads(threads, table.n_tuples * n_points))
     if n_workers == 1 or table.n_tuples >= _SIDE_BY_SIDE_BELOW:
         return [_Task(one, threads, time.process_time) for one in combinations], 1
     # Here a point is its thread's own work from beginning to end.
@@ -307,7 +309,7 @@ def _with_parameters(spec: Spec, parameters: Mapping[str, float]) -> Spec:
 def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     since = task.clock()
     plan = build_plan(encoded, spec, open_key(None), threads=task.threads)
-    pieces = plan.grown.pieces
+    pieces = plan.grown.split_tuples
     pieced = encoded.table  # with the population, which models look at
     if pieces is not None:
         pieced = divide(pieced, pieces.tuple_of, pieces.rows)

@@ -2,7 +2,7 @@
 
 import hmac
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from core_mondrian.release.manifests import (
     whole_spec,
 )
 from core_mondrian.release.owner_record import OwnerRecord, salted_digests
+from core_mondrian.release.result import Release
 from core_mondrian.release.signatures import (
     check_signature,
     digest_file,
@@ -30,6 +31,7 @@ from core_mondrian.release.signatures import (
     sign_manifest,
     signature_of,
 )
+from core_mondrian.runtime.progress import Progress
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
 
@@ -41,6 +43,7 @@ __all__ = [
     "check_signature",
     "check_source",
     "make_keys",
+    "remake",
     "sign_manifest",
 ]
 
@@ -79,7 +82,7 @@ class Evidence:
 
     @property
     def passed(self) -> bool:
-        """Tell whether nothing contradicts the manifest."""
+        """Return whether nothing contradicts the manifest."""
         return not self.problems
 
     def check(self) -> None:
@@ -143,6 +146,9 @@ class Redo:
     same_rows: Callable[[Any], bool] | None = None
     """Given the data made again: are its rows those of the release?"""
     threads: int | None = None
+    by: Sequence[str] = ()
+    """Columns whose groups are counted."""
+    progress: Progress | None = None
 
 
 def check_source(
@@ -195,7 +201,7 @@ def _check_signature(
         text = f"fits the manifest; key {key.fingerprint}"
         yield Check("signature", problem is None, problem or text)
     elif signature_of(manifest).exists():
-        yield Check("signature", None, "there is one; --public-key FILE tells whose")
+        yield Check("signature", None, "there is one; --public-key FILE checks whose")
     else:
         yield Check("signature", None, "there is none")
 
@@ -227,27 +233,29 @@ def _check_table(
     for problem in found.problems:
         yield Check("release", False, problem)  # noqa: FBT003
     if not found.problems:
-        yield from _as_told(found, manifest)
+        yield from _compare_with_manifest(found, manifest)
         yield from _models(found, manifest)
     for note in found.notes:
         yield Check("release", None, note)
 
 
-def _as_told(found: Explanation, manifest: Manifest) -> Iterator[Check]:
+def _compare_with_manifest(
+    explanation: Explanation, manifest: Manifest
+) -> Iterator[Check]:
     """Yield what was compared: another spec has other classes and another digest."""
     if manifest.n_rows is not None:
-        yield Check("rows", True, f"{found.n_rows:,}, as it tells")  # noqa: FBT003
-    if found.n_classes == manifest.n_classes:
-        yield Check("classes", True, f"{found.n_classes:,}, as it tells")  # noqa: FBT003
+        yield Check("rows", True, f"{explanation.n_rows:,}, as stated")  # noqa: FBT003
+    if explanation.n_classes == manifest.n_classes:
+        yield Check("classes", True, f"{explanation.n_classes:,}, as stated")  # noqa: FBT003
     else:
-        yield Check("classes", None, "others were asked for than it tells of")
-    if found.digest_match == "matches":
-        text = "as it tells: the quasi-identifiers are the same"
+        yield Check("classes", None, "the spec is another than the manifest's")
+    if explanation.digest_match == "matches":
+        text = "as stated: the quasi-identifiers are the same"
         yield Check("digest", True, text)  # noqa: FBT003
 
 
-def _models(found: Explanation, manifest: Manifest) -> Iterator[Check]:
-    recounted = [model for model in found.models if model.passed]
+def _models(explanation: Explanation, manifest: Manifest) -> Iterator[Check]:
+    recounted = [model for model in explanation.models if model.passed]
     for model in recounted:
         reached = "vacuously" if model.reached is None else f"{model.reached:.9g}"
         yield Check("model", True, f"{model.name} reaches {reached}")  # noqa: FBT003
@@ -286,7 +294,7 @@ def _remake(
 ) -> Iterator[Check]:
     """Make the release again and yield what is the same."""
     key = record.key or redo.key
-    again = anonymize(source, spec, key=key or _STAND_IN, threads=redo.threads)
+    again = remake(source, spec, record, redo)
     told = salted_digests(again, record.salt)
     if "tree" in record.plain["digests"]:  # else it did not fit into memory
         yield _same_digest(record, "tree", told["tree"])
@@ -305,8 +313,25 @@ def _remake(
         yield Check("versions", None, "other versions made it; these may differ")
 
 
+def remake(
+    source: IntoDataFrame, spec: Spec, record: OwnerRecord, redo: Redo
+) -> Release[Any]:
+    """Return a release made again: with the key of its record, or the owner's."""
+    again = anonymize(
+        source,
+        spec,
+        key=record.key or redo.key or _STAND_IN,
+        by=redo.by,
+        threads=redo.threads,
+        progress=redo.progress,
+    )
+    # The key of a record was drawn then, and is not the owner's now.
+    key = replace(again._key, is_given=record.key is None)  # noqa: SLF001
+    return replace(again, _key=key)
+
+
 def _has_key(spec: Spec, key: bytes | None) -> bool:
-    """Tell whether the digest can come out the same: samples are drawn by the key."""
+    """Return whether the digest can come out the same: samples are drawn by the key."""
     formats = {spec.format_of(name) for name in spec.quasi_identifiers}
     return key is not None or "sample" not in formats
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from core_mondrian.analysis.small_domains import (
+    SENSITIVE,
     Domain,
     Outcome,
     Procedure,
@@ -79,7 +80,7 @@ class Reader:
     """What a reader with some knowledge of people infers from a release."""
 
     values: ValueInference | None
-    """None: no model names a sensitive column."""
+    """None: no model names a sensitive column, and no target does."""
     linkage: Linkage
 
 
@@ -131,22 +132,25 @@ def measure_minimality(
     """Release every table of a domain, and infer from each release what can be.
 
     The reader knows the spec, the algorithm and the domain, and takes every labelled
-    table for equally likely. Without a model of sensitive values the domain has none.
+    table for equally likely. Without a model or a target that looks at sensitive values
+    the domain has none.
 
     Raises:
         SpecError: the spec does not fit the domain, the procedure or this measurement.
         InfeasibleError: no table of the domain can be released.
     """
-    domain = domain if spec.sensitive else replace(domain, values=1)
+    domain = domain if SENSITIVE in spec.columns else replace(domain, values=1)
     spec = replace(spec, numbers="bounds")
     outcomes = release_all(domain, spec, procedure, report)
     if not outcomes:
         raise InfeasibleError(
-            f"none of {domain.n_tables} tables passes the models",
+            f"none of {domain.n_tables:,} tables passes the models",
             hint="add rows, or lower k, l or whatever is asked for",
         )
     return Minimality(
-        *(domain, spec, procedure),
+        domain,
+        spec,
+        procedure,
         n_released=len(outcomes),
         n_releases=len({one.release for one in outcomes}),
         loss=mean_loss(outcomes, domain),
@@ -166,7 +170,7 @@ def infer(outcomes: Iterable[Outcome], spec: Spec, knows: Knowledge) -> Reader:
         above=_share((one.weight for one in persons if one.highest_link > limit), n),
         highest=float(max(links)),
     )
-    if not spec.sensitive:
+    if SENSITIVE not in spec.columns:
         return Reader(None, linkage)
     values = ValueInference(
         certain=_share((one.weight for one in persons if one.is_certain), n),
@@ -220,7 +224,7 @@ class _Person:
 
     @property
     def is_certain(self) -> bool:
-        """Tell whether only one value is left of those of the fitting rows."""
+        """Return whether only one value is left of those of the fitting rows."""
         return len(self.values) == 1 and len(self.all_fitting()) > 1
 
     def all_fitting(self) -> Counter[int]:
@@ -229,7 +233,7 @@ class _Person:
 
     @property
     def is_above_face_value(self) -> bool:
-        """Tell whether a value is likelier than in every class that the person fits."""
+        """Whether a value is likelier than in every class that the person fits."""
         classes = self.fitting().values()
         return any(
             Fraction(n, self.weight)
@@ -245,7 +249,7 @@ class _Person:
         return Fraction(sum(self.values[value] for value in best), len(best))
 
     def breaks(self, spec: Spec) -> bool:
-        """Tell whether a class with such shares could not be released."""
+        """Return whether a class with such shares could not be released."""
         whole: Counter[int] = Counter()
         for (_, value), n in self.release.items():
             whole[value] += n

@@ -17,12 +17,11 @@ from core_mondrian.analysis.perturb import (
     Codes,
     Plain,
     Survey,
-    Words,
     class_seeds,
     plan,
     survey,
 )
-from core_mondrian.encoding.columns import Ranked, is_text, rank_column
+from core_mondrian.encoding.columns import Ranked, rank_column
 from core_mondrian.encoding.drawable import Drawable, read_drawable
 from core_mondrian.errors import (
     InfeasibleError,
@@ -32,6 +31,8 @@ from core_mondrian.errors import (
 )
 from core_mondrian.measures.changed import Comparison, compare
 from core_mondrian.release.notebook import sensitized_html
+from core_mondrian.runtime.array_types import Words
+from core_mondrian.tables.arrow_types import holds_text
 from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.frames import (
     arrow_column,
@@ -208,9 +209,11 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     _check_reach(found, asked, values)
     first = np.unique(classes, return_index=True)[1]
     changes = plan(
-        *(cells, found, asked.p),
-        lambda short: _seeds(asked, keys, first[short]),
-        lambda rows: row_keys(frame, _others(frame, asked), rows),
+        cells=cells,
+        found=found,
+        p=asked.p,
+        seeds=lambda short: _seeds(asked, keys, first[short]),
+        keys=lambda rows: row_keys(frame, _others(frame, asked), rows),
     )
     changed = _change(frame, asked, values, changes)
     compared = _recount(frame, changed, asked, changes)
@@ -315,14 +318,14 @@ def _check_reach(found: Survey, asked: Request, values: Drawable) -> None:
         n_values -= int((values.codes == values.weights.size).any())
     if n_values < p:
         raise InfeasibleError(
-            f"p = {p}, but there are only {n_values} different values for {name}",
+            f"p = {p}, but there are only {n_values:,} different values for {name}",
             hint=hint,
         )
     failing = reach < p
     few_rows = np.count_nonzero(found.rows[failing] < p)
     raise InfeasibleError(
-        f"{np.count_nonzero(failing)} of {reach.size} classes cannot have {p} "
-        f"different values of {name}: {few_rows} have too few rows with a value, the "
+        f"{np.count_nonzero(failing):,} of {reach.size:,} classes cannot have {p} "
+        f"different values of {name}: {few_rows:,} have too few rows with a value, the "
         f"others too few values left to draw; the worst lacks {p - most}",
         hint=hint,
     )
@@ -350,7 +353,7 @@ def _plain(ranked: Ranked, rows: Codes) -> list[Plain]:
         scale = _DAY if pa.types.is_date32(kind) else _NANOSECONDS[_unit(kind)]
         values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     cells: list[Any] = values.to_pylist()
-    if pa.types.is_boolean(kind) or is_text(kind):
+    if pa.types.is_boolean(kind) or holds_text(kind):
         return cells
     return [None if cell is None else _number_text(cell * scale) for cell in cells]
 
@@ -383,7 +386,10 @@ def _recount(
     changes: Changes,
 ) -> Comparison:
     found = compare(
-        *(frame, open_frame(changed), asked.quasi_identifiers, asked.sensitive),
+        before=frame,
+        after=open_frame(changed),
+        quasi_identifiers=asked.quasi_identifiers,
+        sensitive=asked.sensitive,
         ignores_missing=asked.missing == "ignored",
     )
     if found.k < asked.k or found.p < asked.p:

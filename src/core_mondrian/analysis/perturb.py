@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.array_types import Words
 from core_mondrian.tables.hashing import splitmix64
 
 Codes: TypeAlias = NDArray[np.int64]
-Words: TypeAlias = NDArray[np.uint64]
 Weights: TypeAlias = NDArray[np.float64]
 Plain: TypeAlias = str | bool | None
 """What a released quasi-identifier is hashed as."""

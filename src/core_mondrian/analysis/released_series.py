@@ -10,7 +10,9 @@ from typing import Any, Final
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.release.manifests import Manifest, get, parse_bytes
 from core_mondrian.release.signatures import digest_file
+from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.files.dialect import WRITTEN
 from core_mondrian.verification.read_back import read_release
 from core_mondrian.verification.verify_series import (
     Numbered,
@@ -36,12 +38,12 @@ class ReleasedSeries:
 
     def to_json(self) -> dict[str, object]:
         """Return plain values."""
-        told = {"releases": list(self.numbers), "is_whole": self.is_whole}
-        return {"passed": True, **told, **self.found.to_json()}
+        scope = {"releases": list(self.numbers), "is_whole": self.is_whole}
+        return {"passed": True, **scope, **self.found.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SeriesManifest:
     """A manifest of a series."""
 
     path: Path
@@ -62,10 +64,13 @@ class _Told:
         return self.path.with_name(self.path.name.removesuffix(_MANIFEST))
 
 
-def verify_released(folder: Path, spec: Spec | None = None) -> ReleasedSeries:
+def verify_released(
+    folder: Path, spec: Spec | None = None, *, progress: Progress | None = None
+) -> ReleasedSeries:
     """Check all releases in a folder: their chain, their bytes, and who stands out.
 
-    ``spec`` is needed where manifests do not describe a model in full.
+    ``spec`` is needed where manifests do not describe a model in full. ``progress`` is
+    called with how much is done.
 
     Raises:
         DataError: there are no releases of a series.
@@ -74,14 +79,19 @@ def verify_released(folder: Path, spec: Spec | None = None) -> ReleasedSeries:
             some releases can be told from all but too few.
     """
     own = folder / "releases" if (folder / "releases").is_dir() else folder
-    told = sorted(_manifests(own), key=lambda one: one.number)
-    if not told:
+    manifests = sorted(_manifests(own), key=lambda one: one.number)
+    if not manifests:
         raise DataError(f"{folder}: no manifest of a series", hint=_HINT)
-    _check_chain(told)
-    wanted = _spec_of(told, spec)
-    cohort = get(told[0].series, "cohort", str)
-    tables = (Numbered(x.number, read_release(x.release, wanted)) for x in told)
-    numbers = tuple(one.number for one in told)
+    _check_chain(manifests)
+    wanted = _spec_of(manifests, spec)
+    cohort = get(manifests[0].series, "cohort", str)
+    end = Steps(progress, "recounting releases", [1.0 for _ in manifests]).end
+    # The one before is recounted when the next is read.
+    tables = (
+        end(Numbered(x.number, read_release(x.release, wanted, dialect=WRITTEN)))
+        for x in manifests
+    )
+    numbers = tuple(one.number for one in manifests)
     return ReleasedSeries(
         verify_series(tables, wanted, cohort),
         numbers,
@@ -90,18 +100,20 @@ def verify_released(folder: Path, spec: Spec | None = None) -> ReleasedSeries:
     )
 
 
-def _manifests(folder: Path) -> Iterator[_Told]:
+def _manifests(folder: Path) -> Iterator[_SeriesManifest]:
     for path in sorted(folder.glob(f"*{_MANIFEST}")):
         raw = path.read_bytes()
         manifest, plain = parse_bytes(raw, path)
         if "series" in plain:
-            yield _Told(path, hashlib.sha256(raw).hexdigest(), manifest, plain)
+            yield _SeriesManifest(
+                path, hashlib.sha256(raw).hexdigest(), manifest, plain
+            )
 
 
-def _check_chain(told: list[_Told]) -> None:
+def _check_chain(manifests: list[_SeriesManifest]) -> None:
     """Refuse manifests that are not one after the other, and files of other bytes."""
-    first = told[0]
-    for one in told:
+    first = manifests[0]
+    for one in manifests:
         same = ("name", "cohort")
         if any(one.series.get(key) != first.series.get(key) for key in same):
             raise SpecError(f"{one.path}: of another series", hint=_HINT)
@@ -114,7 +126,7 @@ def _check_chain(told: list[_Told]) -> None:
             raise PrivacyViolation(
                 f"{one.release}: gone, or not as it was released", hint=_HINT
             )
-    for before, after in pairwise(told):
+    for before, after in pairwise(manifests):
         if after.number == before.number:
             raise SpecError(
                 f"{after.path}: one more release {after.number}", hint=_HINT
@@ -126,12 +138,12 @@ def _check_chain(told: list[_Told]) -> None:
             )
 
 
-def _spec_of(told: list[_Told], spec: Spec | None) -> Spec:
+def _spec_of(manifests: list[_SeriesManifest], spec: Spec | None) -> Spec:
     if spec is not None:
         return spec
-    if unknown := told[0].manifest.unknown:
+    if unknown := manifests[0].manifest.unknown:
         raise SpecError(
-            f"manifests do not tell in full: {', '.join(unknown)}",
+            f"manifests do not state in full: {', '.join(unknown)}",
             hint="give the spec that the series was created with: --spec FILE",
         )
-    return told[0].manifest.spec
+    return manifests[0].manifest.spec

@@ -170,9 +170,9 @@ def _check(domain: Domain, spec: Spec, procedure: Procedure) -> None:
             "suppressed rows are not measured", hint="leave suppress out of the spec"
         )
     overlaps = isinstance(spec.policy, BestPolicy) and not spec.policy.disjoint
-    if procedure != "models" and overlaps:
+    if overlaps and (procedure != "models" or spec.target is not None):
         raise SpecError(
-            "cuts by size are measured for classes that do not overlap",
+            "cuts by size or for a target are measured for classes that do not overlap",
             hint="say disjoint, or take another policy",
         )
 
@@ -180,8 +180,11 @@ def _check(domain: Domain, spec: Spec, procedure: Procedure) -> None:
 def release_one(table: Counter[Person], spec: Spec) -> Flow | None:
     """Return the rows that `anonymize` releases; None: it refuses.
 
-    Classes that look alike are left to it: it may have to make them again.
+    Classes that look alike are left to it, as it may have to make them again, and so
+    are weights by a target.
     """
+    if spec.target is not None:
+        return release_by_api(table, spec)
     people = list(table.elements())
     _, encoded = load_and_encode(_frame(people, spec), spec, Stages(None), threads=1)
     try:
@@ -194,7 +197,8 @@ def release_one(table: Counter[Person], spec: Spec) -> Flow | None:
     person = dict(zip(encoded.row_tuple.tolist(), people, strict=True))
     flow: Flow = Counter()
     pieces = zip(
-        *(plan.tuple_of_piece.tolist(), plan.leaf_of_piece.tolist()),
+        plan.tuple_of_piece.tolist(),
+        plan.leaf_of_piece.tolist(),
         plan.pieces.counts.tolist(),
         strict=True,
     )
@@ -260,7 +264,7 @@ def _frame(people: list[Person], spec: Spec) -> pa.Table:
         name: pa.array([quasi[i] for quasi, _ in people], pa.int64())
         for i, name in enumerate(spec.quasi_identifiers)
     }
-    if spec.sensitive:
+    if SENSITIVE in spec.columns:
         columns[SENSITIVE] = pa.array([value for _, value in people], pa.int64())
     return pa.table(columns)
 
@@ -273,7 +277,7 @@ def _shown(row: dict[str, Any], spec: Spec) -> Shown:
 
 
 def fits(quasi: Quasi, shown: Shown) -> bool:
-    """Tell whether a released row may be that of somebody with these values."""
+    """Return whether a released row may be that of somebody with these values."""
     return all(
         ends is None or (value is not None and ends[0] <= value <= ends[1])
         for value, ends in zip(quasi, shown, strict=True)

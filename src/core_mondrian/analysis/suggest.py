@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from core_mondrian.analysis.inspection import InspectedColumn, Inspection, inspect_table
 from core_mondrian.analysis.unit_detection import find_unit
-from core_mondrian.errors import DataError, MondrianError, list_names
+from core_mondrian.errors import DataError, MondrianError, look_like_cells
+from core_mondrian.runtime.progress import Progress
 from core_mondrian.spec.identifier_detection import Recognized, has_words, recognize
 from core_mondrian.tables.frames import open_frame, row_weights
 
@@ -94,36 +95,40 @@ class Guess:
     """Whether prefixes of it are larger areas: a postal code, as text."""
 
 
-def guess_roles(table: pa.Table, found: Inspection | None = None) -> tuple[Guess, ...]:
+def guess_roles(
+    table: pa.Table,
+    inspection: Inspection | None = None,
+    progress: Progress | None = None,
+) -> tuple[Guess, ...]:
     """Return a guess for each column, in the table's order.
 
-    ``found`` is what `inspect_table` found, where that is known already.
+    ``inspection`` is what `inspect_table` returns, where that is known already.
 
     Raises:
         DataError: the column names look like the first row of a table without a header.
     """
     names = table.column_names
-    if not list_names(names).startswith("["):
+    if look_like_cells(names):
         raise DataError(
             "column names look like data", hint="is the first line a header?"
         )
-    found = found or inspect_table(table)
+    inspection = inspection or inspect_table(table, progress)
     looks = {
         column.name: recognize(column.name, table.column(place))
-        for place, column in enumerate(found.columns)
+        for place, column in enumerate(inspection.columns)
         if column.n_distinct is not None
     }
     guesses = _with_unit(
         table,
         tuple(
             _guess(column, looks.get(column.name), table.column(place))
-            for place, column in enumerate(found.columns)
+            for place, column in enumerate(inspection.columns)
         ),
         looks,
     )
     if any(guess.role == "quasi-identifier" for guess in guesses):
         return guesses
-    return _by_counts(guesses, found)
+    return _by_counts(guesses, inspection)
 
 
 def _guess(
@@ -203,14 +208,14 @@ def _can_weigh(name: str, values: Any) -> bool:  # noqa: ANN401
 
 def _distinct(column: InspectedColumn) -> str:
     n = column.n_distinct or 0
-    missing = f", {column.n_missing} missing" if column.n_missing else ""
+    missing = f", {column.n_missing:,} missing" if column.n_missing else ""
     unique = ", nearly unique" if column.is_nearly_unique else ""
-    return f"{n} {'value' if n == 1 else 'values'}{missing}{unique}"
+    return f"{n:,} {'value' if n == 1 else 'values'}{missing}{unique}"
 
 
-def _by_counts(guesses: Sequence[Guess], found: Inspection) -> tuple[Guess, ...]:
+def _by_counts(guesses: Sequence[Guess], inspection: Inspection) -> tuple[Guess, ...]:
     """Take the columns that make most rows unique, where no name says anything."""
-    last = found.growing[:_FEW_BY_COUNTS][-1:]
+    last = inspection.growing[:_FEW_BY_COUNTS][-1:]
     chosen = [name for step in last for name in step.columns]
     return tuple(
         Guess(
@@ -234,13 +239,13 @@ def draft_spec(
     """Return a spec in TOML with a comment on every choice; it runs as it is."""
     lines = [f"#:schema {schema}", ""] if schema is not None else []
     lines += [
-        f"# A first spec for a table of {n_rows} rows and {len(guesses)} columns,",
+        f"# A first spec for a table of {n_rows:,} rows and {len(guesses)} columns,",
         "# guessed from names, types and counts. Read every line: only you know what",
         "# others may know. All keys: docs/spec.md",
         "",
         *_quasi_identifiers(guesses),
         "",
-        f"# {_who(guesses)} a class needs: nobody can be told from 4 others.",
+        f"# {_who(guesses)} a class needs: everyone shares them with 4 others.",
         "k = 5",
         *_removed(guesses),
         *_singles(guesses),
@@ -352,7 +357,7 @@ def _models(guesses: Sequence[Guess]) -> Iterator[str]:
         return
     yield ""
     yield "# k says nothing about what all rows of a class share. To keep a class from"
-    yield "# telling everybody's value, ask for several of them (docs/models):"
+    yield "# revealing everybody's value, ask for several of them (docs/models):"
     for guess in found:
         yield "# [[models]]"
         yield '# name = "distinct-l-diversity"'

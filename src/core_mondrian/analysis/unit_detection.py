@@ -6,7 +6,7 @@ of a person, such as sex and age.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,6 @@ from core_mondrian.spec.identifier_detection import (
     words_of,
 )
 from core_mondrian.verification.counting import Coded, code_column, compress
-
-Array: TypeAlias = Any
-"""An Arrow array, chunked or not; Arrow itself has no types to check."""
 
 _PERSONAL: Final = (18, 8, 7, 9, 11, 6, 10, 4, 13, 12, 5, 15, 16, 1, 17, 14, 2)
 """HIPAA's kinds of identifiers, those that tell persons apart best first:
@@ -77,7 +74,7 @@ def find_unit(
 def _has_persons(
     recognized: Mapping[str, Recognized], coded: Mapping[str, Coded]
 ) -> bool:
-    """Tell whether every row has a number of a person that no other row has."""
+    """Return whether every row has a number of a person that no other row has."""
     return any(
         _numbers_persons(name, looks)
         and not _repeats(coded[name])
@@ -113,7 +110,7 @@ def _repeats(column: Coded) -> bool:
 
 
 def _is_fine(column: Coded) -> bool:
-    """Tell whether a column has values enough to number persons."""
+    """Return whether a column has values enough to number persons."""
     n_filled = int(np.count_nonzero(~column.missing))
     return column.n_codes - 1 >= max(_FEWEST_VALUES * n_filled, 2)
 

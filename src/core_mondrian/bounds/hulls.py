@@ -126,7 +126,7 @@ class HullSearch:
 def find_cheapest(search: HullSearch, near: NearLists, anchor: int) -> bool:
     """Lower an anchor's raise to what the cheapest set around it loses.
 
-    ``near`` has its list alone. Tells whether all sets could be looked at.
+    ``near`` has its list alone. Returns whether all sets could be looked at.
     """
     search.lowers_all = False
     with cython.nogil:
@@ -179,7 +179,7 @@ def start_greedily(search: HullSearch) -> None:
 
 
 def has_free(search: HullSearch, near: NearLists, i: int) -> bool:
-    """Tell whether a price of a list may still change."""
+    """Return whether a price of a list may still change."""
     for j in range(near.edges[i], near.edges[i + 1]):
         if not search.is_frozen[near.numbers[j]]:
             return True
@@ -292,7 +292,7 @@ def add_values(search: HullSearch, depth: int, place: int) -> None:
 
 
 def has_value(search: HullSearch, depth: int, column: int, code: int) -> bool:
-    """Tell whether a hull has a value, in a column released as a set."""
+    """Return whether a hull has a value, in a column released as a set."""
     word = search.tree.objective.info[column].word + code // 63
     return (search.values[depth, word] >> (code % 63)) & 1 == 1
 
@@ -368,7 +368,7 @@ def weigh_hull(search: HullSearch, depth: int) -> None:
 
 
 def has_enough(search: HullSearch, first: int, last: int) -> bool:
-    """Tell whether some candidates have the rows, or persons, of a class."""
+    """Return whether some candidates have the rows, or persons, of a class."""
     n = cython.declare(cython.longlong, 0)
     anchor = search.numbers[0]
     n += search.tree.persons[anchor]
@@ -485,7 +485,7 @@ def close_in(search: HullSearch, depth: int) -> float:
 def push_hull(search: HullSearch, depth: int, i: int, limit: float) -> bool:
     """Put the hull with one more candidate on the stack.
 
-    Tells whether it is looked at here: not if it takes in a candidate that was passed.
+    Returns whether it is looked at here: not if it takes in one that was passed.
     A candidate within a hull adds nothing to what that loses, to the last digit.
     """
     last = search.frames[depth, 2]

@@ -1,20 +1,13 @@
 """core-mondrian anonymize --database: a table in a database in, another one out."""
 
 import re
-import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from core_mondrian.cli.options import spec_of
-from core_mondrian.cli.report import report_of
-from core_mondrian.cli.stream import check_guarded
-from core_mondrian.cli.summary import FOR_OWNER, echo, measured, print_release
-from core_mondrian.errors import SpecError
+from core_mondrian.cli.release_request import Outcome, ReleaseRequest
+from core_mondrian.cli.summary import FOR_OWNER
 from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
@@ -23,67 +16,19 @@ if TYPE_CHECKING:
     from core_mondrian.release.signatures import Signer
     from core_mondrian.spec.declaration import Spec
 
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--database",
-        metavar="FILE|URL",
-        help="A DuckDB or SQLite file, or postgresql://…: work inside it.",
-    ),
-]
-View = Annotated[
-    bool,
-    typer.Option("--view", help="With --database: TARGET is a view of SOURCE."),
-]
-Manifest = Annotated[
-    Path | None,
-    typer.Option(
-        "--manifest",
-        metavar="FILE",
-        help="With --database: else TARGET.manifest.json, here.",
-    ),
-]
 
-
-def done_in_database(options: Mapping[str, Any]) -> bool:
-    """Tell whether `anonymize` is asked to work in a database; if so, it is done."""
-    if options["database"] is not None:
-        anonymize_in_database(options)
-        return True
-    if options["view"] or options["manifest"] is not None:
-        raise SpecError(
-            "--view and --manifest are for --database",
-            hint="the manifest of a file stands beside it",
-        )
-    return False
-
-
-def anonymize_in_database(options: Mapping[str, Any]) -> None:
-    """Do what the options of `anonymize` ask for, inside a database."""
-    from core_mondrian.cli.anonymize import release_json
-
-    started = time.perf_counter()
-    if options["suppressed_file"] is not None:
-        raise SpecError(
-            "--suppressed-file is for files",
-            hint="--suppressed separate makes the table TARGET_suppressed",
-        )
-    spec = spec_of(options)
-    check_guarded(spec)
-    beside = Beside.of(options, spec)
+def anonymize_in_database(request: ReleaseRequest, spec: "Spec") -> Outcome:
+    """Make a release of a table in a database, as another one in it."""
+    beside = Beside.of(request, spec)
     beside.check()
-    release = _anonymize(options, spec, beside)
-    found, groups = measured(release, options)
-    with suppress(KeyboardInterrupt):  # the work is done and stays done
-        output = release_json(release, found, groups) if options["as_json"] else None
-        print_release(release, found, groups, output)
-        kind = "view" if options["view"] else "table"
-        seconds = time.perf_counter() - started
-        echo(f"made {kind} {release.data} in {seconds:.1f} s")
-        if release.suppressed is not None:
-            told = f"made table {release.suppressed}: original rows, NOT anonymized"
-            echo(told)
-        beside.tell()
+    release = _anonymize(request, spec, beside)
+    more = beside.lines()
+    if release.suppressed is not None:
+        rows = f"made table {release.suppressed}: original rows, NOT anonymized"
+        more = [rows, *more]
+    kind = "view" if request.database.view else "table"
+    outcome = request.figures.measure(release)
+    return outcome._replace(written=f"made {kind} {release.data}", more=more)
 
 
 @dataclass(frozen=True)
@@ -96,17 +41,16 @@ class Beside:
     overwrite: bool
 
     @staticmethod
-    def of(options: Mapping[str, Any], spec: "Spec") -> "Beside":
-        """Return what the options of `anonymize` ask for."""
+    def of(request: ReleaseRequest, spec: "Spec") -> "Beside":
+        """Return what a request asks for."""
         from core_mondrian.release.signatures import read_signer
 
-        manifest = options["manifest"] or manifest_of_table(options["target_name"])
-        key = options["sign_key"]
+        key = request.sign_key
         return Beside(
-            manifest,
-            report_of(options, spec),
+            request.database.manifest or manifest_of_table(request.target_name),
+            request.page(spec),
             None if key is None else read_signer(key),
-            options["overwrite"],
+            request.overwrite,
         )
 
     @property
@@ -153,15 +97,15 @@ class Beside:
             files, overwrite=self.overwrite, private=[self.record], commit=commit
         )
 
-    def tell(self) -> None:
-        """Say what was written."""
-        echo(f"wrote {self.manifest}")
-        echo(f"wrote {self.record}: {FOR_OWNER}")
+    def lines(self) -> list[str]:
+        """Return what to say of the files that were written."""
+        lines = [f"wrote {self.manifest}", f"wrote {self.record}: {FOR_OWNER}"]
         if self.signer is not None:
-            echo(f"wrote {self.signature}")
-            echo(f"signed      by key {self.signer.fingerprint}")
+            lines.append(f"wrote {self.signature}")
+            lines.append(f"signed      by key {self.signer.fingerprint}")
         if self.page is not None:
-            echo(f"wrote {self.page.path}")
+            lines.append(f"wrote {self.page.path}")
+        return lines
 
 
 def manifest_of_table(target: str) -> Path:
@@ -170,24 +114,23 @@ def manifest_of_table(target: str) -> Path:
     return Path(f"{plain or 'release'}.manifest.json")
 
 
-def _anonymize(
-    options: Mapping[str, Any], spec: "Spec", beside: Beside
-) -> "Release[str]":
-    from core_mondrian.cli.anonymize import read_key
+def _anonymize(request: ReleaseRequest, spec: "Spec", beside: Beside) -> "Release[str]":
     from core_mondrian.sources.sql.anonymize import anonymize_sql
 
-    key = read_key(options["key_file"], spec)
-    with show_progress(as_json=options["as_json"]) as progress:
+    key = request.key(spec)
+    with show_progress(as_json=request.figures.as_json) as progress:
         return anonymize_sql(
-            *(options["database"], options["source_name"], options["target_name"]),
+            request.database.database or "",
+            request.source_name,
+            request.target_name,
             spec,
             key=key,
-            view=options["view"],
-            overwrite=options["overwrite"],
-            memory=options["memory"],
-            threads=options["threads"],
+            view=request.database.view,
+            overwrite=request.overwrite,
+            memory=request.streaming.memory,
+            threads=request.threads,
             progress=progress,
-            by=options["by"] or [],
+            by=request.by,
             needs_all=[] if beside.page is None else ["a report"],
             publish=beside.publish,
         )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from core_mondrian.cli.bars import bar
-from core_mondrian.cli.summary import policy_text
+from core_mondrian.cli.requests import command
+from core_mondrian.cli.summary import echo, policy_text
 from core_mondrian.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -83,15 +84,28 @@ class _Demo:
     """0: the row is suppressed."""
 
 
-def show_demo(
-    rows: Annotated[int, typer.Option("--rows", help="People to make up.")] = 20_000,
-    k: Annotated[int, typer.Option("--k", help="People who must look alike.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Makes other people up.")] = 0,
+@dataclass(frozen=True, slots=True)
+class DemoRequest:
+    """What `demo` is asked."""
+
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", help="People to make up.")
+    ] = 20_000
+    k: Annotated[
+        int, typer.Option("--k", "-k", metavar="K", help="People who must look alike.")
+    ] = 5
+    seed: Annotated[int, typer.Option("--seed", help="Makes other people up.")] = 0
     svg: Annotated[
-        Path | None, typer.Option("--svg", help="Save the screen as a picture, too.")
-    ] = None,
-) -> None:
-    """Make a census up, anonymize it, and show what that did.
+        Path | None,
+        typer.Option(
+            "--svg", metavar="FILE", help="Save the screen as a picture, too."
+        ),
+    ] = None
+
+
+@command(DemoRequest)
+def show_demo(request: DemoRequest) -> None:
+    """Anonymize a made-up census, and show the result.
 
     The people do not exist, so their cells may be shown; no other command shows any.
     """
@@ -100,20 +114,21 @@ def show_demo(
     console = Console(highlight=False, soft_wrap=False)
     # A pipe has no width of its own, and wider lines than this are hard to read.
     console.width = min(console.width, _WIDTH) if console.is_terminal else _WIDTH
-    console.print(_introduction(rows, k))
-    with _progress(rows) as progress:
-        demo = _run(rows, k, seed, progress)
+    introduction = _introduction(request.rows, request.k)
+    console.print(introduction)
+    with _progress(request.rows) as progress:
+        demo = _run(request, progress)
     for part in (*_story(demo, console.width), _times(demo), _next_steps()):
         console.print(part)
-    if svg is not None:
+    if request.svg is not None:
         from core_mondrian.tables.files.atomic_write import write_files
 
-        picture = _draw([_introduction(rows, k), *_story(demo, _WIDTH), _next_steps()])
-        write_files({svg: picture.encode()}, overwrite=True)
-        typer.echo(f"wrote {svg}", err=True)
+        picture = _draw([introduction, *_story(demo, _WIDTH), _next_steps()])
+        write_files({request.svg: picture.encode()}, overwrite=True)
+        echo(f"wrote {request.svg}")
 
 
-def _run(rows: int, k: int, seed: int, progress: Progress) -> _Demo:
+def _run(request: DemoRequest, progress: Progress) -> _Demo:
     import numpy as np
     import pyarrow as pa
 
@@ -122,7 +137,8 @@ def _run(rows: int, k: int, seed: int, progress: Progress) -> _Demo:
     from core_mondrian.models.k_anonymity import KAnonymity
     from core_mondrian.spec.declaration import Spec
 
-    table = census(rows, seed)
+    rows, k = request.rows, request.k
+    table = census(rows, request.seed)
     columns = CENSUS_QUASI_IDENTIFIERS
     spec = Spec(columns, models=(KAnonymity(k),), identifiers=("person_id",))
     numbered = table.append_column(_ROW, pa.array(np.arange(rows)))
@@ -152,7 +168,7 @@ def _progress(rows: int) -> Iterator[Progress]:
 
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
-        typer.echo(f"anonymizing {rows} rows ...", err=True)
+        typer.echo(f"anonymizing {rows:,} rows ...", err=True)
         yield lambda _stage, _done: None
         return
     tasks: dict[str, TaskID] = {}
@@ -293,8 +309,11 @@ def _risk(demo: _Demo) -> "RenderableType":
     )
     for text, (before, after) in zip(texts, pairs, strict=True):
         table.add_row(
-            *(text, f"[bold red]{before:.1%}", _bar(before, "red", 20)),
-            *(f"[bold green]{after:.1%}", _bar(after, "green", 20)),
+            text,
+            f"[bold red]{before:.1%}",
+            _bar(before, "red", 20),
+            f"[bold green]{after:.1%}",
+            _bar(after, "green", 20),
         )
     return _panel(table, "who can be singled out by someone who knows all six")
 

@@ -1,18 +1,28 @@
 """core-mondrian explain: what a release is, for a person at a terminal."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 import typer
 
-from core_mondrian.cli.advise import with_options_of
-from core_mondrian.cli.anonymize import manifest_of
 from core_mondrian.cli.bars import bar
-from core_mondrian.cli.options import AsJson, RecordFile
-from core_mondrian.cli.summary import escape_controls, json_line
-from core_mondrian.cli.verify import OF_EVIDENCE, released_spec, verify_file
-from core_mondrian.errors import SpecError
+from core_mondrian.cli.options import (
+    OUTPUT,
+    AsJson,
+    RecordFile,
+    RecountOptions,
+    TableFile,
+    manifest_of,
+)
+from core_mondrian.cli.reply import Reply
+from core_mondrian.cli.requests import command
+from core_mondrian.cli.summary import escape_controls
+from core_mondrian.cli.verify import READ_AND_COUNT, EvidenceOptions
+from core_mondrian.errors import SpecError, not_there
+from core_mondrian.runtime.progress import Steps, show_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,54 +42,73 @@ _NARROWEST: Final = 8
 _STYLES: Final = {True: "green", False: "bold red", None: "yellow"}
 
 
-@with_options_of(verify_file, but=("as_json", *OF_EVIDENCE))
-def explain_file(
-    release: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
-    *,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainRequest:
+    """What `explain` is asked."""
+
+    PANEL: ClassVar = OUTPUT
+    release: TableFile
     manifest_file: Annotated[
         Path | None,
-        typer.Option("--manifest", metavar="FILE", help="Default: beside RELEASE."),
-    ] = None,
-    record_file: RecordFile = None,
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="The manifest of RELEASE. [default: beside it]",
+            rich_help_panel=EvidenceOptions.PANEL,
+        ),
+    ] = None
+    record_file: RecordFile = None
+    asked: RecountOptions
     depth: Annotated[
         int, typer.Option("--depth", min=0, help="Levels of the tree.")
-    ] = 3,
+    ] = 3
     width: Annotated[
         int, typer.Option("--width", min=1, help="Branches that are listed at each.")
-    ] = 3,
+    ] = 3
     columns: Annotated[
         bool, typer.Option("--columns", help="Show the funnel of every column.")
-    ] = False,
-    as_json: AsJson = False,
-    **options: Any,  # noqa: ANN401  # those of verify
-) -> None:
+    ] = False
+    as_json: AsJson = False
+
+
+@command(ExplainRequest)
+def explain_file(request: ExplainRequest) -> None:
     """Show what RELEASE is: recounted, compared with its manifest, and as a tree.
 
     Without a manifest, say what to recount as for `verify`. The original is not
     needed. The tree shows released cells, and only of a table that passes. If a class
     fails, or table and manifest do not belong together, the exit code is 5.
     """
+    explanation = _explain(request)
+    show = partial(_show, explanation, request.release, by_column=request.columns)
+    reply = Reply(explanation.to_json, show, check=explanation.check)
+    reply.print(as_json=request.as_json)
+
+
+def _explain(request: ExplainRequest) -> "Explanation":
     from core_mondrian.release.explanation import explain
     from core_mondrian.release.owner_record import find_record
     from core_mondrian.verification.read_back import read_release
 
-    manifest = _find_manifest(release, manifest_file)
-    is_given = any(value not in (None, [], False) for value in options.values())
-    spec = released_spec(options) if is_given else None
+    release = request.release
+    if not release.exists():
+        raise not_there(release)
+    manifest = _find_manifest(release, request.manifest_file)
+    spec = request.asked.spec() if request.asked.is_given else None
     asked = manifest.spec if spec is None and manifest is not None else spec
     if asked is None:
         raise SpecError(
             "there is no manifest beside the release",
             hint="name it by --manifest, or say what to recount: --qid and --k, --spec",
         )
-    data = read_release(release, asked)
-    record = None if manifest is None else find_record(release, record_file)
-    found = explain(*(data, spec, manifest), record=record, depth=depth, width=width)
-    if as_json:
-        typer.echo(json_line(found.to_json()))
-    else:
-        _show(found, release, by_column=columns)
-    found.check()
+    record = None if manifest is None else find_record(release, request.record_file)
+    depth, width = request.depth, request.width
+    with show_progress(as_json=request.as_json) as progress:
+        end = Steps(progress, "recounting", READ_AND_COUNT).end
+        data = end(read_release(release, asked))
+        return end(
+            explain(data, spec, manifest, record=record, depth=depth, width=width)
+        )
 
 
 def _find_manifest(release: Path, file: Path | None) -> "Manifest | None":
@@ -89,65 +118,65 @@ def _find_manifest(release: Path, file: Path | None) -> "Manifest | None":
     return read_manifest(beside) if file is not None or beside.exists() else None
 
 
-def _show(found: "Explanation", release: Path, *, by_column: bool) -> None:
+def _show(explanation: "Explanation", release: Path, *, by_column: bool) -> None:
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False)
     is_plain = console.options.ascii_only
-    console.print(_summary(found, release, is_plain=is_plain))
-    if found.sizes:
+    console.print(_summary(explanation, release, is_plain=is_plain))
+    if explanation.sizes:
         console.print()
-        console.print(_size_table(found.sizes, is_plain=is_plain))
-    if found.record is not None:
+        console.print(_size_table(explanation.sizes, is_plain=is_plain))
+    if explanation.record is not None:
         console.print()
-        parts = found.record.funnel["columns" if by_column else "kinds"]
+        parts = explanation.record.funnel["columns" if by_column else "kinds"]
         console.print(_funnel(parts, is_plain=is_plain))
-    if found.tree is not None and found.n_classes:
+    if explanation.tree is not None and explanation.n_classes:
         console.print()
         console.print("how the released rows divide")
-        console.print(_tree(found.tree, console))
+        console.print(_tree(explanation.tree, console))
 
 
-def _summary(found: "Explanation", release: Path, *, is_plain: bool) -> "Table":
+def _summary(explanation: "Explanation", release: Path, *, is_plain: bool) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=10)
     table.add_column(overflow="fold")
-    for label, text, style in _lines(found, release):
+    for label, text, style in _lines(explanation, release):
         table.add_row(
             label, Text(escape_controls(text, is_plain=is_plain), style=style)
         )
     return table
 
 
-def _lines(found: "Explanation", release: Path) -> Iterator[tuple[str, str, str]]:
+def _lines(explanation: "Explanation", release: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the lines of the summary: what it is about, text, style."""
-    manifest = found.manifest
+    manifest = explanation.manifest
     yield "release", str(release), ""
     if manifest is not None and manifest.notice is not None:
         yield "notice", manifest.notice, "bold"
-    yield "asked", _asked_text(found), ""
-    for model in found.models:
+    yield "asked", _request_text(explanation), ""
+    for model in explanation.models:
         yield "recounted", _model_text(model), _STYLES[model.passed]
-    yield "rows", _rows_text(found), ""
-    if found.record is not None and found.record.n_blanked:
-        yield "blanked", f"{found.record.n_blanked:,} cells", ""
-    yield "classes", _classes_text(found), ""
-    yield from _digest_lines(found)
-    for problem in found.problems:
+    yield "rows", _rows_text(explanation), ""
+    if explanation.record is not None and explanation.record.n_blanked:
+        yield "blanked", f"{explanation.record.n_blanked:,} cells", ""
+    yield "classes", _classes_text(explanation), ""
+    yield from _digest_lines(explanation)
+    for problem in explanation.problems:
         yield "PROBLEM", problem, "bold red"
-    for note in found.notes:
+    for note in explanation.notes:
         yield "note", note, ""
-    if found.tree is None:
+    if explanation.tree is None:
         yield "note", "the recount does not pass, so no cell is shown: no tree", ""
 
 
-def _asked_text(found: "Explanation") -> str:
-    names = ", ".join(model.name for model in found.models) or "no model"
-    columns = ", ".join(found.spec.quasi_identifiers)
-    policy = None if found.manifest is None else found.manifest.policy
+def _request_text(explanation: "Explanation") -> str:
+    names = ", ".join(model.name for model in explanation.models) or "no model"
+    columns = ", ".join(explanation.spec.quasi_identifiers)
+    policy = None if explanation.manifest is None else explanation.manifest.policy
     return f"{names}, by {columns}" + (f"; policy {policy}" if policy else "")
 
 
@@ -161,41 +190,42 @@ def _model_text(model: "ModelFinding") -> str:
     return f"{model.name}: passes (reaches {reached})"
 
 
-def _rows_text(found: "Explanation") -> str:
-    rows = found.record
-    blank = f", {found.n_blank:,} of them blank" if found.n_blank else ""
-    here = f"{found.n_rows:,} in the table{blank}"
+def _rows_text(explanation: "Explanation") -> str:
+    rows = explanation.record
+    blank = f", {explanation.n_blank:,} of them blank" if explanation.n_blank else ""
+    here = f"{explanation.n_rows:,} in the table{blank}"
     if rows is None:
         return here
     text = (
         f"{rows.n_in:,} in, {rows.n_released:,} released, {rows.n_suppressed:,} "
         f"suppressed (budget {rows.budget:,})"
     )
-    return text if rows.n_released == found.n_rows and not blank else f"{text}; {here}"
+    is_complete = rows.n_released == explanation.n_rows and not blank
+    return text if is_complete else f"{text}; {here}"
 
 
-def _classes_text(found: "Explanation") -> str:
-    if not found.n_classes:
+def _classes_text(explanation: "Explanation") -> str:
+    if not explanation.n_classes:
         return "none"
-    average = (found.n_rows - found.n_blank) / found.n_classes
+    average = (explanation.n_rows - explanation.n_blank) / explanation.n_classes
     return (
-        f"{found.n_classes:,} of {found.smallest_class:,} to "
-        f"{found.largest_class:,} rows, {average:.1f} on average"
+        f"{explanation.n_classes:,} of {explanation.smallest_class:,} to "
+        f"{explanation.largest_class:,} rows, {average:.1f} on average"
     )
 
 
-def _digest_lines(found: "Explanation") -> Iterator[tuple[str, str, str]]:
+def _digest_lines(explanation: "Explanation") -> Iterator[tuple[str, str, str]]:
     texts = {
         "matches": "matches the manifest (it covers the quasi-identifiers only)",
         "differs": "does NOT match the manifest",
         "unknown": "nothing to compare with",
     }
-    passed = {"matches": True, "differs": False}.get(found.digest_match)
+    passed = {"matches": True, "differs": False}.get(explanation.digest_match)
     style = "" if passed is None else _STYLES[passed]
-    yield "digest", texts[found.digest_match], style
-    yield "", found.digest, ""
-    if passed is False and found.manifest is not None:
-        yield "", f"the manifest's: {found.manifest.digest}", ""
+    yield "digest", texts[explanation.digest_match], style
+    yield "", explanation.digest, ""
+    if passed is False and explanation.manifest is not None:
+        yield "", f"the manifest's: {explanation.manifest.digest}", ""
 
 
 def _size_table(sizes: "tuple[SizeBin, ...]", *, is_plain: bool) -> "Table":

@@ -1,22 +1,29 @@
 """core-mondrian init: a first spec, written from the table itself."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from core_mondrian.cli.options import NullValues
+from core_mondrian.cli.csv_files import Csv, read_source
+from core_mondrian.cli.options import OUTPUT, NullValues, TableFile
+from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo
 from core_mondrian.errors import SpecError
+from core_mondrian.runtime.progress import Steps, show_progress
 
 
-def init_file(
-    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitRequest:
+    """What `init` is asked."""
+
+    PANEL: ClassVar = OUTPUT
+    table: TableFile
     spec: Annotated[
         Path | None, typer.Argument(help="The file to write; else it is printed.")
-    ] = None,
-    *,
+    ] = None
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -24,24 +31,36 @@ def init_file(
             metavar="FILE",
             help="Write the JSON Schema too, and name it in the spec for editors.",
         ),
-    ] = None,
-    null_values: NullValues = None,
-) -> None:
+    ] = None
+    null_values: NullValues = None
+    csv: Csv = None
+
+
+@command(InitRequest)
+def init_file(request: InitRequest) -> None:
     """Write a first spec for TABLE, with a comment on every guess.
 
     Roles are guessed from names, types, counts and the pattern of values. No value of
     the table is shown. Nothing is overwritten.
     """
-    from core_mondrian.analysis.suggest import draft_spec, guess_roles
-    from core_mondrian.tables.files.read import read_table
-
+    spec, schema = request.spec, request.schema
     for file in (spec, schema):
         _check_new(file)
-    nulls = tuple(null_values or ("",))
-    read = read_table(table, null_values=nulls)
-    named = None if schema is None else _relative(schema, spec)
-    text = draft_spec(guess_roles(read), read.num_rows, nulls, named)
-    _write(text, spec, schema)
+    _write(_draft(request), spec, schema)
+
+
+def _draft(request: InitRequest) -> str:
+    """Return a first spec for the table."""
+    from core_mondrian.analysis.suggest import draft_spec, guess_roles
+
+    nulls = tuple(request.null_values or ("",))
+    with show_progress() as progress:
+        end = Steps(progress, "reading", (1.0,)).end
+        read = end(read_source(request.table, request.csv, null_values=nulls))
+        guesses = guess_roles(read, progress=progress)
+    schema = request.schema
+    named = None if schema is None else _relative(schema, request.spec)
+    return draft_spec(guesses, read.num_rows, nulls, named)
 
 
 def show_schema() -> None:

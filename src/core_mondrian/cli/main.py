@@ -26,6 +26,7 @@ from core_mondrian.cli.standard_streams import (
     open_closed_streams,
 )
 from core_mondrian.cli.summary import echo
+from core_mondrian.cli.usage_errors import is_usage_error, print_usage_error
 from core_mondrian.errors import (
     MemoryLimitError,
     MondrianError,
@@ -45,6 +46,7 @@ _COMMANDS: Final = {
     "sign": "sign:sign_file",
     "keygen": "sign:make_key_files",
     "explain": "explain:explain_file",
+    "report": "report:report_file",
     "p-sensitize": "p_sensitize:p_sensitize_file",
     "advise": "advise:advise_file",
     "compare": "compare:compare_file",
@@ -84,12 +86,16 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        app(arguments, prog_name="core-mondrian")
-    except KeyboardInterrupt:
-        return _tell(KeyboardInterrupt())
+        code = app(arguments, prog_name="core-mondrian", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _print_failure(KeyboardInterrupt())
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(done.code is not None)
-    return 0
+    except Exception as error:
+        if not is_usage_error(error):
+            raise
+        return print_usage_error(error)
+    return code if isinstance(code, int) else 0
 
 
 def _lost_code(output: GuardedStream, arguments: Sequence[str]) -> int:
@@ -117,7 +123,7 @@ def _guarded(command: Callable[P, None]) -> Callable[P, None]:
                 warnings.showwarning = _warn  # type: ignore[assignment]
                 command(*arguments, **options)
         except (Exception, KeyboardInterrupt, _Terminated) as error:  # noqa: BLE001
-            code = _tell(error)
+            code = _print_failure(error)
         if code:  # Raised above, the exit would hold the error, and that a cell.
             raise SystemExit(code)
 
@@ -143,22 +149,22 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise _Terminated
 
 
-def _tell(error: BaseException) -> int:
+def _print_failure(error: BaseException) -> int:
     """Say on stderr what went wrong, without a cell, and return the exit code."""
     if isinstance(error, MondrianError):
-        return _say(error.exit_code, f"error: {error.message}", error.hint)
+        return _print_error(error.exit_code, f"error: {error.message}", error.hint)
     if is_interrupt(error):
         code = 143 if _Terminated.arrived else 130
-        return _say(code, "interrupted; nothing was written")
+        return _print_error(code, "interrupted; nothing was written")
     if os.environ.get("CORE_MONDRIAN_DEBUG") == "1":
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
-        return _say(
+        return _print_error(
             MemoryLimitError.exit_code,
             "error: not enough memory; nothing was written",
             "--memory SIZE reads CSV and Parquet in batches",
         )
-    return _say(
+    return _print_error(
         70,
         f"internal error: {type(error).__name__} in {place_of(error)}",
         "this is a bug; please report it (CORE_MONDRIAN_DEBUG=1 shows more, "
@@ -170,7 +176,7 @@ def _warn(message: Warning | str, *_where: object) -> None:
     echo(f"note: {message}")
 
 
-def _say(exit_code: int, message: str, hint: str | None = None) -> int:
+def _print_error(exit_code: int, message: str, hint: str | None = None) -> int:
     told = message if hint is None else f"{message}\nhint: {hint}"
     echo(told)
     return exit_code
@@ -195,8 +201,22 @@ class _Commands(TyperGroup):
                 self.commands[name] = _load(name)
         return super().get_command(ctx, cmd_name)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+        from core_mondrian.cli.help_page import print_commands
+
+        print_commands(self, ctx)
+
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
         return read_plainly(super().get_params(ctx))
+
+
+class _Parts(TyperGroup):
+    """The parts of a command that has several."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+        from core_mondrian.cli.help_page import print_parts
+
+        print_parts(self, ctx)
 
 
 def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
@@ -206,6 +226,8 @@ def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
     if not isinstance(found, dict):
         return get_command(stand_alone(found, name))
     several = typer.Typer(
+        cls=_Parts,
+        context_settings=_HELP,
         name=name,
         help=own.__doc__,
         no_args_is_help=True,
@@ -220,7 +242,11 @@ def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
 def stand_alone(function: Callable[..., None], name: str) -> typer.Typer:
     """Return a function as a command that fails with a message and an exit code."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=Command, context_settings=_HELP)(_guarded(function))
+    alone.command(
+        name,
+        cls=Command,
+        context_settings=_HELP,
+    )(_guarded(function))
     return alone
 
 
@@ -228,7 +254,6 @@ app = typer.Typer(
     cls=_Commands,
     context_settings=_HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -243,11 +268,11 @@ def main(
             "-V",
             callback=_show_version,
             is_eager=True,
-            help="Show the version and leave.",
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:
-    """Tables with people in them go in; verified releases come out."""
+    """Anonymize tables of personal data, and verify every release independently."""
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """core-mondrian minimality: what a reader who knows the algorithm infers."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 import typer
 
 from core_mondrian.cli.options import AsJson, model_tables
-from core_mondrian.cli.summary import echo, json_line
+from core_mondrian.cli.reply import Reply
+from core_mondrian.cli.requests import command
+from core_mondrian.cli.summary import echo
 from core_mondrian.errors import InfeasibleError, SpecError
 from core_mondrian.runtime.progress import show_progress
+from core_mondrian.spec.metadata import PROTECTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +28,7 @@ _MODELS: Final = (
     "recursive-cl-diversity c=4 l=2",
     "t-closeness t=0.25",
 )
-_POLICIES: Final = (
+_PROCEDURES: Final = (
     *("best", "best-strong", "best-disjoint", "paper", "original"),
     *("verify-after", "raise-k"),
 )
@@ -35,7 +39,7 @@ _TITLES: Final = (
     "undone",
 )
 _WIDTHS: Final = (8, 6, 9, 7, 6, 6, 11, 7, 9, 7, 6, 6, 11, 8)
-_NAME: Final = max(map(len, _POLICIES))
+_NAME: Final = max(map(len, _PROCEDURES))
 _LEGEND: Final = """\
 in percent; who knows the quasi-identifiers of (all) people, of (one), or of nobody
 tables      tables that can be released
@@ -49,25 +53,28 @@ linked      people with a row that is theirs with a probability above 1/k
 undone      generalized rows whose original is certain"""
 
 
-def show_minimality(
-    *,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainOptions:
+    """Tables that there could be."""
+
+    PANEL: ClassVar = "Tables"
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", help="People in a table.")
-    ] = 6,
+    ] = 6
     sizes: Annotated[
         list[int] | None,
         typer.Option(
             "--size",
             metavar="N",
-            help="Values of a quasi-identifier. Repeat for more. Default: 4.",
+            help="Values of a quasi-identifier. Repeat for more. [default: 4]",
         ),
-    ] = None,
+    ] = None
     values: Annotated[
         int, typer.Option("--values", metavar="N", help="Sensitive values.")
-    ] = 2,
-    missing: Annotated[
-        bool, typer.Option("--missing", help="Quasi-identifiers may be missing.")
-    ] = False,
+    ] = 2
+    with_missing: Annotated[
+        bool, typer.Option("--with-missing", help="Quasi-identifiers may be missing.")
+    ] = False
     prior: Annotated[
         str,
         typer.Option(
@@ -75,56 +82,77 @@ def show_minimality(
             metavar="people|profiles",
             help="Equally likely: tables of people, or sets of quasi-identifiers.",
         ),
-    ] = "people",
+    ] = "people"
+
+    def domain(self) -> "Domain":
+        """Return the tables that are asked for."""
+        from core_mondrian.analysis.small_domains import Domain
+        from core_mondrian.spec.declaration import check_choice
+
+        check_choice("prior", self.prior, ("people", "profiles"))
+        prior: Prior = "people" if self.prior == "people" else "profiles"
+        sizes = tuple(self.sizes or [4])
+        return Domain(self.rows, sizes, self.values, self.with_missing, prior)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinimalityRequest:
+    """What `minimality` is asked."""
+
+    PANEL: ClassVar = PROTECTION
+    tables: DomainOptions
     k: Annotated[
-        int, typer.Option("--k", metavar="K", help="Rows every class has.")
-    ] = 2,
+        int, typer.Option("--k", "-k", metavar="K", help="Rows a class needs.")
+    ] = 2
     models: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
             metavar="'NAME KEY=VALUE …'",
-            help="A model next to K. Repeat. Default: five, K alone the first.",
+            help="A model beside K. Repeat for more. [default: five, K alone first]",
         ),
-    ] = None,
-    policies: Annotated[
+    ] = None
+    procedures: Annotated[
         list[str] | None,
         typer.Option(
-            "--policy",
+            "--procedure",
             metavar="NAME",
-            help=f"One of {', '.join(_POLICIES)}. Repeat. Default: all.",
+            help=f"One of {', '.join(_PROCEDURES)}. Repeat for more. [default: all]",
         ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    as_json: AsJson = False
+
+    def chosen(self) -> list[str]:
+        """Return the procedures that are asked for."""
+        from core_mondrian.spec.declaration import check_choice
+
+        for name in self.procedures or []:
+            check_choice("procedure", name, _PROCEDURES)
+        return self.procedures or list(_PROCEDURES)
+
+
+@command(MinimalityRequest)
+def show_minimality(request: MinimalityRequest) -> None:
     """Measure what a reader who knows the algorithm infers from where it cut.
 
     Every table of a small domain is released; tables with the same release are what
-    the reader cannot tell apart. The figures are exact.
+    the reader cannot distinguish. The figures are exact.
     """
-    from core_mondrian.analysis.small_domains import Domain
-    from core_mondrian.spec.declaration import check_choice
+    names, domain = request.chosen(), request.tables.domain()
+    found = list(_measure(domain, request.k, request.models, names))
 
-    check_choice("prior", prior, ("people", "profiles"))
-    for name in policies or []:
-        check_choice("policy", name, _POLICIES)
-    domain = Domain(rows, tuple(sizes or [4]), values, missing, _prior(prior))
-    found = list(_measure(domain, k, models, policies or list(_POLICIES)))
-    if as_json:
+    def plain() -> object:
         lines = [{"name": name, **one.to_json()} for name, one in found]
-        typer.echo(json_line({"format": 1, "lines": lines}))
-    else:
-        _show(domain, found)
+        return {"format": 1, "lines": lines}
 
-
-def _prior(name: str) -> "Prior":
-    return "people" if name == "people" else "profiles"
+    reply = Reply(plain, partial(_show, domain, found))
+    reply.print(as_json=request.as_json)
 
 
 def _measure(
     domain: "Domain", k: int, models: list[str] | None, names: list[str]
 ) -> "Iterator[tuple[str, Minimality]]":
-    """Yield a line per model and policy."""
+    """Yield a line per model and procedure."""
     from core_mondrian.analysis.minimality import measure_minimality
 
     specs = list(_specs(domain, k, models))

@@ -1,49 +1,68 @@
-"""Options that several commands have, and the spec that they ask for."""
+"""Options that several commands have, in groups, and the spec that they ask for."""
 
+import inspect
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, get_args
 
 import typer
 
+from core_mondrian.cli.requests import parameter
 from core_mondrian.errors import SpecError
+from core_mondrian.spec.keys import KEYS
+from core_mondrian.spec.metadata import PROTECTION, Key, keys_of
+from core_mondrian.spec.policies import BestPolicy
 
 if TYPE_CHECKING:
     from core_mondrian.spec.declaration import Spec
 
+RUNNING: Final = "Running"
+OUTPUT: Final = "Output"
+_BEST: Final = keys_of(BestPolicy)
+"""Options of policy best, of which some are flags."""
+_FLAGS: Final = {
+    name: one for name, one in {**KEYS, **_BEST}.items() if one.flag is not None
+}
+"""Keys that the command line knows."""
+
+
+def option_of(name: str) -> Any:  # noqa: ANN401  # one of typer's
+    """Return the option that a key declares."""
+    key = _FLAGS[name]
+    if key.flag is None:
+        raise ValueError(name)
+    choices = "|".join(key.choices)
+    text = key.flag.help or key.meaning
+    if key.choices and key.flag.metavar is not None:
+        *first, last = key.choices
+        text = f"{text.rstrip('.')}: {', '.join(first)} or {last}."
+    is_list = key.kind.option == list[str]
+    return typer.Option(
+        key.flag.name,
+        metavar=key.flag.metavar or choices or None,
+        help=f"{text} Repeat for more." if is_list else text,
+        rich_help_panel=key.flag.panel,
+    )
+
+
+TableFile = Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")]
 SpecFile = Annotated[
-    Path | None, typer.Option("--spec", help="What to protect, as TOML.")
-]
-QuasiIdentifiers = Annotated[
-    list[str] | None,
+    Path | None,
     typer.Option(
-        "--qid", metavar="COLUMN", help="A quasi-identifier. Repeat for more."
+        "--spec", help="What to protect, as TOML.", rich_help_panel=PROTECTION
     ),
 ]
-K = Annotated[
-    int | None, typer.Option("--k", metavar="K", help="Rows a class needs, such as 5.")
-]
-ModelTexts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model",
-        metavar="'NAME KEY=VALUE …'",
-        help="A privacy model, ours or FILE.py:CLASS. Repeat for more.",
-    ),
-]
-Sensitive = Annotated[
+QuasiIdentifiers = Annotated[list[str] | None, option_of("quasi_identifiers")]
+NullValues = Annotated[list[str] | None, option_of("null_values")]
+_Sensitive = Annotated[
     str | None,
     typer.Option(
         "--sensitive",
         metavar="COLUMN",
         help="The sensitive column of every --model that names none.",
-    ),
-]
-Unit = Annotated[
-    str | None,
-    typer.Option(
-        "--unit", metavar="COLUMN", help="Whose row it is: K counts persons, not rows."
+        rich_help_panel=PROTECTION,
     ),
 ]
 KeyFile = Annotated[
@@ -52,7 +71,8 @@ KeyFile = Annotated[
         "--key-file",
         metavar="FILE",
         help="The secret of the run, 16 bytes or more; or the owner's record of a run "
-        "to be made again. Default: CORE_MONDRIAN_KEY, else random.",
+        "to be made again. [default: CORE_MONDRIAN_KEY, else random]",
+        rich_help_panel=OUTPUT,
     ),
 ]
 RecordFile = Annotated[
@@ -60,80 +80,146 @@ RecordFile = Annotated[
     typer.Option(
         "--record",
         metavar="FILE",
-        help="The owner's record of the release. Default: beside it, if it is there.",
+        help="The owner's record of the release. [default: that beside it, if any]",
     ),
 ]
-Suppress = Annotated[
-    str | None,
+OriginalFile = Annotated[
+    Path | None,
     typer.Option(
-        "--suppress",
-        metavar="1%|ROWS",
-        help="Rows that may be left out. Policy best: if that costs less.",
-    ),
-]
-Suppressed = Annotated[
-    str | None,
-    typer.Option(
-        "--suppressed",
-        metavar="HOW",
-        help="Rows that are left out: drop, blank or separate.",
-    ),
-]
-Numbers = Annotated[
-    str | None,
-    typer.Option(
-        "--numbers",
-        metavar="HOW",
-        help="Numbers as interval, bounds, struct, mean, median, midpoint or sample.",
-    ),
-]
-NullValues = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--null", metavar="TEXT", help="What is missing in a CSV file. Repeat for more."
-    ),
-]
-GuardFormulas = Annotated[
-    bool,
-    typer.Option(
-        "--guard-formulas",
-        help="CSV: an apostrophe before text that a spreadsheet would run.",
+        "--with",
+        metavar="SOURCE",
+        help="The input that the release was made of.",
     ),
 ]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="One JSON object on the standard output.")
-]
-
-Engine = Annotated[
-    str,
+    bool,
     typer.Option(
-        "--engine",
-        metavar="local|spark",
-        help="Where the work is done: on this machine, or on a cluster.",
+        "--json",
+        help="One JSON object on the standard output.",
+        rich_help_panel=OUTPUT,
     ),
 ]
-Master = Annotated[
-    str | None,
-    typer.Option(
-        "--master", metavar="URL", help="Spark: the cluster, such as spark://HOST:7077."
-    ),
-]
-Remote = Annotated[
-    str | None,
-    typer.Option(
-        "--remote", metavar="URL", help="Spark: a Connect server, such as sc://HOST."
-    ),
-]
-DriverTuples = Annotated[
+Threads = Annotated[
     int | None,
     typer.Option(
-        "--driver-tuples",
-        metavar="N",
-        min=0,
-        help="Spark: distinct tuples planned on the driver; more stay on the cluster "
-        "[default: 1000000].",
+        "--threads",
+        min=1,
+        help="Threads of the engine. [default: all cores]",
+        rich_help_panel=RUNNING,
     ),
 ]
+Preview = Annotated[
+    bool,
+    typer.Option(
+        "--preview",
+        help="Say what would become of rows; release nothing.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace the files if they exist.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecOptions:
+    """What a command line says of a spec: a file, and flags that override it."""
+
+    file: Path | None
+    flags: Mapping[str, Any]
+    """What flags say, by the name of the key, as typer reads it."""
+    sensitive: str | None = None
+    without: ClassVar[tuple[str, ...]] = ()
+    """Keys that the command has an option of its own for."""
+
+    @classmethod
+    def keys(cls) -> dict[str, Key]:
+        """Return the keys that are flags of this command."""
+        return {name: one for name, one in _FLAGS.items() if name not in cls.without}
+
+    @classmethod
+    def parameters(cls) -> Iterator[inspect.Parameter]:
+        """Yield one of typer's parameters for every flag."""
+        yield parameter("spec_file", get_args(SpecFile), None)
+        for name, key in cls.keys().items():
+            kind = key.kind.option
+            if kind is bool:
+                yield parameter(name, (bool, option_of(name)), default=False)
+            else:
+                yield parameter(name, (kind | None, option_of(name)), None)
+            if name == "models":
+                yield parameter("sensitive", get_args(_Sensitive), None)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """Return the options among all those of a command."""
+        flags = {name: values[name] for name in [*cls.keys()]}
+        return cls(values["spec_file"], flags, values["sensitive"])
+
+    @property
+    def is_given(self) -> bool:
+        """Tell whether anything is said."""
+        return any(
+            value not in (None, [], False)
+            for value in (self.file, self.sensitive, *self.flags.values())
+        )
+
+    @property
+    def names_protection(self) -> bool:
+        """Tell whether it is said what is protected, and how."""
+        flags = (self.flags.get(name) for name in ("quasi_identifiers", "k", "models"))
+        return self.file is not None or any(flags)
+
+    def spec(self, **more: object) -> "Spec":
+        """Return the spec that is asked for; ``more`` are other keys."""
+        if not (self.names_protection or more):
+            raise SpecError(
+                "nothing says which columns others may know",
+                hint="--qid COLUMN for each of them, with --k K; or --spec FILE",
+            )
+        given = {**self._plain(), **more}
+        return build_spec(self.file, given, self.flags.get("hierarchies") or [])
+
+    def _plain(self) -> dict[str, Any]:
+        """Return the flags as a spec file has them; what is not said is None."""
+        given = {
+            name: None if value is False else value
+            for name, value in self.flags.items()
+        }
+        given.pop("hierarchies", None)
+        given["models"] = model_tables(given.get("models"), self.sensitive)
+        given["policy"] = policy_text(given.get("policy"))
+        given["weights"] = dict(map(_split_weight, given.get("weights") or []))
+        best = {name: given.pop(name) for name in _BEST if name in given}
+        return given | {"best": {name: x for name, x in best.items() if x is not None}}
+
+
+class RecountOptions(SpecOptions):
+    """What a command line says a release is recounted by."""
+
+    __slots__ = ()
+
+    @classmethod
+    def keys(cls) -> dict[str, Key]:
+        return {name: one for name, one in _FLAGS.items() if one.is_of_release}
+
+    def spec(self, **more: object) -> "Spec":
+        """Return the spec without hierarchies: released labels are just values."""
+        if not (self.names_protection or more):
+            raise SpecError(
+                "nothing says which columns others may know",
+                hint="--qid COLUMN for each of them, with --k K; or --spec FILE",
+            )
+        given = {**self._plain(), **more}
+        spec = build_spec(self.file, given, None)
+        if spec.population is not None:
+            spec = build_spec(self.file, given, [])  # whom of it do they cover?
+        return spec
 
 
 def model_tables(
@@ -165,45 +251,27 @@ def policy_text(text: str | None) -> str | None:
     return shlex.join([str(Path.cwd() / name), *given])
 
 
-def runs_on_spark(options: Mapping[str, Any]) -> bool:
-    """Tell whether a cluster is asked for; its options go with no other engine."""
-    from core_mondrian.spec.declaration import check_choice
+def manifest_of(target: Path) -> Path:
+    """Return where the manifest of a release stands."""
+    from core_mondrian.tables.files import atomic_write
 
-    check_choice("engine", options["engine"], ("local", "spark"))
-    if options["engine"] == "spark":
-        return True
-    for name in ("master", "remote", "driver_tuples"):
-        if options[name] is not None:
-            flag = f"--{name.replace('_', '-')}"
-            raise SpecError(f"{flag} is for clusters", hint="add --engine spark")
-    return False
+    return atomic_write.manifest_of(target)
 
 
-def spec_of(options: Mapping[str, Any]) -> "Spec":
-    """Return what the options of a command ask for, by their names above."""
-    best = {
-        "effort": options["effort"],
-        "disjoint": options["disjoint"] or None,
-        "equity": options.get("equity"),
-    }
-    weights = (_split_weight(text) for text in options["weights"] or [])
-    same = (
-        *("quasi_identifiers", "identifiers", "unit", "k", "missing"),
-        "small_patterns",
-        *("numbers", "categories", "suppressed", "inline_below", "null_values"),
-        *("pseudonyms", "weight", "accept"),
-        *("class_id", "shuffle", "uncovered"),
-    )
-    flags = {name: options[name] for name in same} | {
-        "models": model_tables(options["models"], options["sensitive"]),
-        "policy": policy_text(options["policy"]),
-        "suppress": options["suppress_rows"],
-        "nice": options["nice"] or None,
-        "guard_formulas": options.get("guard_formulas") or None,
-        "best": {key: value for key, value in best.items() if value is not None},
-        "weights": dict(weights),
-    }
-    return build_spec(options["spec_file"], flags, options["hierarchies"] or [])
+def record_of(target: Path) -> Path:
+    """Return where the owner's record of a release stands."""
+    from core_mondrian.tables.files import atomic_write
+
+    return atomic_write.record_of(target)
+
+
+def load_if_given(file: Path | None) -> "Spec | None":
+    """Return the spec in a file, if one is named."""
+    if file is None:
+        return None
+    from core_mondrian.spec.toml_file import load_spec
+
+    return load_spec(file)
 
 
 def build_spec(
@@ -217,7 +285,7 @@ def build_spec(
     from core_mondrian.spec.toml_file import read_spec_file, spec_from_mapping
 
     read = read_spec_file(file) if file is not None else None
-    asked = dict(read.asked) if read is not None else {}
+    asked = dict(read.values) if read is not None else {}
     given = {key: value for key, value in flags.items() if value not in (None, [], {})}
     for key, value in given.items():
         if isinstance(value, dict) and isinstance(asked.get(key), dict):

@@ -1,132 +1,176 @@
 """core-mondrian p-sensitize: a release in, the same with some values changed out."""
 
 import json
-from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from core_mondrian.cli.anonymize import manifest_of, read_key
+from core_mondrian.cli.csv_files import Csv, read_source
+from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
+    OUTPUT,
     AsJson,
     KeyFile,
     NullValues,
+    Overwrite,
     QuasiIdentifiers,
     SpecFile,
+    TableFile,
     build_spec,
+    manifest_of,
+    record_of,
 )
-from core_mondrian.cli.summary import echo, json_line, say_record
+from core_mondrian.cli.reply import Reply
+from core_mondrian.cli.requests import command
+from core_mondrian.cli.summary import FOR_OWNER, echo, json_line, written_stays
 from core_mondrian.errors import CHECK_PATH, SpecError
+from core_mondrian.runtime.progress import Steps, show_progress
+from core_mondrian.spec.metadata import PROTECTION
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.p_sensitize import Sensitized
+    from core_mondrian.spec.declaration import Spec
 
 
-def p_sensitize_file(
-    release: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
-    *,
-    spec_file: SpecFile = None,
-    quasi_identifiers: QuasiIdentifiers = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PSensitizeRequest:
+    """What `p-sensitize` is asked."""
+
+    PANEL: ClassVar = PROTECTION
+    release: TableFile
+    spec_file: SpecFile = None
+    quasi_identifiers: QuasiIdentifiers = None
     sensitive: Annotated[
         str,
         typer.Option("--sensitive", metavar="COLUMN", help="Whose values may change."),
-    ],
+    ]
     p: Annotated[
         int, typer.Option("--p", "-p", metavar="P", help="Values a class needs: 2.")
-    ],
+    ]
     k: Annotated[
         int | None,
-        typer.Option("--k", "-k", metavar="K", help="Rows every class has, such as 5."),
-    ] = None,
+        typer.Option(
+            "--k", "-k", metavar="K", help="Rows a class has already, such as 5."
+        ),
+    ] = None
     probabilities: Annotated[
         Path | None,
         typer.Option(
             "--probabilities",
             metavar="FILE",
-            help="TOML lines 'value = 0.3'. Default: as often as values occur.",
+            help="TOML lines 'value = 0.3'. [default: as often as values occur]",
         ),
-    ] = None,
-    key_file: KeyFile = None,
-    missing: Annotated[
-        str,
+    ] = None
+    key_file: KeyFile = None
+    ignore_missing: Annotated[
+        bool,
         typer.Option(
-            "--missing",
-            metavar="value|ignored",
-            help="A missing value is a value, or does not count.",
+            "--ignore-missing", help="A missing value does not count as a value."
         ),
-    ] = "value",
-    null_values: NullValues = None,
+    ] = False
+    null_values: NullValues = None
+    csv: Csv = None
     output: Annotated[
-        Path, typer.Option("--output", help="The changed table: CSV, Parquet, Arrow.")
-    ],
-    manifest: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="The changed table: CSV, Parquet, Arrow.",
+            rich_help_panel=OUTPUT,
+        ),
+    ]
+    manifest_file: Annotated[
         Path | None,
-        typer.Option("--manifest", help="What was changed. Default: beside it."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the files if they exist.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="What was changed. [default: beside the table]",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    overwrite: Overwrite = False
+    as_json: AsJson = False
+
+    @property
+    def manifest(self) -> Path:
+        """Where what was changed is written."""
+        return self.manifest_file or manifest_of(self.output)
+
+    def spec(self) -> "Spec":
+        """Return the spec without hierarchies: released labels are just values."""
+        flags = {
+            "quasi_identifiers": self.quasi_identifiers,
+            "k": self.k,
+            "null_values": self.null_values,
+        }
+        return build_spec(self.spec_file, flags, None)
+
+
+@command(PSensitizeRequest)
+def p_sensitize_file(request: PSensitizeRequest) -> None:
     """Change values of a sensitive column until every class of RELEASE has P of them.
 
     RELEASE has classes of at least K rows already. The values that are changed are
     false on purpose, and the manifest says so. No value of the table is ever printed.
     """
-    flags = {
-        "quasi_identifiers": quasi_identifiers,
-        "k": k,
-        "null_values": null_values,
-    }
-    spec = build_spec(spec_file, flags, None)  # released labels are just values
-    record = manifest if manifest is not None else manifest_of(output)
-    _check_files(release, output, record, overwrite=overwrite)
-    table = _read(release, sensitive, spec.null_values)
+    with written_stays():
+        _p_sensitize(request).print(as_json=request.as_json)
+
+
+def _p_sensitize(request: PSensitizeRequest) -> Reply:
+    """Change a table, write it, and return what was done."""
+    spec = request.spec()
+    _check_files(request)
+    # Cells of a CSV file stay the texts they are.
+    how: dict[str, Any] = {"null_values": spec.null_values, "infer": False}
+    with show_progress(as_json=request.as_json) as progress:
+        end = Steps(progress, "changing values", (1.0, 2.0)).end
+        typed = (request.sensitive,)
+        table = end(read_source(request.release, request.csv, typed=typed, **how))
+        done = end(_changed(table, spec, request))
+    _write(done, table, request)
+    return Reply(done.to_json, print_notes=partial(_print_notes, done, request))
+
+
+def _changed(
+    table: Any,  # noqa: ANN401  # an Arrow table
+    spec: "Spec",
+    request: PSensitizeRequest,
+) -> "Sensitized[Any]":
+    """Change the values of a table as asked."""
     from core_mondrian.analysis.p_sensitize import p_sensitize
 
     chances = None
-    if probabilities is not None:
-        chances = _read_probabilities(probabilities, table, sensitive)
-    done = p_sensitize(
-        *(table, spec.quasi_identifiers, sensitive, p),
-        k if k is not None else spec.min_rows,
+    if request.probabilities is not None:
+        chances = _read_probabilities(request.probabilities, table, request.sensitive)
+    return p_sensitize(
+        table,
+        spec.quasi_identifiers,
+        request.sensitive,
+        request.p,
+        request.k if request.k is not None else spec.min_rows,
         probabilities=chances,
-        missing=missing,  # type: ignore[arg-type]  # checked there
-        key=read_key(key_file),
+        missing="ignored" if request.ignore_missing else "value",
+        key=read_key(request.key_file),
     )
-    _write(done, table, output, record, overwrite=overwrite)
-    with suppress(KeyboardInterrupt):  # the work is done and stays done
-        if as_json:
-            typer.echo(json_line(done.to_json()))
-        _summarize(done)
-        echo(f"wrote {output} and {record}")
-        say_record(output)
 
 
-def _check_files(source: Path, output: Path, record: Path, *, overwrite: bool) -> None:
+def _check_files(request: PSensitizeRequest) -> None:
     """Refuse what could not be written, and files that would replace each other."""
     from core_mondrian.release.signatures import signature_of
-    from core_mondrian.tables.files.atomic_write import (
-        check_place,
-        check_target,
-        record_of,
-    )
+    from core_mondrian.tables.files.atomic_write import check_place, check_target
 
-    check_target(output, overwrite=overwrite, source=source)
+    source, output, record = request.release, request.output, request.manifest
+    check_target(output, overwrite=request.overwrite, source=source)
     if record.resolve() in (output.resolve(), source.resolve()):
         raise SpecError(
             f"{record}: the manifest needs a file of its own", hint="take another name"
         )
     for file in (record, signature_of(record), record_of(output)):
-        check_place(file, overwrite=overwrite)
-
-
-def _read(source: Path, sensitive: str, null_values: tuple[str, ...]) -> Any:  # noqa: ANN401
-    """Return the table; cells of a CSV file stay the texts they are."""
-    from core_mondrian.tables.files.read import read_table
-
-    return read_table(source, typed=(sensitive,), null_values=null_values, infer=False)
+        check_place(file, overwrite=request.overwrite)
 
 
 def _read_probabilities(
@@ -178,16 +222,14 @@ def _read_toml(file: Path) -> dict[str, Any]:
 def _write(
     done: "Sensitized[Any]",
     table: Any,  # noqa: ANN401  # an Arrow table
-    output: Path,
-    record: Path,
-    *,
-    overwrite: bool,
+    request: PSensitizeRequest,
 ) -> None:
     from core_mondrian.release.signatures import signature_of
-    from core_mondrian.tables.files.atomic_write import Content, record_of, write_files
+    from core_mondrian.tables.files.atomic_write import Content, write_files
     from core_mondrian.tables.files.kinds import source_schema
     from core_mondrian.tables.files.write import table_writer
 
+    output, record = request.output, request.manifest
     text = json.dumps(done.to_json(), ensure_ascii=False, indent=2) + "\n"
     writer = table_writer(done.data, output, source=source_schema(table))
     files: dict[Path, Content] = {
@@ -196,17 +238,19 @@ def _write(
         signature_of(record): None,
         record_of(output): json_line(done.record()).encode() + b"\n",
     }
-    write_files(files, overwrite=overwrite, private=[record_of(output)])
+    write_files(files, overwrite=request.overwrite, private=[record_of(output)])
 
 
-def _summarize(done: "Sensitized[Any]") -> None:
+def _print_notes(done: "Sensitized[Any]", request: PSensitizeRequest) -> None:
     echo(
-        f"classes     {done.n_classes}, the smallest has {done.k} rows, "
-        f"{done.n_classes_changed} were changed"
+        f"classes     {done.n_classes:,}, the smallest has {done.k:,} rows, "
+        f"{done.n_classes_changed:,} were changed"
     )
     echo(
-        f"verified    {done.asked.k}-anonymity (reached {done.k}), "
+        f"verified    {done.asked.k}-anonymity (reached {done.k:,}), "
         f"{done.asked.p} values a class (reached {done.p})"
     )
     echo(f"drift       {done.drift:.6f} (total variation distance)")
     echo(done.summary)
+    echo(f"wrote {request.output} and {request.manifest}")
+    echo(f"wrote {record_of(request.output)}: {FOR_OWNER}")

@@ -19,7 +19,12 @@ _UNREAD: Final = object()
 
 
 class Command(TyperCommand):
-    """A command whose plain values are read here."""
+    """A command whose plain values are read here, and whose help has panels."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+        from core_mondrian.cli.help_page import print_command
+
+        print_command(self, ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
         return read_plainly(super().get_params(ctx))

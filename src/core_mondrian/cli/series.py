@@ -1,160 +1,202 @@
-"""core-mondrian series: releases of a table that changes, under one guarantee."""
+"""Releases of a table that changes, under one guarantee."""
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
-from core_mondrian.cli.options import AsJson, SpecFile
-from core_mondrian.cli.summary import FOR_OWNER, echo, json_line, print_verification
+from core_mondrian.cli.csv_files import Csv, read_source
+from core_mondrian.cli.live import COMMANDS as LIVE
+from core_mondrian.cli.options import OUTPUT, AsJson, Preview, SpecFile, load_if_given
+from core_mondrian.cli.reply import Reply
+from core_mondrian.cli.requests import command
+from core_mondrian.cli.series_options import (
+    FollowOptions,
+    TooSmallRows,
+    list_counts,
+    previewed,
+    rows_text,
+)
+from core_mondrian.cli.summary import (
+    FOR_OWNER,
+    echo,
+    print_verification,
+    written_stays,
+)
+from core_mondrian.runtime.progress import Steps, show_progress
+from core_mondrian.spec.metadata import PROTECTION
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.released_series import ReleasedSeries
-    from core_mondrian.series.release_step import RowCounts
-    from core_mondrian.series.series import Series
-    from core_mondrian.spec.declaration import Spec
-
-Folder = Annotated[Path, typer.Argument(help="The folder of the series.")]
+    from core_mondrian.series.series import Series, SeriesRelease
+    from core_mondrian.series.state import State
 
 
-def create_series(
-    folder: Annotated[Path, typer.Argument(help="A new folder.")],
-    *,
-    spec_file: Annotated[
-        Path, typer.Option("--spec", metavar="FILE", help="What to protect, as TOML.")
-    ],
-    row_key: Annotated[
-        list[str],
-        typer.Option(
-            "--row-key",
-            metavar="COLUMN",
-            help="Says which row is which; not released. Repeat for more.",
-        ),
-    ],
-    too_small: Annotated[
+@dataclass(frozen=True, slots=True)
+class SeriesOptions:
+    """A series that there is."""
+
+    folder: Annotated[Path, typer.Argument(help="The folder of the series.")]
+    spec_file: SpecFile = None
+
+    def open(self) -> "Series":
+        """Return the series; of a policy of one's own it needs the spec."""
+        from core_mondrian.series.series import Series
+
+        return Series.open(self.folder, load_if_given(self.spec_file))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesCreateRequest:
+    """What `series create` is asked."""
+
+    PANEL: ClassVar = PROTECTION
+    folder: Annotated[Path, typer.Argument(help="A new folder.")]
+    follow: FollowOptions
+    too_small: TooSmallRows = "ancestor"
+    cuts: Annotated[
         str,
         typer.Option(
-            "--too-small",
-            metavar="ancestor|wait|withhold",
-            help="What becomes of new rows that are too few for a class.",
+            "--cuts",
+            metavar="afresh|first",
+            help="New rows are cut by themselves, or by the tree of the first release.",
         ),
-    ] = "ancestor",
-    cohort: Annotated[
+    ] = "afresh"
+    departures: Annotated[
         str,
-        typer.Option("--cohort", metavar="COLUMN", help="Says who is shown together."),
-    ] = "cohort",
-    cohort_size: Annotated[
-        int | None,
         typer.Option(
-            "--cohort-size",
-            metavar="N",
-            help="Persons a cohort begins with: more survive more deletions.",
+            "--departures",
+            metavar='together|"by lot"',
+            help="Rows that are gone stay until enough leave, or take others along.",
         ),
-    ] = None,
+    ] = "together"
     suffix: Annotated[
-        str, typer.Option("--format", metavar="SUFFIX", help="Of the released files.")
-    ] = ".parquet",
-) -> None:
+        str,
+        typer.Option(
+            "--format",
+            metavar="SUFFIX",
+            help="Of the released files.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = ".parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesReleaseRequest:
+    """What `series release` is asked."""
+
+    PANEL: ClassVar = OUTPUT
+    series: SeriesOptions
+    table: Annotated[Path, typer.Argument(help="The table as it is now, all of it.")]
+    preview: Preview = False
+    csv: Csv = None
+    as_json: AsJson = False
+
+    def data(self, series: "Series") -> Any:  # noqa: ANN401  # an Arrow table
+        """Return the table as the series reads it."""
+        spec = series.state().spec
+        return read_source(
+            self.table,
+            self.csv,
+            typed=spec.quasi_identifiers,
+            null_values=spec.null_values,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesStatusRequest:
+    """What `series status` is asked."""
+
+    series: SeriesOptions
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesVerifyRequest:
+    """What `series verify` is asked."""
+
+    folder: Annotated[Path, typer.Argument(help="Releases and their manifests.")]
+    spec_file: SpecFile = None
+    as_json: AsJson = False
+
+
+@command(SeriesCreateRequest)
+def create_series(request: SeriesCreateRequest) -> None:
     """Begin a series in FOLDER, which only you can read."""
     from core_mondrian.series.series import Series
-    from core_mondrian.spec.toml_file import load_spec
 
+    follow = request.follow
     Series.create(
-        folder,
-        load_spec(spec_file),
-        row_key=row_key,
-        too_small=too_small,  # type: ignore[arg-type]  # checked there
-        cohort=cohort,
-        cohort_size=cohort_size,
-        suffix=suffix,
+        request.folder,
+        follow.spec(),
+        row_key=follow.row_key,
+        too_small=request.too_small,  # type: ignore[arg-type]  # checked there
+        cuts=request.cuts,  # type: ignore[arg-type]
+        departures=request.departures,  # type: ignore[arg-type]
+        cohort=follow.cohort,
+        cohort_size=follow.cohort_size,
+        suffix=request.suffix,
     )
-    echo(f"wrote {folder}: {FOR_OWNER}")
+    echo(f"wrote {request.folder}: {FOR_OWNER}")
 
 
-def release_series(
-    folder: Folder,
-    table: Annotated[Path, typer.Argument(help="The table as it is now, all of it.")],
-    *,
-    spec_file: SpecFile = None,
-    preview: Annotated[
-        bool,
-        typer.Option("--preview", help="Say what would become of rows; write nothing."),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+@command(SeriesReleaseRequest)
+def release_series(request: SeriesReleaseRequest) -> None:
     """Release TABLE as the next one of the series in FOLDER.
 
     Rows that were shown and are as they were are shown as they were. New rows form
-    classes of their own. Who is gone or has changed leaves, with others.
+    classes of their own. Who is gone or has changed leaves together with others.
     """
-    series = _open(folder, spec_file)
-    data = _read(table, series)
-    if preview:
-        _tell_counts(series.preview(data), as_json=as_json, more={"preview": True})
-        return
-    found = series.release(data)
-    more = {"release": found.number, "file": str(found.path)}
-    _tell_counts(found.counts, as_json=as_json, more=more)
-    print_verification(found.verification)
-    echo(f"wrote {found.path}")
+    series = request.series.open()
+    with written_stays():
+        with show_progress(as_json=request.as_json) as progress:
+            data = Steps(progress, "reading", (1.0,)).end(request.data(series))
+            reply = (
+                previewed(series.preview(data))
+                if request.preview
+                else _released(series.release(data, progress=progress))
+            )
+        reply.print(as_json=request.as_json)
 
 
-def show_series(
-    folder: Folder, *, spec_file: SpecFile = None, as_json: AsJson = False
-) -> None:
+@command(SeriesStatusRequest)
+def show_series(request: SeriesStatusRequest) -> None:
     """Say what the series in FOLDER has released, and what it was asked."""
-    import json
-
-    state = _open(folder, spec_file).state()
-    records = [
-        json.loads(path.read_text("utf-8"))
-        for path in sorted(
-            (folder / "records").iterdir(), key=lambda path: (len(path.name), path.name)
-        )
-    ]
-    if as_json:
-        told = [{"release": x["series"]["number"], **x["rows"]} for x in records]
-        typer.echo(json_line({"series": state.name, "releases": told}))
-        return
-    typer.echo(f"series      {state.name}, {state.chain.number} releases")
-    typer.echo(f"models      {', '.join(model.title for model in state.spec.models)}")
-    for record in records:
-        rows = ", ".join(f"{n} {name}" for name, n in record["rows"].items())
-        typer.echo(f"release {record['series']['number']:<3} {rows}")
+    state = request.series.open().state()
+    records = _records(request.series.folder)
+    _status(state, records).print(as_json=request.as_json)
 
 
-def verify_series(
-    folder: Annotated[Path, typer.Argument(help="Releases and their manifests.")],
-    *,
-    spec_file: SpecFile = None,
-    as_json: AsJson = False,
-) -> None:
+@command(SeriesVerifyRequest)
+def verify_series(request: SeriesVerifyRequest) -> None:
     """Recount all releases in FOLDER together; exit code 5 if anybody stands out.
 
     Released files and their manifests are all it needs: whoever got them can check.
     """
-    tell_series(
-        folder, None if spec_file is None else _load(spec_file), as_json=as_json
-    )
+    reply = recount_series(request.folder, request.spec_file, as_json=request.as_json)
+    reply.print(as_json=request.as_json)
 
 
-def tell_series(folder: Path, spec: "Spec | None", *, as_json: bool) -> None:
-    """Recount a series from its files, and say what was found."""
+def recount_series(
+    folder: Path, spec_file: Path | None, *, as_json: bool = False
+) -> Reply:
+    """Recount a series from its files, and return what was found."""
     from core_mondrian.analysis.released_series import verify_released
 
-    found = verify_released(folder, spec)
-    if as_json:
-        typer.echo(json_line(found.to_json()))
-    for line in _lines(found):
-        echo(line)
+    spec = load_if_given(spec_file)
+    with show_progress(as_json=as_json) as progress:
+        found = verify_released(folder, spec, progress=progress)
+    return Reply(found.to_json, print_notes=lambda: echo("\n".join(_lines(found))))
 
 
 def _lines(series: "ReleasedSeries") -> list[str]:
     found = series.found
     lines = [
-        f"releases    {found.n_releases}, {found.n_rows} rows together",
-        f"cohorts     {found.n_cohorts}; what leaves, stays and comes: "
-        f"{found.n_parts} parts, the smallest of {found.smallest_part} rows",
+        f"releases    {found.n_releases:,}, {found.n_rows:,} rows together",
+        f"cohorts     {found.n_cohorts:,}; what leaves, stays and comes: "
+        f"{found.n_parts:,} parts, the smallest of {found.smallest_part:,} rows",
         *(
             f"model       {x.name} holds (reached {x.reached:.6g})"
             for x in found.models
@@ -171,30 +213,40 @@ def _lines(series: "ReleasedSeries") -> list[str]:
     return lines
 
 
-def _load(spec_file: Path) -> "Spec":
-    from core_mondrian.spec.toml_file import load_spec
-
-    return load_spec(spec_file)
-
-
-def _open(folder: Path, spec_file: Path | None) -> "Series":
-    from core_mondrian.series.series import Series
-
-    return Series.open(folder, None if spec_file is None else _load(spec_file))
+def _records(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of a series, the first one first: 2 before 10."""
+    files = sorted(
+        (folder / "records").iterdir(), key=lambda file: (len(file.name), file.name)
+    )
+    return [json.loads(file.read_text("utf-8")) for file in files]
 
 
-def _read(table: Path, series: "Series") -> Any:  # noqa: ANN401  # an Arrow table
-    from core_mondrian.tables.files.read import read_table
+def _status(state: "State", records: list[dict[str, Any]]) -> Reply:
+    def plain() -> object:
+        told = [{"release": x["series"]["number"], **x["rows"]} for x in records]
+        return {"series": state.name, "releases": told}
 
-    spec = series.state().spec
-    return read_table(table, typed=spec.quasi_identifiers, null_values=spec.null_values)
+    def show() -> None:
+        models = ", ".join(model.title for model in state.spec.models)
+        typer.echo(f"series      {state.name}, {state.chain.number} releases")
+        typer.echo(f"models      {models}")
+        for record in records:
+            rows = list_counts(record["rows"])
+            typer.echo(f"release {record['series']['number']:<3} {rows}")
+
+    return Reply(plain, show)
 
 
-def _tell_counts(counts: "RowCounts", *, as_json: bool, more: dict[str, Any]) -> None:
-    rows = counts.to_json()
-    if as_json:
-        typer.echo(json_line({**more, "rows": rows}))
-    echo("rows        " + ", ".join(f"{n} {name}" for name, n in rows.items()))
+def _released(release: "SeriesRelease[Any]") -> Reply:
+    rows = release.counts.to_json()
+
+    def print_notes() -> None:
+        echo(rows_text(rows))
+        print_verification(release.verification)
+        echo(f"wrote {release.path}")
+
+    about = {"release": release.number, "file": str(release.path)}
+    return Reply(lambda: {**about, "rows": rows}, print_notes=print_notes)
 
 
 COMMANDS: Final = {
@@ -202,5 +254,6 @@ COMMANDS: Final = {
     "release": release_series,
     "status": show_series,
     "verify": verify_series,
+    **LIVE,
 }
-"""What can be done with a series."""
+"""What can be done with a series, in a folder or in a database."""

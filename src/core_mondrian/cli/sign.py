@@ -1,10 +1,13 @@
 """core-mondrian keygen and sign: keys, and signatures of manifests."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from core_mondrian.cli.options import OUTPUT, Overwrite
+from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo
 
 if TYPE_CHECKING:
@@ -16,48 +19,60 @@ SignKey = Annotated[
         "--sign-key",
         metavar="FILE",
         help="Sign the manifest by this private key, see keygen.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
 
-def make_key_files(
+@dataclass(frozen=True, slots=True)
+class KeyPairRequest:
+    """What `keygen` is asked."""
+
     key: Annotated[
         Path,
         typer.Argument(
             metavar="KEYFILE", help="Where the private key goes; KEYFILE.pub beside."
         ),
-    ],
-) -> None:
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignRequest:
+    """What `sign` is asked."""
+
+    PANEL: ClassVar = OUTPUT
+    manifest: Annotated[Path, typer.Argument(help="TARGET.manifest.json.")]
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="A private key, see keygen.")
+    ]
+    overwrite: Overwrite = False
+
+
+@command(KeyPairRequest)
+def make_key_files(request: KeyPairRequest) -> None:
     """Make a pair of Ed25519 keys: KEYFILE signs, KEYFILE.pub checks.
 
-    Only you can read KEYFILE: keep it so. Give KEYFILE.pub and its fingerprint to
-    whoever shall check your releases. Nothing is ever overwritten.
+    Only you can read KEYFILE. Give KEYFILE.pub and its fingerprint to those who check
+    your releases. Nothing is ever overwritten.
     """
     from core_mondrian.release.signatures import make_keys, public_of
 
-    fingerprint = make_keys(key)
-    echo(f"wrote {key}: private, keep it to yourself")
-    echo(f"wrote {public_of(key)}: for those who check")
+    fingerprint = make_keys(request.key)
+    echo(f"wrote {request.key}: private, keep it to yourself")
+    echo(f"wrote {public_of(request.key)}: for those who check")
     echo(f"fingerprint {fingerprint}")
 
 
-def sign_file(
-    manifest: Annotated[Path, typer.Argument(help="TARGET.manifest.json.")],
-    *,
-    key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="A private key, see keygen.")
-    ],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a signature that is there.")
-    ] = False,
-) -> None:
+@command(SignRequest)
+def sign_file(request: SignRequest) -> None:
     """Sign MANIFEST: write MANIFEST.sig beside it.
 
-    The signature is over the manifest's exact bytes: change one, and it fits no more.
+    The signature covers the manifest's exact bytes: it fails if one of them changes.
     """
     from core_mondrian.release.signatures import sign_manifest, signature_of
 
-    fingerprint = sign_manifest(manifest, key, overwrite=overwrite)
+    manifest = request.manifest
+    fingerprint = sign_manifest(manifest, request.key, overwrite=request.overwrite)
     echo(f"signed      by key {fingerprint}")
     echo(f"wrote {signature_of(manifest)}")
 

@@ -1,34 +1,19 @@
 """core-mondrian anonymize --engine spark: tables that a cluster reads and writes."""
 
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core_mondrian.cli.anonymize import (
-    check_formats,
-    manifest_of,
-    print_details,
-    read_key,
-    release_json,
-)
-from core_mondrian.cli.report import report_of
-from core_mondrian.cli.sign import open_signer, signed_text
-from core_mondrian.cli.summary import (
-    measured,
-    print_release,
-    say_written,
-)
+from core_mondrian.cli.options import manifest_of, record_of
+from core_mondrian.cli.release_request import Outcome, ReleaseRequest, check_formats
 from core_mondrian.errors import SpecError
 from core_mondrian.runtime.progress import show_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from core_mondrian.measures.groups import GroupMeasures
-    from core_mondrian.measures.utility import Measures
     from core_mondrian.release.report_file import ReportFile
     from core_mondrian.release.result import Release
     from core_mondrian.release.signatures import Signer
@@ -40,37 +25,45 @@ if TYPE_CHECKING:
     from core_mondrian.tables.files.atomic_write import Content
 
 
-def anonymize_on_spark(spec: "Spec", options: Mapping[str, Any]) -> None:
-    """Do what `anonymize_file` does, on a cluster; its options by their names."""
+def anonymize_on_spark(request: ReleaseRequest, spec: "Spec") -> Outcome:
+    """Make a release of a table that a cluster reads, as another that it writes."""
     from core_mondrian.sources.spark.session import connected
-    from core_mondrian.sources.spark.tables import spot_of
-    from core_mondrian.tables.files.atomic_write import record_of
 
-    started = time.perf_counter()
-    target, overwrite = options["target"], options["overwrite"]
-    check_formats(spec, target, options["suppressed_file"])
-    page = report_of(options, spec)
-    key = read_key(options["key_file"], spec)
-    signer = open_signer(options["sign_key"], target, overwrite=overwrite)
-    source = spot_of(options["source_name"])
-    asked = [options["target_name"], options["suppressed_file"]]
-    spots = [spot_of(str(name)) for name in asked if name is not None]
-    texts = [manifest_of(target), record_of(target), options["report"]]
-    _check_files(source, spots, [path for path in texts if path], overwrite=overwrite)
-    made: list[_Made] = []
+    prepared = _Prepared.of(request, spec)
+    made: list[Outcome] = []
     try:
-        with connected(options["master"], options["remote"]) as session:
-            run = _Run(session, source, spots, spec, {**options, "key": key})
-            run.publish(made, signer, page)
+        with connected(request.cluster.master, request.cluster.remote) as session:
+            _Run(session, request, spec, prepared).publish(made)
     except BaseException:
         if not made:  # else the work is done and stays done
             raise
-    with suppress(KeyboardInterrupt):
-        print_release(*made[0])
-        say_written(target, time.perf_counter() - started)
-        print_details(
-            options["report"], options["suppressed_file"], signed_text(signer, target)
-        )
+    return request.outcome_of_files(made[0], prepared.signer)
+
+
+class _Prepared(NamedTuple):
+    """What a run needs and is checked before any work."""
+
+    source: "Spot"
+    spots: "Sequence[Spot]"
+    key: bytes | None
+    page: "ReportFile | None"
+    signer: "Signer | None"
+
+    @staticmethod
+    def of(request: ReleaseRequest, spec: "Spec") -> "_Prepared":
+        from core_mondrian.sources.spark.tables import spot_of
+
+        target, rows = request.target, request.suppressed_file
+        check_formats(spec, target, rows)
+        page, key = request.page(spec), request.key(spec)
+        signer = request.signer()
+        names = [request.target_name, *([] if rows is None else [str(rows)])]
+        source, spots = spot_of(request.source_name), [*map(spot_of, names)]
+        report = request.report.report
+        texts = [manifest_of(target), record_of(target)]
+        texts += [] if report is None else [report]
+        _check_files(source, spots, texts, overwrite=request.overwrite)
+        return _Prepared(source, spots, key, page, signer)
 
 
 def _check_files(
@@ -90,28 +83,16 @@ def _check_files(
         )
 
 
-class _Made(NamedTuple):
-    """A release, and what is said about it."""
-
-    release: "Release[Any]"
-    measures: "Measures | None"
-    groups: "Mapping[str, tuple[GroupMeasures, ...]]"
-    output: str | None
-
-
 @dataclass(frozen=True)
 class _Run:
     """One release, from a table of Spark's to others."""
 
     session: "SparkSession"
-    source: "Spot"
-    spots: "Sequence[Spot]"
+    request: ReleaseRequest
     spec: "Spec"
-    options: Mapping[str, Any]
+    prepared: _Prepared
 
-    def publish(
-        self, made: list[_Made], signer: "Signer | None", page: "ReportFile | None"
-    ) -> None:
+    def publish(self, made: list[Outcome]) -> None:
         """Write the release, and add it to ``made`` once it is in its place.
 
         All that asks Spark is on a thread. A signal that arrives in gRPC would leave a
@@ -120,10 +101,9 @@ class _Run:
         from core_mondrian.sources.interruptible import interruptible
         from core_mondrian.sources.spark.cancellation import Cancellation
         from core_mondrian.sources.spark.publish import Placing
-        from core_mondrian.tables.files.atomic_write import record_of
 
-        overwrite, target = self.options["overwrite"], self.options["target"]
-        placing = Placing(self.session, self.spots, overwrite=overwrite)
+        overwrite, target = self.request.overwrite, self.request.target
+        placing = Placing(self.session, self.prepared.spots, overwrite=overwrite)
         cancellation = Cancellation(self.session)
 
         def work() -> None:
@@ -132,7 +112,7 @@ class _Run:
                 with cancellation.heeded():
                     one = self._make(placing, cancellation)
                     draft = placing.drafts[0]
-                    texts = _texts(one.release, target, draft, signer, page)
+                    texts = _texts(one.release, target, draft, self.prepared)
                 placing.texts.update(texts)
                 placing.private.append(record_of(target))
             made.append(one)
@@ -146,21 +126,18 @@ class _Run:
         """Let Spark read and write files as others do, and refuse places taken."""
         from core_mondrian.sources.spark.tables import Folder, check_spot
 
-        for spot in self.spots:
-            check_spot(spot, self.session, overwrite=self.options["overwrite"])
-        if all(isinstance(spot, Folder) for spot in (self.source, *self.spots)):
+        source, spots = self.prepared.source, self.prepared.spots
+        for spot in spots:
+            check_spot(spot, self.session, overwrite=self.request.overwrite)
+        if all(isinstance(spot, Folder) for spot in (source, *spots)):
             # Names in files may differ in case only; those in a catalog do not.
             self.session.conf.set("spark.sql.caseSensitive", "true")
         # Spark's own choice, INT96, is no moment to others.
         kind = "TIMESTAMP_MICROS"
         self.session.conf.set("spark.sql.parquet.outputTimestampType", kind)
 
-    def _make(self, placing: "Placing", cancellation: "Cancellation") -> _Made:
-        release = self._release(placing, cancellation)
-        found, groups = measured(release, self.options)
-        is_json = self.options["as_json"]
-        output = release_json(release, found, groups) if is_json else None
-        return _Made(release, found, groups, output)
+    def _make(self, placing: "Placing", cancellation: "Cancellation") -> Outcome:
+        return self.request.figures.measure(self._release(placing, cancellation))
 
     def _release(
         self, placing: "Placing", cancellation: "Cancellation"
@@ -171,8 +148,8 @@ class _Run:
         from core_mondrian.sources.spark.tables import open_table
         from core_mondrian.sources.spark.watch import following
 
-        frame, read = open_table(self.source, self.session, self.spec)
-        as_json, by = self.options["as_json"], self.options["by"] or ()
+        frame, read = open_table(self.prepared.source, self.session, self.spec)
+        as_json, by = self.request.figures.as_json, self.request.by
         with ExitStack() as stack:
             progress = stack.enter_context(show_progress(as_json=as_json))
             followed = stack.enter_context(following(self.session, progress))
@@ -193,36 +170,34 @@ class _Run:
     def _means(self) -> "Means":
         from core_mondrian.sources.spark.api import DRIVER_TUPLES, Means
 
-        asked = self.options["driver_tuples"]
+        asked = self.request.cluster.driver_tuples
         most = DRIVER_TUPLES if asked is None else asked
-        needs_all = () if self.options["report"] is None else ("a report",)
-        return Means(most, self.options["key"], self.options["threads"], needs_all)
+        needs_all = () if self.prepared.page is None else ("a report",)
+        return Means(most, self.prepared.key, self.request.threads, needs_all)
 
 
 def _texts(
     release: "Release[Any]",
     target: Path,
     draft: "Spot",
-    signer: "Signer | None",
-    report: "ReportFile | None",
+    prepared: _Prepared,
 ) -> "dict[Path, Content]":
     """Return what is written next to the table."""
     from core_mondrian.release.manifests import manifest_text
     from core_mondrian.release.owner_record import record_text
     from core_mondrian.release.signatures import digest_file, signature_of
     from core_mondrian.sources.spark.tables import Folder
-    from core_mondrian.tables.files.atomic_write import record_of
 
-    told = release.manifest()
+    plain, signer = release.manifest(), prepared.signer
     if signer is not None and isinstance(draft, Folder):
-        told = {**told, "files": {"release": digest_file(draft.path)}}
-    manifest, raw = manifest_of(target), manifest_text(told).encode()
+        plain = {**plain, "files": {"release": digest_file(draft.path)}}
+    manifest, raw = manifest_of(target), manifest_text(plain).encode()
     texts: dict[Path, Content] = {
         manifest: raw,
         record_of(target): record_text(release.record()),
         # An old one would be of another manifest.
         signature_of(manifest): None if signer is None else signer.sign(raw),
     }
-    if report is not None:
-        texts[report.path] = report.page_of(release)
+    if prepared.page is not None:
+        texts[prepared.page.path] = prepared.page.page_of(release)
     return texts

@@ -2,11 +2,15 @@
 
 import json
 import math
+import shlex
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from core_mondrian.errors import is_interrupt
+from core_mondrian.tables.files.staging import published
 
 if TYPE_CHECKING:
     from core_mondrian.engine.search.equity import Balance
@@ -44,13 +48,13 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     suppressed, budget = release.n_suppressed, release.budget
     released = release.n_rows - suppressed
-    bad = f"{release.n_bad} bad left out, " if release.n_bad else ""
+    bad = f"{release.n_bad:,} bad left out, " if release.n_bad else ""
     console.print(
-        f"rows        {release.n_rows + release.n_bad} in, {bad}{released} released, "
-        f"{suppressed} suppressed (budget {budget})"
+        f"rows        {release.n_rows + release.n_bad:,} in, {bad}{released:,} "
+        f"released, {suppressed:,} suppressed (budget {budget:,})"
     )
     if release.n_blanked:
-        console.print(f"blanked     {release.n_blanked} cells")
+        console.print(f"blanked     {release.n_blanked:,} cells")
     if release.disk_bytes >= _MUCH_DISK:
         used = f"{release.disk_bytes / (1 << 30):.1f} GB"
         console.print(f"disk        {used} at most, in a folder that is gone")
@@ -79,6 +83,8 @@ def _comparisons(release: "Release[Any]", measures: "Measures | None") -> Iterat
     if release.known_bound is not None:
         lost = "" if measures is None else f"; this one loses {measures.loss:.4f}"
         yield f"bound       {release.known_bound}{lost}"
+    if release.column_weights is not None:
+        yield f"for         {_target_text(release)}"
     if release.balance is not None:
         yield f"equity      {_balance_text(release.balance)}"
     for column in () if measures is None else measures.columns:
@@ -87,11 +93,21 @@ def _comparisons(release: "Release[Any]", measures: "Measures | None") -> Iterat
             yield f"warning     {lost} of its information; {_remedy(release, column)}"
 
 
+def _target_text(release: "Release[Any]") -> str:
+    """Return what the columns counted in a release that was made for a model."""
+    weights = sorted((release.column_weights or {}).items(), key=lambda one: -one[1])
+    told = ", ".join(f"{name} {weight:g}" for name, weight in weights)
+    return escape_controls(f"{release.spec.target}; weights: {told}")
+
+
 def _remedy(release: "Release[Any]", column: "ColumnMeasures") -> str:
     """Return what would keep more of a column that lost nearly everything."""
+    is_mistyped = ("text", column.name) in {(x.why, x.column) for x in release.warnings}
+    if is_mistyped:  # a prefix of a date or number would be no better
+        return "see the warning about its type below"
     if column.kind == "category" and release.spec.is_flat(column.name):
-        name = escape_controls(column.name)
-        return f"--hierarchy {name}=prefix:2 (or a file) shows more than *"
+        option = shlex.quote(escape_controls(f"{column.name}=prefix:2"))
+        return f"--hierarchy {option} (or a file) shows more than *"
     return "a smaller k, fewer quasi-identifiers, or --weight make it keep more"
 
 
@@ -113,40 +129,13 @@ def policy_text(release: "Release[Any]") -> str:
 def print_verification(found: "Verification") -> None:
     """Say on stderr what the recount found."""
     if found.n_persons is not None:
-        echo(f"persons     {found.n_persons} in classes")
-    echo(f"classes     {found.n_classes}, the smallest has {found.smallest}")
+        echo(f"persons     {found.n_persons:,} in classes")
+    echo(f"classes     {found.n_classes:,}, the smallest has {found.smallest}")
     for model in found.models:
         reached = (
             f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"
         )
         echo(f"verified    {model.name} (reached {reached})")
-
-
-def measured(
-    release: "Release[Any]", options: Mapping[str, Any]
-) -> "tuple[Measures | None, dict[str, tuple[GroupMeasures, ...]]]":
-    """Return what was lost, and by each group, as the options of `anonymize` ask.
-
-    Groups are those of the columns asked for and that of equity. The bound is found, if
-    it is asked for, and kept in the release.
-    """
-    if options["bound"]:
-        _find_bound(release)
-    if not options["measures"]:
-        return None, {}
-    equity = release.spec.equity
-    asked = (*(options["by"] or []), *([] if equity is None else [equity]))
-    groups = {name: release.by_group(name) for name in dict.fromkeys(asked)}
-    return release.measures(), groups
-
-
-def _find_bound(release: "Release[Any]") -> None:
-    from core_mondrian.release.result import PartedRelease
-
-    if isinstance(release, PartedRelease):
-        echo("bound       not found: the distinct tuples do not fit into memory")
-    else:
-        release.bound()
 
 
 def _balance_text(balance: "Balance") -> str:
@@ -172,7 +161,9 @@ def print_group_losses(name: str, groups: "tuple[GroupMeasures, ...]") -> None:
         table.add_column(title, justify="right")
     for one in groups:
         table.add_row(
-            *(printable(one.group), str(one.n_rows), f"{one.share_suppressed:.2%}"),
+            printable(one.group),
+            str(one.n_rows),
+            f"{one.share_suppressed:.2%}",
             f"{one.loss:.4f}",
             "-" if one.ratio is None else f"{one.ratio:.2f}",
         )
@@ -207,19 +198,16 @@ def echo(text: str) -> None:
         typer.echo(escape_controls(line), err=True)
 
 
-def say_written(target: Path, seconds: float) -> None:
-    """Say where a release, its manifest and its owner's record stand."""
-    from core_mondrian.tables.files.atomic_write import manifest_of
-
-    echo(f"wrote {target} and {manifest_of(target)} in {seconds:.1f} s")
-    say_record(target)
-
-
-def say_record(target: Path) -> None:
-    """Say where the owner's record stands, and whose it is."""
-    from core_mondrian.tables.files.atomic_write import record_of
-
-    echo(f"wrote {record_of(target)}: {FOR_OWNER}")
+@contextmanager
+def written_stays() -> Iterator[None]:
+    """Let an interrupt end nothing but what is said, once a release is in its place."""
+    before = len(published)
+    try:
+        yield
+    except BaseException as error:
+        if not is_interrupt(error) or len(published) == before:
+            raise
+        echo("interrupted after the release was written")
 
 
 def json_line(value: object) -> str:

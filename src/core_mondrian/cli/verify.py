@@ -1,64 +1,45 @@
 """core-mondrian verify: recount a table anyone sends."""
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
-from core_mondrian.cli.anonymize import manifest_of, read_key
+from core_mondrian.cli.csv_files import Csv, read_source
+from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
+    RUNNING,
     AsJson,
-    GuardFormulas,
-    K,
     KeyFile,
-    ModelTexts,
-    NullValues,
-    Numbers,
-    QuasiIdentifiers,
+    OriginalFile,
     RecordFile,
-    Sensitive,
-    SpecFile,
-    Suppress,
-    Suppressed,
-    Unit,
-    build_spec,
-    model_tables,
+    RecountOptions,
+    TableFile,
+    manifest_of,
 )
 from core_mondrian.cli.process import prepare_for
-from core_mondrian.cli.summary import (
-    echo,
-    escape_controls,
-    json_line,
-    print_verification,
-)
-from core_mondrian.errors import CHECK_PATH, DataError, PrivacyViolation, SpecError
+from core_mondrian.cli.reply import Reply
+from core_mondrian.cli.requests import command
+from core_mondrian.cli.summary import echo, escape_controls, print_verification
+from core_mondrian.errors import PrivacyViolation, SpecError, not_there
+from core_mondrian.runtime.progress import Progress, Steps, show_progress
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.evidence import Evidence
     from core_mondrian.spec.declaration import Spec
 
-OF_EVIDENCE: Final = (
-    *("manifest_file", "public_key", "source", "redo", "record_file", "key_file"),
-)
-"""Options that are about a manifest and who stands behind it."""
+READ_AND_COUNT: Final = (2.0, 3.0)
+"""How the time divides."""
 
 
-def verify_file(
-    table: Annotated[Path, typer.Argument(help="CSV, Parquet or Arrow IPC.")],
-    *,
-    spec_file: SpecFile = None,
-    quasi_identifiers: QuasiIdentifiers = None,
-    k: K = None,
-    models: ModelTexts = None,
-    sensitive: Sensitive = None,
-    unit: Unit = None,
-    suppress: Suppress = None,
-    suppressed: Suppressed = None,
-    numbers: Numbers = None,
-    null_values: NullValues = None,
-    guard_formulas: GuardFormulas = False,
+@dataclass(frozen=True, slots=True)
+class EvidenceOptions:
+    """A manifest, and who stands behind it."""
+
+    PANEL: ClassVar = "Evidence"
     manifest_file: Annotated[
         Path | None,
         typer.Option(
@@ -66,7 +47,7 @@ def verify_file(
             metavar="FILE",
             help="Check that FILE is the manifest of TABLE, and recount by it.",
         ),
-    ] = None,
+    ] = None
     public_key: Annotated[
         Path | None,
         typer.Option(
@@ -74,32 +55,76 @@ def verify_file(
             metavar="FILE",
             help="Who has to have signed the manifest, such as KEYFILE.pub.",
         ),
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--with",
-            metavar="SOURCE",
-            help="Check that SOURCE is the input that the manifest tells of.",
-        ),
-    ] = None,
+    ] = None
+    source: OriginalFile = None
+    csv: Csv = None
     redo: Annotated[
         bool,
         typer.Option(
             "--redo", help="Make the release of SOURCE again, and compare it."
         ),
-    ] = False,
-    record_file: RecordFile = None,
-    key_file: KeyFile = None,
+    ] = False
+    record_file: RecordFile = None
+    key_file: KeyFile = None
+
+    @property
+    def is_given(self) -> bool:
+        """Return whether anything is said."""
+        values = (getattr(self, item.name) for item in fields(self))
+        return any(value not in (None, [], False) for value in values)
+
+    def check(self) -> None:
+        """Refuse options that need others."""
+        for name in ("redo", "csv", "record_file"):
+            if getattr(self, name) and self.source is None:
+                flag = name.removesuffix("_file")
+                raise SpecError(
+                    f"--{flag} needs the input", hint="name it by --with SOURCE"
+                )
+        if self.key_file is not None and not self.redo:
+            raise SpecError(
+                "--key-file is for a release that is made again", hint="add --redo"
+            )
+        is_about_one = self.public_key is not None or self.source is not None
+        if self.manifest_file is None and is_about_one:
+            raise SpecError(
+                "--public-key and --with are about a manifest",
+                hint="name it by --manifest FILE",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """What `verify` is asked."""
+
+    PANEL: ClassVar = RUNNING
+    table: TableFile
+    asked: RecountOptions
+    evidence: EvidenceOptions
     series: Annotated[
         bool,
         typer.Option(
             "--series",
             help="TABLE is a folder: recount the releases of a series together.",
         ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = False
+    as_json: AsJson = False
+
+    def check_series(self) -> None:
+        """Refuse what the recount of a series has no use for.
+
+        Raises:
+            SpecError: a model is asked for, say, that would not be counted.
+        """
+        if replace(self.asked, file=None).is_given or self.evidence.is_given:
+            raise SpecError(
+                "a series is recounted by the manifests of its releases",
+                hint="leave out all options but --spec and --json",
+            )
+
+
+@command(VerifyRequest)
+def verify_file(request: VerifyRequest) -> None:
     """Check that every class of TABLE passes the models; exit code 5 if one does not.
 
     TABLE is recounted as it stands: a missing value is a value. Cells are read as
@@ -107,46 +132,87 @@ def verify_file(
     beside TABLE. With a manifest, exit code 5 also if manifest, signature or SOURCE do
     not belong to it.
     """
+    _verify(request).print(as_json=request.as_json)
+
+
+def _verify(request: VerifyRequest) -> Reply:
+    """Recount a table, a series, or a table and what its manifest says of it."""
+    if request.series:
+        from core_mondrian.cli.series import recount_series
+
+        request.check_series()
+        asked = request.asked.file
+        return recount_series(request.table, asked, as_json=request.as_json)
+    prepare_for(request.table)
+    _check_there(request.table)
+    manifest = request.evidence.manifest_file
+    if manifest is None and not request.asked.names_protection:
+        manifest = _beside(request.table)
+    evidence = replace(request.evidence, manifest_file=manifest)
+    evidence.check()
+    if manifest is None and not request.asked.names_protection:
+        raise _nothing_to_check(request.table)
+    if manifest is None:
+        return _recount(request)
+    with show_progress(as_json=request.as_json) as progress:
+        found = _find_evidence(request, evidence, manifest, progress)
+    return Reply(
+        found.to_json, print_notes=partial(_print_checks, found), check=found.check
+    )
+
+
+def _nothing_to_check(table: Path) -> SpecError:
+    """Return what is wrong where neither options nor a manifest say what to check."""
+    if table.name.endswith(".manifest.json"):
+        return SpecError(
+            f"{table}: a manifest, not a release",
+            hint=f"verify {table.name.removesuffix('.manifest.json')}: its manifest is "
+            "found beside it",
+        )
+    return SpecError(
+        f"{table}: no manifest stands beside it",
+        hint="name it by --manifest, or say what to check: --qid and --k, or --spec",
+    )
+
+
+def _recount(request: VerifyRequest) -> Reply:
+    """Recount a table by what options say."""
     from core_mondrian.verification.read_back import read_release
     from core_mondrian.verification.verify import verify
 
-    if series:
-        from core_mondrian.cli.series import verify_series
-
-        verify_series(table, spec_file=spec_file, as_json=as_json)
-        return
-    prepare_for(table)
-    _check_there(table)
-    said = (spec_file, quasi_identifiers, k, models)
-    manifest_file = manifest_file or _beside(table, said)
-    if checked_evidence(locals()):
-        return
-    spec = released_spec(locals())
-    data = read_release(table, spec)
+    spec = request.asked.spec()
     counted_by = spec.unit
-    if unit is None:  # else it was asked for here and now
-        spec = _countable(spec, data.column_names)
     try:
-        found = verify(data, spec)
+        with show_progress(as_json=request.as_json) as progress:
+            end = Steps(progress, "recounting", READ_AND_COUNT).end
+            data = end(read_release(request.table, spec))
+            if request.asked.flags["unit"] is None:  # else it was asked for here
+                spec = _countable(spec, data.column_names)
+            found = end(verify(data, spec))
     except PrivacyViolation as error:
-        if as_json:
-            typer.echo(json_line({"passed": False, "message": error.message}))
-        raise
-    if as_json:
-        typer.echo(json_line({"passed": True, **found.to_json()}))
-    echo(f"rows        {found.n_rows}")
-    print_verification(found)
-    if counted_by != spec.unit:
-        echo(
-            f"note        rows were counted, not persons: the table has no column "
-            f"{counted_by!r}, as a release should not"
-        )
+        return _failed(error)
+
+    def print_notes() -> None:
+        echo(f"rows        {found.n_rows:,}")
+        print_verification(found)
+        if counted_by != spec.unit:
+            echo(
+                f"note        rows were counted, not persons: the table has no column "
+                f"{counted_by!r}, as a release should not"
+            )
+
+    return Reply(lambda: {"passed": True, **found.to_json()}, print_notes=print_notes)
+
+
+def _failed(error: PrivacyViolation) -> Reply:
+    def check() -> None:
+        raise error
+
+    return Reply(lambda: {"passed": False, "message": error.message}, check=check)
 
 
 def _countable(spec: "Spec", names: Sequence[str]) -> "Spec":
     """Return the spec without a unit that was removed: rows are counted instead."""
-    from dataclasses import replace
-
     return spec if spec.unit in names else replace(spec, unit=None)
 
 
@@ -157,72 +223,57 @@ def _check_there(table: Path) -> None:
         DataError: there is no such file or folder.
     """
     if not table.exists():
-        folder = table.parent
-        names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-        close = difflib.get_close_matches(table.name, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else CHECK_PATH
-        raise DataError(f"{table}: no such file", hint=hint)
+        raise not_there(table)
 
 
-def _beside(table: Path, said: Sequence[object]) -> Path | None:
-    """Return the manifest beside a table, if there is one and nothing else is said."""
+def _beside(table: Path) -> Path | None:
+    """Return the manifest beside a table, if there is one."""
     file = manifest_of(table)
-    return file if not any(said) and file.is_file() else None
+    return file if file.is_file() else None
 
 
-def checked_evidence(options: Mapping[str, Any]) -> bool:
-    """Check a manifest if one is named; else refuse the options that need one."""
-    file: Path | None = options["manifest_file"]
-    if options["redo"] and options["source"] is None:
-        raise SpecError("--redo needs the input", hint="name it by --with SOURCE")
-    if file is None:
-        if any(options[name] is not None for name in ("public_key", "source")):
-            raise SpecError(
-                "--public-key and --with are about a manifest",
-                hint="name it by --manifest FILE",
-            )
-        return False
-    found = _find_evidence(file, options)
-    if options["as_json"]:
-        typer.echo(json_line(found.to_json()))
-    for one in found.checks:
+def _print_checks(evidence: "Evidence") -> None:
+    """Say what was checked."""
+    for one in evidence.checks:
         mark = {True: "", False: "NOT SO: ", None: "not checked: "}[one.passed]
         echo(escape_controls(f"{one.what:<11} {mark}{one.text}"))
-    found.check()
-    return True
 
 
-def _find_evidence(file: Path, options: Mapping[str, Any]) -> "Evidence":
-    from core_mondrian.analysis.evidence import check_manifest, check_source
+def _find_evidence(
+    request: VerifyRequest,
+    evidence: EvidenceOptions,
+    file: Path,
+    progress: Progress | None,
+) -> "Evidence":
+    from core_mondrian.analysis.evidence import Redo, check_manifest, check_source
     from core_mondrian.release.manifests import read_manifest
+    from core_mondrian.release.owner_record import find_record
     from core_mondrian.verification.read_back import read_release
 
-    asked = ("spec_file", "quasi_identifiers", "k", "models")
-    is_given = any(options[name] not in (None, []) for name in asked)
-    spec = released_spec(options) if is_given else None
+    # What is said besides a manifest has to be all: nothing said is left unchecked.
+    spec = request.asked.spec() if request.asked.is_given else None
     by = read_manifest(file).spec if spec is None else spec
-    data = read_release(options["table"], by)
-    found = check_manifest(
-        *(data, file),
-        file=options["table"],
-        spec=spec,
-        public_key=options["public_key"],
+    end = Steps(progress, "recounting", READ_AND_COUNT).end
+    data = end(read_release(request.table, by))
+    found = end(
+        check_manifest(
+            data, file, file=request.table, spec=spec, public_key=evidence.public_key
+        )
     )
-    if options["source"] is None:
+    if evidence.source is None:
         return found
-    from core_mondrian.analysis.evidence import Redo
-    from core_mondrian.release.owner_record import find_record
-
-    table, given = _read_source(found, options)
-    record = find_record(options["table"], options["record_file"])
+    table, given = _read_source(
+        found, evidence.source, evidence.csv, request.asked.file
+    )
+    record = find_record(request.table, evidence.record_file)
     redo = None
-    if options["redo"]:
-        key = read_key(options["key_file"])
+    if evidence.redo:
+        key = read_key(evidence.key_file)
 
         def same_rows(again: Any) -> bool:  # noqa: ANN401  # an Arrow table
-            return _same_rows(again, table, by, options["table"])
+            return _same_rows(again, table, by, request.table)
 
-        redo = Redo(key, same_rows)
+        redo = Redo(key, same_rows, progress=progress)
     return check_source(found, table, record, given, redo=redo)
 
 
@@ -248,32 +299,14 @@ def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # no
 
 
 def _read_source(
-    found: "Evidence", options: Mapping[str, Any]
+    found: "Evidence", source: Path, csv: list[str] | None, spec_file: Path | None
 ) -> tuple[Any, "Spec | None"]:
     """Return the input as `anonymize` reads it, and the spec if one is given."""
     from core_mondrian.spec.toml_file import load_spec
-    from core_mondrian.tables.files.read import read_table
 
-    file = options["spec_file"]
-    spec = None if file is None else load_spec(file)
+    spec = None if spec_file is None else load_spec(spec_file)
     by = found.manifest.spec if spec is None else spec
-    table = read_table(
-        options["source"], typed=by.quasi_identifiers, null_values=by.null_values
+    table = read_source(
+        source, csv, typed=by.quasi_identifiers, null_values=by.null_values
     )
     return table, spec
-
-
-def released_spec(options: Mapping[str, Any]) -> "Spec":
-    """Return what the options of a command say a release is recounted by."""
-    same = (
-        *("quasi_identifiers", "k", "unit", "suppress", "suppressed", "numbers"),
-        "null_values",
-    )
-    flags = {name: options[name] for name in same}
-    flags["guard_formulas"] = options.get("guard_formulas") or None
-    flags["models"] = model_tables(options["models"], options["sensitive"])
-    file = options["spec_file"]
-    spec = build_spec(file, flags, None)  # released labels are just values
-    if spec.population is not None:
-        spec = build_spec(file, flags, [])  # whom of it do they cover?
-    return spec

@@ -1,4 +1,4 @@
-"""Which rows of a split tuple go to which of its classes: decided by lot, under a key.
+"""Which rows of a split tuple go to which of its classes: at random, under a key.
 
 Rows of one tuple are alike in all that the models look at. A reader who could
 recompute where each goes would see which rows of a mixed class were lent to it, and
@@ -9,8 +9,9 @@ tuple and its other cells, under a key that the reader does not have.
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.keyed_hashing import Words, keyed_hash
+from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.encoding.row_groups import rising_order
+from core_mondrian.runtime.array_types import Words
 
 
 def draw_lots(

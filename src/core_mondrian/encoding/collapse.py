@@ -6,16 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.row_groups import (
-    Codes,
-    Counts,
     RowGroups,
-    Words,
     append_codes,
     put_numbers,
     renumber,
     rising_order,
 )
 from core_mondrian.encoding.row_parts import RowParts
+from core_mondrian.runtime.array_types import Codes, Counts, Words
 from core_mondrian.runtime.threads import (
     map_columns,
     map_threads,
@@ -102,59 +100,59 @@ class TuplePacker:
         """
         own = spans(group.size, n_threads)
         parts = map_threads(lambda span: self._group(group, *span), own)
-        known = [np.arange(parts[0].n_groups, dtype=np.int32)]
-        known += [parts[0].absorb(part) for part in parts[1:]]
+        numbers = [np.arange(parts[0].n_groups, dtype=np.int32)]
+        numbers += [parts[0].absorb(part) for part in parts[1:]]
         words = self._words[parts[0].first_rows()]
         order = rising_order(words)
         number = _places(order)
 
         def count(i: int) -> Counts:
             counts = np.zeros(order.size, dtype=np.int64)
-            renumber(group[slice(*own[i])], number[known[i]], counts)
+            renumber(group[slice(*own[i])], number[numbers[i]], counts)
             return counts
 
         counts: Counts = np.sum(map_threads(count, range(n_threads)), axis=0)
         return self._unpack(words[order]), counts
 
     def _collapse_parts(self, group: Codes, n_threads: int) -> tuple[Codes, Counts]:
-        """Group rows of which many differ, dealt out so that equal ones are together.
+        """Group rows of which many differ, moved so that equal ones are together.
 
         A part's tuples are sorted, and come before those of the next part.
         """
         parts = RowParts(self._words, self._first_bits)
         own = spans(group.size, n_threads)
-        counted = map_threads(lambda span: parts.count(*span), own)
-        edges, starts = parts.divide(counted, group.size // _ROWS_PER_PART)
-        map_threads(lambda i: parts.deal(*own[i], starts[i]), range(n_threads))
-        dealt, row_of = parts.arrays()
-        of_dealt = np.empty(group.size, dtype=np.int32)
+        digit_counts = map_threads(lambda span: parts.count(*span), own)
+        edges, starts = parts.divide(digit_counts, group.size // _ROWS_PER_PART)
+        map_threads(lambda i: parts.move(*own[i], starts[i]), range(n_threads))
+        moved, row_of = parts.arrays()
+        of_moved = np.empty(group.size, dtype=np.int32)
 
         def collapse(i: int) -> tuple[Words, Counts]:
             inside = slice(edges[i], edges[i + 1])
-            groups = RowGroups(dealt[inside])
-            groups.number(of_dealt[inside], 0, int(edges[i + 1] - edges[i]))
-            words = dealt[inside][groups.first_rows()]
+            groups = RowGroups(moved[inside])
+            groups.number(of_moved[inside], 0, int(edges[i + 1] - edges[i]))
+            words = moved[inside][groups.first_rows()]
             order = rising_order(words)
             counts = np.zeros(order.size, dtype=np.int64)
-            renumber(of_dealt[inside], _places(order), counts)
+            renumber(of_moved[inside], _places(order), counts)
             return words[order], counts
 
         every = range(edges.size - 1)
-        found = map_columns(collapse, every, group.size, n_threads)
-        ends = np.cumsum([counts.size for _, counts in found])
+        collapsed = map_columns(collapse, every, group.size, n_threads)
+        ends = np.cumsum([counts.size for _, counts in collapsed])
         codes = np.empty((int(ends[-1]), len(self._bits)), dtype=np.int32)
 
         def finish(i: int) -> None:
             inside = slice(edges[i], edges[i + 1])
-            first = int(ends[i]) - found[i][1].size
-            put_numbers(group, row_of[inside], of_dealt[inside], first)
-            codes[first : ends[i]] = self._unpack(found[i][0])
+            first = int(ends[i]) - collapsed[i][1].size
+            put_numbers(group, row_of[inside], of_moved[inside], first)
+            codes[first : ends[i]] = self._unpack(collapsed[i][0])
 
         map_columns(finish, every, group.size, n_threads)
-        return codes, np.concatenate([counts for _, counts in found])
+        return codes, np.concatenate([counts for _, counts in collapsed])
 
     def _collapses(self, group: NDArray[np.int32]) -> bool:
-        """Tell whether few of the first rows differ: else there is all to absorb."""
+        """Return whether few of the first rows differ: else there is all to absorb."""
         n_rows = min(group.size, _SAMPLE)
         return self._group(group, 0, n_rows).n_groups <= n_rows // 4
 

@@ -1,6 +1,6 @@
 """One column → codes: numbers and dates by rank, labels by hierarchy leaf."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedColumn, SensitiveColumn
 from core_mondrian.errors import DataError
-from core_mondrian.hierarchies.base import Uncovered
 from core_mondrian.hierarchies.load import cover
 from core_mondrian.hierarchies.tree import Hierarchy, flat
+from core_mondrian.hierarchies.uncovered import Uncovered
+from core_mondrian.runtime.array_types import ArrowArray
+from core_mondrian.tables.arrow_types import holds_text
 
 NO_VALUES = np.zeros(0, dtype=np.float64)
 _LARGEST = 1e150
@@ -40,19 +42,8 @@ class CodedColumn(NamedTuple):
     """Rows whose value the hierarchy does not cover, and which count as missing."""
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Tell whether a type holds text, maybe as a dictionary."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-    )
-
-
 def is_ordered(kind: pa.DataType) -> bool:
-    """Tell whether a type is a number to us: it has an order and a distance."""
+    """Return whether a type is a number to us: it has an order and a distance."""
     if pa.types.is_interval(kind):
         return False
     return bool(
@@ -64,21 +55,6 @@ def is_ordered(kind: pa.DataType) -> bool:
     )
 
 
-def encode_column(
-    array: pa.ChunkedArray,
-    name: str,
-    hierarchy: Hierarchy | None,
-    uncovered: Uncovered = "error",
-) -> CodedColumn:
-    """Encode one quasi-identifier.
-
-    Raises:
-        DataError: its type cannot be ordered or labelled, a number is infinite, or the
-            hierarchy does not cover every value and ``uncovered`` is an error.
-    """
-    return encode_ranked(rank_column(array, name), name, hierarchy, uncovered)
-
-
 def encode_ranked(
     ranked: Ranked,
     name: str,
@@ -86,7 +62,12 @@ def encode_ranked(
     uncovered: Uncovered,
     counts: NDArray[np.int64] | None = None,
 ) -> CodedColumn:
-    """Encode a quasi-identifier that is ranked already; see `encode_column`."""
+    """Encode one quasi-identifier, ranked by `rank_column`.
+
+    Raises:
+        DataError: the hierarchy does not cover every value and ``uncovered`` is an
+            error.
+    """
     kind = ranked.values.type
     if hierarchy is not None:
         return _encode_with_hierarchy(ranked, name, hierarchy, uncovered, counts)
@@ -115,7 +96,7 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
     value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_null(value_type):
         return Ranked(np.zeros(len(array), dtype=np.int32), pa.array([], pa.string()))
-    if not (is_text(value_type) or is_ordered(value_type)):
+    if not (holds_text(value_type) or is_ordered(value_type)):
         raise DataError(
             f"column {name!r} has type {kind}, which has neither an order nor labels",
             hint="numbers, dates, times, booleans and text can be quasi-identifiers",
@@ -128,7 +109,7 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
     return Ranked(codes, values, value_type)
 
 
-def comparable(array: Any) -> Any:  # noqa: ANN401  # an Arrow array, chunked or not
+def comparable(array: ArrowArray) -> ArrowArray:
     """Return a column as a type that Arrow can sort."""
     kind = array.type
     is_dictionary = pa.types.is_dictionary(kind)
@@ -192,6 +173,8 @@ def _sorted_values(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.in
             )
         # -0.0 + 0.0 is 0.0: one value, not two that look alike.
         values = pa.array(numbers + 0.0, type=values.type, from_pandas=True)
+    # values   7  3  null  7     order   1  0  3 | 2      ordered  3  7  7
+    # is_new   1  1  0           unique  3  7           ranks    1  0  2  1
     order = pc.sort_indices(values)
     ordered = values.take(order).drop_null()
     n = len(ordered)
@@ -242,15 +225,15 @@ def _encode_with_hierarchy(
     if uncovered == "own branch":
         hierarchy = cover(hierarchy, texts.to_pylist())
     leaves = pa.array(hierarchy.leaves, pa.string())
-    found = pc.index_in(texts, value_set=leaves)
+    in_tree = pc.index_in(texts, value_set=leaves)
     is_blanked = None
-    if found.null_count:
-        is_lacking = np.append(found.is_null().to_numpy(zero_copy_only=False), False)
+    if in_tree.null_count:
+        is_lacking = np.append(in_tree.is_null().to_numpy(zero_copy_only=False), False)
         is_blanked = is_lacking[ranked.codes]
         if uncovered == "error":
-            _refuse_uncovered(name, found, is_blanked, counts)
+            _refuse_uncovered(name, in_tree, is_blanked, counts)
     n_leaves = len(leaves)
-    leaf = found.fill_null(n_leaves).to_numpy(zero_copy_only=False)
+    leaf = in_tree.fill_null(n_leaves).to_numpy(zero_copy_only=False)
     leaf = np.append(leaf, n_leaves).astype(np.int32)
     column = EncodedColumn(name, "category", n_leaves, NO_VALUES, hierarchy)
     return CodedColumn(leaf[ranked.codes], column, leaves, is_blanked)
@@ -258,18 +241,18 @@ def _encode_with_hierarchy(
 
 def _refuse_uncovered(
     name: str,
-    found: pa.Array,
+    in_tree: pa.Array,
     rows: NDArray[np.bool_],
     counts: NDArray[np.int64] | None,
 ) -> None:
     places = np.flatnonzero(rows)
-    where = f"{int(places.size if counts is None else counts[places].sum())} rows"
+    where = f"{int(places.size if counts is None else counts[places].sum()):,} rows"
     if counts is None:  # else they are tuples, and where the rows are is not known
-        shown = ", ".join(map(str, places[:_SHOWN].tolist()))
-        where += f", counted from 0: {shown}{', …' if places.size > _SHOWN else ''}"
+        examples = ", ".join(map(str, places[:_SHOWN].tolist()))
+        where += f", counted from 0: {examples}{', …' if places.size > _SHOWN else ''}"
     raise DataError(
-        f"the hierarchy of {name!r} does not cover {found.null_count} of "
-        f"{len(found)} values in the data ({where})",
+        f"the hierarchy of {name!r} does not cover {in_tree.null_count:,} of "
+        f"{len(in_tree)} values in the data ({where})",
         hint="add them to it, or say uncovered = 'own branch' (each is a value right "
         "under the root) or 'suppress' (these cells are blanked)",
     )

@@ -12,15 +12,16 @@ import pyarrow as pa
 import pyarrow.types as kinds
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.columns import is_text, rank_column
+from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import SpecError
+from core_mondrian.tables.arrow_types import holds_text
 
 # In this order: a bool is an int to Python, and a datetime is a date.
 _KINDS: Final[tuple[tuple[type, Callable[[Any], bool]], ...]] = (
     (bool, kinds.is_boolean),
     (int, lambda kind: kinds.is_integer(kind) or kinds.is_floating(kind)),
     (float, kinds.is_floating),
-    (str, is_text),
+    (str, holds_text),
     (datetime, kinds.is_timestamp),
     (date, kinds.is_date),
     (time, kinds.is_time),
@@ -36,7 +37,7 @@ class Drawable:
     codes: NDArray[np.int64]
     """By row: the rank of its value; missing is ``weights.size``."""
     weights: NDArray[np.float64]
-    """By value, rising: how likely it is drawn, next to the others."""
+    """By value, rising: how likely it is drawn, relative to the others."""
     places: NDArray[np.int64]
     """By value: where it stands in the column followed by ``new``."""
     new: pa.Array
@@ -97,7 +98,7 @@ def _given_values(
 
 
 def _fits(value: object, kind: pa.DataType) -> bool:
-    """Tell whether Arrow takes a value for what it is and not for something else."""
+    """Return whether Arrow takes a value for what it is and not for something else."""
     if isinstance(value, float) and not math.isfinite(value):
         return False
     for python, is_kind in _KINDS:

@@ -68,7 +68,7 @@ class Coded(NamedTuple):
     values: tuple[pa.Array, ...]
     n_rows: int
     n_units: int | None
-    """Persons, if the spec names the column that tells them apart."""
+    """Persons, if the spec names the column that identifies them."""
     population: NDArray[np.int32] | None = None
     """The quasi-identifiers' codes of the population, one row a person."""
     n_blanked: int = 0
@@ -102,8 +102,8 @@ def encode(
     def rank(name: str) -> Ranked:
         array = without_nulls(arrow_column(frame, name), spec.null_values)
         if others is not None:
-            known = without_nulls(arrow_column(others, name), spec.null_values)
-            array = join_columns(name, array, known)
+            more = without_nulls(arrow_column(others, name), spec.null_values)
+            array = join_columns(name, array, more)
         return rank_column(array, name)
 
     def spell(name: str) -> pa.ChunkedArray:
@@ -121,7 +121,10 @@ def encode(
     coded = map_columns(code, names, n_rows, threads)
     blanked = [x.is_blanked[:n_rows] for x in coded if x.is_blanked is not None]
     counted = map_columns(
-        lambda name: encode_sensitive(spell(name), name), spec.counted, n_rows, threads
+        lambda name: encode_sensitive(spell(name), name),
+        spec.sensitive_and_equity,
+        n_rows,
+        threads,
     )
     codes = [item.codes[:n_rows] for item in coded] + [codes for codes, _ in counted]
     population = None
@@ -150,23 +153,23 @@ class ValueCodes(NamedTuple):
 
     encoded: Encoded
     """The columns, without tuples."""
-    maps: tuple[NDArray[np.int32], ...]
+    codes: tuple[NDArray[np.int32], ...]
     """By `tuple_columns`: the code of each distinct value."""
     rows: tuple[NDArray[np.int64], ...]
     """And how many rows have it."""
 
-    def counted(self, n_tuples: int) -> Encoded:
-        """Return the columns of so many tuples, with what is known of these."""
+    def with_tuples(self, n_tuples: int) -> Encoded:
+        """Return the columns of so many tuples, with their figures."""
         table = self.encoded.table
         sizes = [column.n_values + 1 for column in table.columns]
         sizes += [column.n_values for column in table.sensitive]
         by_code = tuple(
             np.bincount(codes, rows, size).astype(np.int64)
-            for codes, rows, size in zip(self.maps, self.rows, sizes, strict=False)
+            for codes, rows, size in zip(self.codes, self.rows, sizes, strict=False)
         )
         n_persons = None
         if table.n_units is not None:
-            n_persons = np.unique(self.maps[-1][self.rows[-1] > 0]).size
+            n_persons = np.unique(self.codes[-1][self.rows[-1] > 0]).size
         figures = TableFigures(n_tuples, by_code, n_persons)
         return replace(self.encoded, table=replace(table, figures=figures))
 
@@ -201,18 +204,24 @@ def encode_values(
         name: rank_column(without_nulls(column(name), spec.null_values), name)
         for name in spec.quasi_identifiers
     }
-    coded = [
+    quasi_identifiers = [
         encode_ranked(
-            *(ranks[name], name, build_tree(name, ranks, spec)),
-            *(spec.uncovered_of(name), rows[name]),
+            ranked=ranks[name],
+            name=name,
+            hierarchy=build_tree(name, ranks, spec),
+            uncovered=spec.uncovered_of(name),
+            counts=rows[name],
         )
         for name in spec.quasi_identifiers
     ]
-    counted = [
+    sensitive = [
         encode_sensitive(unified_texts(column(name), spec.null_values), name)
-        for name in spec.counted
+        for name in spec.sensitive_and_equity
     ]
-    maps = [*(item.codes for item in coded), *(codes for codes, _ in counted)]
+    maps = [
+        *(item.codes for item in quasi_identifiers),
+        *(codes for codes, _ in sensitive),
+    ]
     n_units = None
     if spec.unit is not None:
         units = rank_column(
@@ -221,8 +230,8 @@ def encode_values(
         maps.append(units.codes)
         n_units = len(units.values) + 1  # rows of nobody count as one person's
     table = EncodedTable(
-        tuple(item.column for item in coded),
-        tuple(extra for _, extra in counted),
+        tuple(item.column for item in quasi_identifiers),
+        tuple(extra for _, extra in sensitive),
         np.zeros((0, len(maps)), dtype=np.int32),
         np.zeros(0, dtype=np.int64),
         n_rows,
@@ -230,11 +239,11 @@ def encode_values(
     )
     n_blanked = sum(
         _count(item.is_blanked, rows[item.column.name])
-        for item in coded
+        for item in quasi_identifiers
         if item.is_blanked is not None
     )
     none = np.zeros(0, dtype=np.int32)
-    own = tuple(item.values for item in coded)
+    own = tuple(item.values for item in quasi_identifiers)
     return ValueCodes(
         Encoded(table, own, none, n_blanked),
         tuple(maps),
@@ -245,7 +254,7 @@ def encode_values(
 def tuple_columns(spec: Spec) -> tuple[str, ...]:
     """Return the columns whose codes are a tuple, in their order."""
     unit = () if spec.unit is None else (spec.unit,)
-    return (*spec.quasi_identifiers, *spec.counted, *unit)
+    return (*spec.quasi_identifiers, *spec.sensitive_and_equity, *unit)
 
 
 def _check_rows(n_rows: int, counts: NDArray[np.int64] | None) -> None:
@@ -274,8 +283,12 @@ def collapse(coded: Coded, threads: int | None = 1) -> Encoded:
     packer.append_all(coded.codes, threads)
     tuples = packer.collapse(coded.counts, threads)
     table = EncodedTable(
-        *(coded.columns, coded.sensitive, tuples.codes, tuples.counts),
-        *(int(tuples.counts.sum()), coded.n_units),
+        columns=coded.columns,
+        sensitive=coded.sensitive,
+        codes=tuples.codes,
+        counts=tuples.counts,
+        n_rows=int(tuples.counts.sum()),
+        n_units=coded.n_units,
     )
     row_tuple = tuples.row_tuple
     if coded.population is not None:
@@ -295,7 +308,7 @@ def divide(
 
 
 def with_persons_exchanged(encoded: Encoded, key: bytes) -> Encoded:
-    """Return the same tuples, those of persons who look the same exchanged by lot."""
+    """Exchange the tuples of persons who look the same, at random."""
     table = encoded.table
     if table.n_units is None or not table.n_tuples:
         return encoded

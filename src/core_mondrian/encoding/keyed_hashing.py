@@ -5,12 +5,11 @@ all messages have the same number of words, so that the rounds run over arrays.
 """
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words: TypeAlias = NDArray[np.uint64]
+from core_mondrian.runtime.array_types import Words
 
 KEY_BYTES: Final = 16
 _START: Final = (
@@ -26,11 +25,11 @@ _BLOCK: Final = 1 << 13
 def keyed_hash(columns: Sequence[Words], key: bytes) -> Words:
     """Return the hash of each row's words; whoever lacks the key cannot predict it."""
     n_rows = columns[0].size
-    found = np.empty(n_rows, dtype=np.uint64)
+    hashes = np.empty(n_rows, dtype=np.uint64)
     for start in range(0, n_rows, _BLOCK):
         rows = slice(start, start + _BLOCK)
-        found[rows] = _hash_block([words[rows] for words in columns], key)
-    return found
+        hashes[rows] = _hash_block([words[rows] for words in columns], key)
+    return hashes
 
 
 def _hash_block(columns: list[Words], key: bytes) -> Words:
@@ -47,8 +46,8 @@ def _hash_block(columns: list[Words], key: bytes) -> Words:
         state[0] ^= words
     state[2] ^= np.uint64(0xFF)
     _mix(state, 4)
-    found: Words = state[0] ^ state[1] ^ state[2] ^ state[3]
-    return found
+    hashes: Words = state[0] ^ state[1] ^ state[2] ^ state[3]
+    return hashes
 
 
 def _mix(state: list[Words], n_rounds: int) -> None:

@@ -1,10 +1,10 @@
-"""Persons who look the same to the engine change places by lot, under a key.
+"""Persons who look the same to the engine change places at random, under a key.
 
 Where a table has persons, a tuple holds the rows of one. The engine chooses among
 tuples that differ in the person alone by the order of their ids; a reader who sees
-something that rises with the id could tell which persons were lent to a class. So
+something that rises with the id could infer which persons were lent to a class. So
 persons with the same profile, the same tuples with as many rows, change places: the
-tuples that the engine sees are the same, and whose they are is drawn by lot.
+tuples that the engine sees are the same, and whose they are is drawn at random.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.keyed_hashing import Words, keyed_hash
+from core_mondrian.encoding.keyed_hashing import keyed_hash
+from core_mondrian.runtime.array_types import Integers, Words
 
-Integers = NDArray[np.int64]
 # Public: they only group.
 _GROUPING = b"profiles of all."
 _CHECKING = b"all of profiles."
@@ -23,7 +23,7 @@ _CHECKING = b"all of profiles."
 def exchange_persons(
     base: Integers, person: Integers, counts: Integers, key: bytes
 ) -> Integers:
-    """Return for each tuple the tuple that its rows go to, of a person drawn by lot.
+    """Return for each tuple the tuple that its rows go to, of a person drawn at random.
 
     ``base`` numbers what a tuple shows besides its ``person``; each pair of both occurs
     once, and ``counts`` are its rows.
@@ -40,12 +40,12 @@ def exchange_persons(
     drawn = _draw(profile, key)
     # The tuple of the person drawn that shows the same, with as many rows.
     width = n_persons + 1
-    known = base * width + person
-    order = np.argsort(known, kind="stable")
+    keys = base * width + person
+    order = np.argsort(keys, kind="stable")
     wanted = base * width + drawn[person]
-    place = np.minimum(np.searchsorted(known, wanted, sorter=order), order.size - 1)
+    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), order.size - 1)
     target = order[place]
-    is_same = (known[target] == wanted) & (counts[target] == counts)
+    is_same = (keys[target] == wanted) & (counts[target] == counts)
     if is_same.all():
         return target
     # Two profiles share a hash: these persons stay where they are.
@@ -87,7 +87,7 @@ class Profiles:
 
 
 def draw_alike(profiles: NDArray[Any], key: bytes) -> Integers:
-    """Return the person that each is replaced by, drawn by lot among those alike.
+    """Return the person that each is replaced by, drawn at random among those alike.
 
     ``profiles`` has several hashes of each person's tuples (axis 0).
     """
@@ -106,9 +106,9 @@ def _profiles(
     """Return a hash of each person's tuples and how many rows they have."""
     words = [base.astype(np.uint64), counts.astype(np.uint64)]
     hashed = keyed_hash(words, _GROUPING)
-    found = np.zeros(n_persons, dtype=np.uint64)
-    np.add.at(found, person, hashed)
-    return found
+    profiles = np.zeros(n_persons, dtype=np.uint64)
+    np.add.at(profiles, person, hashed)
+    return profiles
 
 
 def _draw(profile: Words, key: bytes) -> Integers:

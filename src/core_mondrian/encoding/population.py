@@ -1,4 +1,4 @@
-"""Tuples of a population next to those of the table, which is a part of it."""
+"""Tuples of a population beside those of the table, which is a part of it."""
 
 from dataclasses import replace
 
@@ -50,8 +50,8 @@ def add_population(
     """
     n_columns = len(table.columns)
     others = _collapse(table, population)
-    known = np.concatenate([table.codes[:, :n_columns], others.codes])
-    both = _collapse(table, known)
+    both_codes = np.concatenate([table.codes[:, :n_columns], others.codes])
+    both = _collapse(table, both_codes)
     n = table.n_tuples
     size = both.counts.size
     inside = np.bincount(both.row_tuple[:n], table.counts, size).astype(np.int64)

@@ -4,11 +4,8 @@ from typing import Any
 
 import cython
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
-Codes = NDArray[np.int32]
-Counts = NDArray[np.int64]
+from core_mondrian.runtime.array_types import Codes, Counts, Words
 
 _FIRST_SLOTS = 1 << 12
 _DIGIT_BITS = 11
@@ -147,7 +144,7 @@ def _mixed_in_python(words: Words, row: int) -> int:
 
 
 def is_equal(words: Words, left: int, others: Words, right: int) -> bool:
-    """Tell whether a row of words and one of others are the same."""
+    """Return whether a row of words and one of others are the same."""
     for i in range(words.shape[1]):
         if words[left, i] != others[right, i]:
             return False
@@ -261,7 +258,7 @@ def _move(
 def move_by_digit(
     words: Words, order: Codes, moved: Codes, word: int, shift: int, places: Counts
 ) -> bool:
-    """Sort ``order`` by one digit into ``moved``; tell whether rows differ in it.
+    """Sort ``order`` by one digit into ``moved``; return whether rows differ in it.
 
     digits of the rows     2  0  2  1
     places                 0: 0   1: 1   2: 2      where each digit's rows begin

@@ -6,21 +6,18 @@ other are sorted.
 
 import cython
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
-Codes = NDArray[np.int32]
-Counts = NDArray[np.int64]
+from core_mondrian.runtime.array_types import Codes, Counts, Words
 
 DIGIT_BITS = 12
 
 
 class RowParts:
-    """Rows of words, dealt out to parts by the highest bits of their first word.
+    """Rows of words, moved to parts by the highest bits of their first word.
 
     words          3x  0y  3z  1x        first digits 3 0 3 1
     part_of_digit  0: 0   1: 0   3: 1
-    dealt          0y  1x | 3x  3z       part 0 | part 1, rows of each in their order
+    moved          0y  1x | 3x  3z       part 0 | part 1, rows of each in their order
     row_of          1   3 |  0   2
     """
 
@@ -28,13 +25,13 @@ class RowParts:
         """Take words, the first of which use their lowest ``n_bits``."""
         self.words = words
         self.shift = max(n_bits - DIGIT_BITS, 0)
-        self.dealt = np.empty(words.shape, dtype=np.uint64)
+        self.moved = np.empty(words.shape, dtype=np.uint64)
         self.row_of = np.empty(words.shape[0], dtype=np.int32)
         self.part_of_digit = np.zeros(1 << DIGIT_BITS, dtype=np.int32)
 
     def arrays(self) -> tuple[Words, Codes]:
-        """Return the words as they were dealt out, and where each came from."""
-        return np.asarray(self.dealt), np.asarray(self.row_of)
+        """Return the words as they were moved, and where each came from."""
+        return np.asarray(self.moved), np.asarray(self.row_of)
 
     def count(self, first: int, last: int) -> Counts:
         """Count the rows from ``first`` up to ``last`` by their first digit."""
@@ -61,13 +58,13 @@ class RowParts:
         starts = ends - each
         return np.append(starts[0], n_rows), np.ascontiguousarray(starts)
 
-    def deal(self, first: int, last: int, starts: Counts) -> None:
+    def move(self, first: int, last: int, starts: Counts) -> None:
         """Put the rows of a span where ``starts`` says that those of each part are."""
         places = cython.declare(cython.longlong[::1], starts)
         begin = cython.declare(cython.Py_ssize_t, first)
         end = cython.declare(cython.Py_ssize_t, last)
         with cython.nogil:
-            deal_rows(self, begin, end, places)
+            move_rows(self, begin, end, places)
 
 
 def count_rows(parts: RowParts, first: int, last: int, counts: Counts) -> None:
@@ -76,7 +73,7 @@ def count_rows(parts: RowParts, first: int, last: int, counts: Counts) -> None:
         counts[parts.words[row, 0] >> parts.shift] += 1
 
 
-def deal_rows(parts: RowParts, first: int, last: int, places: Counts) -> None:
+def move_rows(parts: RowParts, first: int, last: int, places: Counts) -> None:
     """Put each row at the next place of its part."""
     n_words = parts.words.shape[1]
     for row in range(first, last):
@@ -84,5 +81,5 @@ def deal_rows(parts: RowParts, first: int, last: int, places: Counts) -> None:
         place = places[part]
         places[part] = place + 1
         for word in range(n_words):
-            parts.dealt[place, word] = parts.words[row, word]
+            parts.moved[place, word] = parts.words[row, word]
         parts.row_of[place] = row

@@ -46,7 +46,7 @@ class SensitiveColumn(NamedTuple):
 
 
 class TableFigures(NamedTuple):
-    """What is known of a table whose tuples are elsewhere."""
+    """The figures of a table whose tuples are elsewhere."""
 
     n_tuples: int
     code_rows: tuple[NDArray[np.int64], ...]
@@ -61,7 +61,7 @@ class EncodedTable:
 
     ``codes`` has one row per distinct tuple: the quasi-identifiers in spec order, then
     the sensitive columns, then the unit, if there is one. There is none where
-    ``figures`` says what is known of tuples that are elsewhere.
+    ``figures`` describes tuples that are elsewhere.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -76,8 +76,16 @@ class EncodedTable:
     rest of its population; None: there is no population."""
     worth: NDArray[np.int32] | None = None
     """How often the loss of one row of each tuple counts; None: once."""
+    column_weights: tuple[float, ...] | None = None
+    """How much the search counts each quasi-identifier, besides the spec's weights;
+    None: all alike. What is lost is measured without them."""
 
     figures: TableFigures | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the quasi-identifiers."""
+        return tuple(column.name for column in self.columns)
 
     @property
     def n_tuples(self) -> int:

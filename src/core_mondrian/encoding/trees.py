@@ -84,7 +84,7 @@ def few_codes(
     """Return a column as numbers below `MOST_CODES`; code ``n``, missing, has its own.
 
     Numbers are grouped by how many rows are below, labels by frequency: the most
-    frequent ones are told apart.
+    frequent ones are distinguished.
     """
     if n < MOST_CODES:
         return codes.astype(np.int64)

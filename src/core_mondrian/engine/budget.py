@@ -18,14 +18,14 @@ from core_mondrian.engine.paper.workspace import FunnelWorkspace
 
 
 def is_worth_cutting(work: FunnelWorkspace, node: int) -> bool:
-    """Tell whether a partition may hold two classes, or has to be cut to hold one."""
+    """Return whether a partition may hold two classes, or has to be cut to hold one."""
     if work.nodes[node].needs_cut == 1:
         return True
     return work.nodes[node].rows >= 2 * work.rules.min_rows
 
 
 def is_unsolved(work: FunnelWorkspace, child: int) -> bool:
-    """Tell whether a child is to be cut further, or to be asked about."""
+    """Return whether a child is to be cut further, or to be asked about."""
     if work.nodes[child].kind == SUPPRESSED:
         return False
     return work.strategy.asks_before_release or is_worth_cutting(work, child)
@@ -74,7 +74,7 @@ def spend(work: FunnelWorkspace, top: int, rows: int) -> None:
 
 
 def is_overrun(work: FunnelWorkspace, top: int) -> bool:
-    """Tell whether the children of a partition have spent more than there was."""
+    """Return whether the children of a partition have spent more than there was."""
     return work.stack[top].left < 0
 
 

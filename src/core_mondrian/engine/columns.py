@@ -40,5 +40,5 @@ def child_with(columns: ColumnViews, column: int, node: int, code: int) -> int:
 
 
 def is_blank(columns: ColumnViews, column: int, low: int, high: int) -> bool:
-    """Tell whether a class with this box mixes missing and present values."""
+    """Return whether a class with this box mixes missing and present values."""
     return high == columns.info[column].n_values and low < high

@@ -1,4 +1,4 @@
-"""Grow again until every model is met next to the table that is *released*.
+"""Grow again until every model is met in comparison with the table that is *released*.
 
 What is suppressed changes the table that classes are compared with, and is known only
 afterwards. And some models look at all classes at once.
@@ -27,10 +27,10 @@ class Attempt(Protocol):
         """Return the constraints with the released rows as the table."""
 
     def passes(self, constraints: Constraints) -> bool:
-        """Tell whether every class passes."""
+        """Return whether every class passes."""
 
     def holds(self, models: Sequence[PrivacyModel]) -> bool:
-        """Tell whether models that look at all classes at once are met."""
+        """Return whether models that look at all classes at once are met."""
 
 
 AttemptT = TypeVar("AttemptT", bound=Attempt)
@@ -38,14 +38,14 @@ Grow = Callable[[Constraints, int], AttemptT]
 """Grows the tree under constraints and a budget."""
 
 
-def grow_until_met(
+def grow_until_consistent(
     grow: Grow[AttemptT], table: EncodedTable, spec: Spec, constraints: Constraints
 ) -> AttemptT:
     """Grow until every model is met."""
     wide = [model for model in spec.models if model.enough_rows is not None]
 
-    def attempt(asked: Constraints) -> AttemptT:
-        return _grow_until_consistent(grow, table, spec, asked)
+    def attempt(limits: Constraints) -> AttemptT:
+        return _match_released_table(grow, table, spec, limits)
 
     grown = attempt(constraints)
     if not wide or grown.holds(wide):
@@ -53,23 +53,23 @@ def grow_until_met(
     return _bisect_min_rows(attempt, table, wide, constraints)
 
 
-def _grow_until_consistent(
+def _match_released_table(
     grow: Grow[AttemptT], table: EncodedTable, spec: Spec, constraints: Constraints
 ) -> AttemptT:
-    """Grow until every class passes next to the released table.
+    """Grow until every class passes in comparison with the released table.
 
     The released rows become the table, and the tree is grown again; if that does not
     come to an end, nothing is suppressed.
     """
     budget = spec.budget(table.n_rows)
     compares = any(type(model).measure is not None for model in spec.models)
-    asked = constraints
+    limits = constraints
     for _ in range(_MOST_RUNS):
-        grown = grow(asked, budget)
-        if not compares or (grown.n_suppressed == 0 and asked is constraints):
+        grown = grow(limits, budget)
+        if not compares or (grown.n_suppressed == 0 and limits is constraints):
             return grown
-        asked = grown.released(constraints)
-        if grown.passes(asked):
+        limits = grown.released(constraints)
+        if grown.passes(limits):
             return grown
     return grow(constraints, 0)
 
@@ -88,9 +88,9 @@ def _bisect_min_rows(
     grown = attempt(constraints._replace(min_rows=high))
     while high - low > 1:
         middle = (low + high) // 2
-        tried = attempt(constraints._replace(min_rows=middle))
-        if tried.holds(wide):
-            grown, high = tried, middle
+        finer = attempt(constraints._replace(min_rows=middle))
+        if finer.holds(wide):
+            grown, high = finer, middle
         else:
             low = middle
     return grown

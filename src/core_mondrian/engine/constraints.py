@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import InfeasibleError, SlowModelWarning
-from core_mondrian.models.base import ClassCounts, Counts, PrivacyModel, measure_fault
+from core_mondrian.models.base import ClassCounts, PrivacyModel, measure_fault
 from core_mondrian.models.foreign_functions import PlainFunction
 from core_mondrian.models.own_measures import plain_measure
+from core_mondrian.runtime.array_types import Counts
 from core_mondrian.spec.declaration import Spec
 
 # Counts by value that are laid out at a time: 128 MiB.
@@ -45,7 +46,7 @@ def table_counts(table: EncodedTable, sensitive: int) -> Counts:
 
 
 def first_constraints(table: EncodedTable, spec: Spec) -> Constraints:
-    """Return what the spec asks for, next to the table that came in."""
+    """Return what the spec asks for, with the source as the table to compare with."""
     whole = tuple(table_counts(table, i) for i in range(len(table.sensitive)))
     return Constraints(spec.min_rows, whole)
 
@@ -53,7 +54,11 @@ def first_constraints(table: EncodedTable, spec: Spec) -> Constraints:
 def count_groups(
     table: EncodedTable, group: NDArray[np.int64], n_groups: int
 ) -> CountedGroups:
-    """Count tuples by group, from 0 on; those of group -1 are in none."""
+    """Count tuples by group, from 0 on; those of group -1 are in none.
+
+    group   0  1  0     code   2  0  1     n_values   3
+    cells   2  3  1     a table of groups and values, row by row
+    """
     kept = (group >= 0) & table.inside
     numbers, rows = group, table.counts
     if not kept.all():
@@ -65,8 +70,8 @@ def count_groups(
         codes = table.codes[of, n_columns + i].astype(np.int64)
         cells = group[of] * column.n_values + codes
         size = n_groups * column.n_values
-        found = np.bincount(cells, weights=table.counts[of], minlength=size)
-        by_value.append(found.astype(np.int64).reshape(n_groups, column.n_values))
+        in_cells = np.bincount(cells, weights=table.counts[of], minlength=size)
+        by_value.append(in_cells.astype(np.int64).reshape(n_groups, column.n_values))
     persons = None
     if table.n_units is not None:
         pairs = np.unique(numbers * table.n_units + table.codes[kept, -1])
@@ -100,25 +105,25 @@ def column_of(model: PrivacyModel, table: EncodedTable) -> int | None:
 def seen_by(
     model: PrivacyModel,
     table: EncodedTable,
-    counted: CountedGroups,
+    groups: CountedGroups,
     constraints: Constraints,
 ) -> ClassCounts:
     """Return what one model sees of the sets."""
     at = column_of(model, table)
     if at is None:
-        none = np.zeros((counted.rows.size, 0), dtype=np.int64)
-        return ClassCounts(counted.rows, none, persons=counted.persons)
+        none = np.zeros((groups.rows.size, 0), dtype=np.int64)
+        return ClassCounts(groups.rows, none, persons=groups.persons)
     labels = table.sensitive[at].labels
-    by_value, whole = counted.by_value[at], constraints.table[at]
-    return ClassCounts(counted.rows, by_value, labels, counted.persons, whole)
+    by_value, whole = groups.by_value[at], constraints.table[at]
+    return ClassCounts(groups.rows, by_value, labels, groups.persons, whole)
 
 
 def all_pass(
-    table: EncodedTable, spec: Spec, counted: CountedGroups, constraints: Constraints
+    table: EncodedTable, spec: Spec, groups: CountedGroups, constraints: Constraints
 ) -> bool:
-    """Tell whether each set could be a class."""
+    """Return whether each set could be a class."""
     return all(
-        model.passes(seen_by(model, table, counted, constraints)).all()
+        model.passes(seen_by(model, table, groups, constraints)).all()
         for model in spec.models
     )
 

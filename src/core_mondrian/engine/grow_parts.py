@@ -2,8 +2,8 @@
 
     roots ─► top, cut by counts ─► parts, each solved in one place ─► summaries
 
-The records never come here: what is known of them are counts of the partitions at the
-top, and a summary of every part. See `grow` for the same in one place.
+The records never come here, only counts of the partitions at the top and a summary of
+every part. See `grow` for the same in one place.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
-from core_mondrian.engine.consistency import grow_until_met
+from core_mondrian.engine.best_tree import policy_of, row_price
+from core_mondrian.engine.consistency import grow_until_consistent
 from core_mondrian.engine.constraints import (
     Constraints,
     check_feasible,
@@ -24,14 +25,8 @@ from core_mondrian.engine.constraints import (
     first_constraints,
 )
 from core_mondrian.engine.funnel_counts import Funnel
-from core_mondrian.engine.grow import (
-    check_budget,
-    funnel_of,
-    policy_of,
-    prepare,
-    root_nodes,
-    row_price,
-)
+from core_mondrian.engine.funnel_tree import funnel_of
+from core_mondrian.engine.grow import check_budget, prepare
 from core_mondrian.engine.inputs import (
     build_columns,
     build_policy,
@@ -56,6 +51,7 @@ from core_mondrian.engine.parts import (
     bundle,
     bundle_units,
 )
+from core_mondrian.engine.roots import root_nodes
 from core_mondrian.engine.scheduler import Nodes
 from core_mondrian.engine.search.best import open_search, sample_numbers, sample_size
 from core_mondrian.engine.search.suppression_budget import Offers, choose_offers
@@ -99,23 +95,23 @@ def grow_parts(
     prepare(spec)
     constraints = first_constraints(table, spec)
     check_feasible(table, spec, constraints)
-    run = _Run(store, table, spec)
-    met = grow_until_met(run.attempt, table, spec, constraints)
+    grower = _TreeGrower(store, table, spec)
+    attempt = grow_until_consistent(grower.grow_once, table, spec, constraints)
     check_measures(spec)
-    grown = replace(met.grown, budget=spec.budget(table.n_rows))
+    grown = replace(attempt.grown, budget=spec.budget(table.n_rows))
     check_budget(grown.n_suppressed, grown.budget)
     return grown
 
 
 def check_parts(spec: Spec, others: Sequence[str] = ()) -> None:
     """Refuse what takes all tuples in one place; ``others`` are asked for besides."""
-    asked = {
+    uses = {
         "equity": spec.equity is not None,
         "a population": spec.population is not None,
         "a weight": spec.weight is not None,
         "show of a policy of your own": getattr(type(spec.policy), "show", None),
     }
-    if needs := [*(name for name, is_asked in asked.items() if is_asked), *others]:
+    if needs := [*(name for name, is_used in uses.items() if is_used), *others]:
         raise SpecError(
             f"{needs[0]} needs all distinct tuples in memory at once, and here they "
             "are too many",
@@ -124,7 +120,7 @@ def check_parts(spec: Spec, others: Sequence[str] = ()) -> None:
 
 
 class _Attempt(NamedTuple):
-    """A tree in parts, next to the models; see `consistency`."""
+    """A tree in parts, judged by the models; see `consistency`."""
 
     store: PartitionStore
     grown: GrownParts
@@ -150,7 +146,7 @@ class _Attempt(NamedTuple):
         return all(model.holds(classes) for model in models)
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """Parts that the policy `best` may choose, and what they cost."""
 
     stage: str
@@ -173,14 +169,14 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Run:
+class _TreeGrower:
     """Grows the same table under one set of constraints after the other."""
 
     store: PartitionStore
     table: EncodedTable
     spec: Spec
 
-    def attempt(self, constraints: Constraints, budget: int) -> _Attempt:
+    def grow_once(self, constraints: Constraints, budget: int) -> _Attempt:
         """Grow the tree once, and let go of one that was grown before."""
         self.store.clear()
         repaired = None
@@ -191,19 +187,23 @@ class _Run:
         columns = build_columns(self.table, self.spec)
         policy = build_policy(self.table, self.spec)
         context = Context(self.table, self.spec, constraints, columns, policy)
-        grower = _Grower(self, context, _plant(self.table, repaired, budget), repaired)
+        grower = _RootsGrower(
+            self, context, _build_roots(self.table, repaired, budget), repaired
+        )
         is_best = isinstance(self.spec.policy, BestPolicy)
-        found, context, funnel = grower.search(budget) if is_best else grower.grow()
+        chosen, context, funnel = (
+            grower.by_search(budget) if is_best else grower.by_funnel()
+        )
         grown = GrownParts(
-            stage=found.stage,
+            stage=chosen.stage,
             context=context,
             funnel=funnel_of(self.table, [funnel]),
             budget=budget,
             n_blanked=0 if repaired is None else repaired.n_blanked,
-            n_suppressed=found.n_suppressed,
+            n_suppressed=chosen.n_suppressed,
             search=context.search,
         )
-        return _Attempt(self.store, grown, found.summaries)
+        return _Attempt(self.store, grown, chosen.summaries)
 
     @property
     def wants_sizes(self) -> bool:
@@ -211,21 +211,21 @@ class _Run:
         return any(model.enough_rows is not None for model in self.spec.models)
 
 
-def _plant(table: EncodedTable, repaired: Repaired | None, budget: int) -> Nodes:
+def _build_roots(table: EncodedTable, repaired: Repaired | None, budget: int) -> Nodes:
     if repaired is None:
         rows = np.array([table.n_rows])
         return root_nodes(rows, np.zeros(1, dtype=np.bool_), budget)
     return root_nodes(repaired.rows, repaired.suppressed, budget)
 
 
-_Outcome = tuple[_Found, Context, Counts]
+_Outcome = tuple[_Candidate, Context, Counts]
 
 
 @dataclass(frozen=True)
-class _Grower:
+class _RootsGrower:
     """Grows a tree below its roots."""
 
-    run: _Run
+    run: _TreeGrower
     context: Context
     roots: Nodes
     repaired: Repaired | None
@@ -234,12 +234,14 @@ class _Grower:
     def store(self) -> PartitionStore:
         return self.run.store
 
-    def grow(self) -> _Outcome:
+    def by_funnel(self) -> _Outcome:
         """Grow by the cut funnel."""
-        found, top = self._funnel(self.context)
-        return found, self.context, found.funnel + top
+        solved, top = self._funnel(self.context)
+        return solved, self.context, solved.funnel + top
 
-    def _funnel(self, context: Context, price: float = 0.0) -> tuple[_Found, Counts]:
+    def _funnel(
+        self, context: Context, price: float = 0.0
+    ) -> tuple[_Candidate, Counts]:
         """Solve all parts by the funnel; return the counts of the top as well."""
         self.store.plant(self.repaired)
         models = context.models()
@@ -248,14 +250,16 @@ class _Grower:
         top = cut_top(self.store, FunnelCutter(self.store, work, models), self.roots)
         sizes = self.store.sizes(top.leaves())
         parts = bundle_units(
-            *(top, sizes, self.store.task_tuples),
+            top,
+            sizes,
+            self.store.task_tuples,
             shares_budget=context.policy.spends_inline,
         )
         self.store.hand_out(parts, "funnel tuples")
         task = SolveFunnel(context, parts, self.run.wants_sizes)
         solved = self.store.run(task, "funnel tuples", "funnel")
         self.store.drop("funnel tuples")
-        return _Found("funnel", solved, price), work.funnel.copy()
+        return _Candidate("funnel", solved, price), work.funnel.copy()
 
     @property
     def _width(self) -> int:
@@ -264,16 +268,20 @@ class _Grower:
         n_codes = len(table.columns) + len(table.sensitive)
         return n_codes + (0 if table.n_units is None else 1) + 2
 
-    def search(self, budget: int) -> _Outcome:
+    def by_search(self, budget: int) -> _Outcome:
         """Search by the policy `best`; what the paper's funnel finds is never better.
 
-        See `grow._search`, which does the same.
+        See `best_tree`, which does the same.
         """
         spec, models = self.run.spec, self.context.models()
         self.store.plant(self.repaired)
         search = open_search(
-            *(self.context.table, spec, policy_of(spec), models, self._sample(models)),
-            1,
+            table=self.context.table,
+            spec=spec,
+            policy=policy_of(spec),
+            models=models,
+            records=self._sample(models),
+            n_threads=1,
         )
         context = replace(
             self.context, objective=search.objective, search=search.search
@@ -284,22 +292,24 @@ class _Grower:
         top = cut_top(self.store, BestCutter(self.store, search), self.roots)
         parts = bundle(top, self.store.sizes(top.leaves()), self.store.task_tuples)
         self.store.hand_out(parts, "tuples")
-        found, funnel = _Searcher(self, context, parts, price).run(budget)
+        searched, funnel = _Searcher(self, context, parts, price).run(budget)
         funnel = funnel + workspace.funnel
         self.store.drop("tuples")
         if not models.is_monotone:
-            return found, context, funnel
+            return searched, context, funnel
         other, counts = self._funnel(context, price)
-        if other.cost >= found.cost:
+        if other.cost >= searched.cost:
             self.store.drop(other.stage)
-            return found, context, funnel
+            return searched, context, funnel
         task = SearchFurther(context, parts, self.run.wants_sizes)
-        further = _Found("further", self.store.run(task, "funnel", "further"), price)
+        further = _Candidate(
+            "further", self.store.run(task, "funnel", "further"), price
+        )
         self.store.drop(other.stage)
-        if found.cost <= further.cost:
+        if searched.cost <= further.cost:
             self.store.drop(further.stage)
-            return found, context, funnel
-        self.store.drop(found.stage)
+            return searched, context, funnel
+        self.store.drop(searched.stage)
         return further, context, counts + other.funnel + further.funnel
 
     def _sample(self, models: Models) -> NDArray[np.int32]:
@@ -313,7 +323,7 @@ class _Grower:
 class _Searcher:
     """Searches parts, and spends the budget; see `search_with_budget`."""
 
-    grower: _Grower
+    grower: _RootsGrower
     context: Context
     parts: Sequence[PartRoots]
     price: float
@@ -326,41 +336,41 @@ class _Searcher:
     def _common(self) -> tuple[Context, Sequence[PartRoots], bool]:
         return self.context, self.parts, self.grower.run.wants_sizes
 
-    def run(self, budget: int) -> tuple[_Found, Counts]:
+    def run(self, budget: int) -> tuple[_Candidate, Counts]:
         """Return what was found, and the counts of all that was tried."""
         roots = self.grower.roots
         n_gone = int(roots["rows"][roots["kind"] == layout.SUPPRESSED].sum())
         left = budget - n_gone
         if not left:
             solved = self._store.run(SolveSearch(*self._common), "tuples", "searched")
-            found = _Found("searched", solved, self.price)
-            return found, found.funnel
+            searched = _Candidate("searched", solved, self.price)
+            return searched, searched.funnel
         return self._spend(left, budget, n_gone)
 
-    def _spend(self, left: int, budget: int, n_gone: int) -> tuple[_Found, Counts]:
+    def _spend(self, left: int, budget: int, n_gone: int) -> tuple[_Candidate, Counts]:
         """Suppress records of finished classes, or of classes that are only cut."""
         thorough = self._offer("kept", left, is_rough=False)
         late = self._take(thorough, "kept", "late", left)
         rough = self._offer("rough", left, is_rough=True)
         chosen = self._take(rough, "rough", "chosen", left)
-        tried = _sum_funnel(thorough) + _sum_funnel(rough)
+        counts = _sum_funnel(thorough) + _sum_funnel(rough)
         if chosen.n_suppressed == n_gone:
             self._store.drop("chosen")
-            return late, tried
-        gone = self._store.run(FindSuppressed(), "chosen")
+            return late, counts
+        suppressed = self._store.run(FindSuppressed(), "chosen")
         self._store.drop("chosen")
         task = SearchWithout(
-            *self._common, price=self.price, budget=budget, gone=tuple(gone)
+            *self._common, price=self.price, budget=budget, suppressed=tuple(suppressed)
         )
         offered = self._store.run(task, "tuples", "without")
         lost = sum(one.summary.n_suppressed for one in offered)
         early = self._take(offered, "without", "early", budget - lost)
-        tried = tried + _sum_funnel(offered)
+        counts = counts + _sum_funnel(offered)
         if late.cost <= early.cost:
             self._store.drop("early")
-            return late, tried
+            return late, counts
         self._store.drop("late")
-        return early, tried
+        return early, counts
 
     def _offer(self, stage: str, left: int, *, is_rough: bool) -> list[Offering]:
         task = SearchRoughly(
@@ -370,7 +380,7 @@ class _Searcher:
 
     def _take(
         self, offered: Sequence[Offering], stage: str, target: str, left: int
-    ) -> _Found:
+    ) -> _Candidate:
         """Choose among the offers of all parts, and suppress what was chosen."""
         steps = choose_offers(Offers.joined([one.offers for one in offered]), left)
         edges = np.cumsum([one.offers.n_classes for one in offered])[:-1]
@@ -378,7 +388,7 @@ class _Searcher:
         task = TakeOffers(*self._common, price=self.price, steps=own)
         taken = self._store.run(task, stage, target)
         self._store.drop(stage)
-        return _Found(target, taken, self.price)
+        return _Candidate(target, taken, self.price)
 
 
 def _sum_funnel(offered: Sequence[Offering]) -> Counts:

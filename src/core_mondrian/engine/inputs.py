@@ -103,10 +103,11 @@ def _percentile_domains(
 
     ``rows`` are those of each code.
     """
-    if column.kind != "number" or column.n_values == 0:
+    total = int(rows[: column.n_values].sum())
+    # Values that a series has shown before may be in no row of the table.
+    if column.kind != "number" or total == 0:
         return np.zeros((len(tails), 2))
     seen = np.cumsum(rows[: column.n_values])
-    total = int(seen[-1])
 
     def percentile(percent: float) -> float:
         rank = percent / 100.0 * (total - 1)

@@ -47,7 +47,7 @@ ctypedef struct Node:
     int parent
     int kind
     int column
-    int at
+    int cut_code
     int first_child
     int n_children
     int start
@@ -101,7 +101,7 @@ ctypedef struct Choice:
 ctypedef struct Proposal:
     double score
     long long column
-    long long at
+    long long cut_code
     long long variant
     long long loss
 
@@ -154,6 +154,8 @@ ctypedef struct Found:
     int first
     int last
     int by_rows
+    int low
+    int high
 
 ctypedef struct Segment:
     long long rows
@@ -177,6 +179,13 @@ ctypedef struct PooledClass:
 ctypedef struct Near:
     double extra
     long long number
+
+ctypedef struct Side:
+    long long number
+    long long record
+    long long gone
+    long long rows
+    long long worth
 
 ctypedef struct Total:
     long long squares

@@ -8,17 +8,19 @@ use its own slice of it, so threads on disjoint partitions never meet.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.engine.plain import IS_PLAIN
+from core_mondrian.runtime import array_types
 
-Codes = NDArray[np.int32]
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+# The engine takes its types from here.
+Codes: TypeAlias = array_types.Codes
+Counts: TypeAlias = array_types.Counts
+Floats: TypeAlias = array_types.Floats
+Flags: TypeAlias = array_types.Flags
 Fields = Any
 """An array of records with named fields; NumPy's types cannot name them."""
 
@@ -50,7 +52,7 @@ RUN = _fields(int64="rows", int32="code")
 PART = _fields(int64="rows mode", int32="low high state place")
 NODE = _fields(
     int64="rows budget",
-    int32="parent kind column at first_child n_children start stop low high "
+    int32="parent kind column cut_code first_child n_children start stop low high "
     "visit_order needs_cut",
 )
 FRAME = _fields(
@@ -77,7 +79,9 @@ GROUP = _fields(
     int32="code first n begin end low high low_before high_before low_after high_after",
 )
 CANDIDATE = _fields(float64="loss", int64="rows worth", int32="first last")
-FOUND = _fields(float64="loss gain", int64="rows side", int32="first last by_rows")
+FOUND = _fields(
+    float64="loss gain", int64="rows side", int32="first last by_rows low high"
+)
 SEGMENT = _fields(int64="rows", int32="start stop node")
 POOLED_CLASS = _fields(
     float64="loss farthest",
@@ -85,13 +89,22 @@ POOLED_CLASS = _fields(
     int32="head n tried changed searched listed n_listed",
 )
 NEAR = _fields(float64="extra", int64="number")
+SIDE = _fields(int64="number record gone rows worth")
 TOTAL = _fields(int64="squares levels level_squares", int32="low high n_distinct")
-PROPOSAL = _fields(float64="score", int64="column at variant loss")
+PROPOSAL = _fields(float64="score", int64="column cut_code variant loss")
 
 
 def fields(n: int, kind: np.dtype[np.void]) -> Fields:
     """Return ``n`` records, zeroed."""
     return as_fields(np.zeros(n, dtype=kind))
+
+
+def blank_nodes(n: int) -> Fields:
+    """Return ``n`` nodes without a parent, a cut or a code of their own."""
+    nodes = fields(n, NODE)
+    for name in ("parent", "first_child", "column", "cut_code", "low", "high"):
+        nodes[name] = -1
+    return nodes
 
 
 def raw_fields(n: int, kind: np.dtype[np.void]) -> Fields:
@@ -225,3 +238,5 @@ class Search(NamedTuple):
     width: int
     """How many neighbours a class is cut anew with; 0: no regrouping."""
     passes: int
+    sweeps: int
+    """How often each class is annealed after that; 0: not at all."""

@@ -1,6 +1,6 @@
 """Counts of partitions whose records are elsewhere, and records that stand in for them.
 
-Which cut the funnel takes depends on each column by itself, next to what the models
+Which cut the funnel takes depends on each column by itself, besides what the models
 look at. So any records with the same counts column by column lead to the same cut, and
 `stand_in` makes the fewest that are easily made:
 
@@ -11,7 +11,7 @@ look at. So any records with the same counts column by column lead to the same c
 The search asks for more: what the records with one code hold of the other columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -24,14 +24,13 @@ class Marginal(NamedTuple):
 
     node: Codes
     others: Codes
-    """What else is told apart (axis 1): the sensitive codes, and the person."""
+    """What else is distinguished (axis 1): the sensitive codes, and the person."""
     code: Codes
     rows: Counts
 
     def of(self, node: int) -> "Marginal":
         """Return the counts of one partition."""
-        a = _inside(self.node, node)
-        return Marginal(self.node[a], self.others[a], self.code[a], self.rows[a])
+        return Marginal._make(_of_node(self, node))
 
 
 class Moments(NamedTuple):
@@ -49,9 +48,7 @@ class Moments(NamedTuple):
 
     def of(self, node: int) -> "Moments":
         """Return what was counted of one partition."""
-        a = _inside(self.node, node)
-        boxes = self.node[a], self.code[a], self.low[a], self.high[a]
-        return Moments(*boxes, self.levels[a], self.squares[a])
+        return Moments._make(_of_node(self, node))
 
 
 class Pairs(NamedTuple):
@@ -64,14 +61,14 @@ class Pairs(NamedTuple):
 
     def of(self, node: int) -> "Pairs":
         """Return the pairs of one partition."""
-        a = _inside(self.node, node)
-        return Pairs(self.node[a], self.first[a], self.second[a], self.rows[a])
+        return Pairs._make(_of_node(self, node))
 
 
-def _inside(nodes: Codes, node: int) -> slice:
-    """Return where one node is among nodes that rise."""
-    first, last = np.searchsorted(nodes, [node, node + 1]).tolist()
-    return slice(first, last)
+def _of_node(counts: Iterable[Codes | Counts], node: int) -> Iterator[Codes | Counts]:
+    """Return the part of some columns that is of one node; the first rises by node."""
+    columns = list(counts)
+    first, last = np.searchsorted(columns[0], [node, node + 1]).tolist()
+    return (column[first:last] for column in columns)
 
 
 class PartitionCounter(Protocol):

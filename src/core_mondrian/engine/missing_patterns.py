@@ -72,10 +72,10 @@ class PatternSource(Protocol):
 
 
 class Chosen(NamedTuple):
-    """Tuples of some patterns, but for those that were moved to another."""
+    """Tuples of some patterns, except those that were moved to another."""
 
     patterns: NDArray[np.int64]
-    gone: NDArray[np.int64]
+    dropped: NDArray[np.int64]
     """Tuples of these patterns that are not meant."""
     more: NDArray[np.int64]
     """Tuples of others that are."""
@@ -107,18 +107,18 @@ class _Patterns:
     """Tuples that were moved from the pattern they had to another."""
 
     @classmethod
-    def of(cls, counted: CountedPatterns) -> "_Patterns":
-        n = counted.rows.size
+    def of(cls, before: CountedPatterns) -> "_Patterns":
+        n = before.rows.size
         passes, suppressed = np.zeros((2, n), dtype=np.bool_)
         return cls(
-            counted.missing.copy(),
-            counted.rows.copy(),
-            counted.counts,
-            counted.units,
+            before.missing.copy(),
+            before.rows.copy(),
+            before.counts,
+            before.units,
             passes,
             suppressed,
             np.arange(n),
-            counted.rows,
+            before.rows,
         )
 
     def tuples_of(self, pattern: int) -> Chosen:
@@ -143,7 +143,7 @@ class _Patterns:
 
 
 class _Judge(NamedTuple):
-    """Tells whether a pattern's rows could be a class."""
+    """Returns whether a pattern's rows could be a class."""
 
     table: EncodedTable
     """Of which no tuple is looked at."""
@@ -151,7 +151,7 @@ class _Judge(NamedTuple):
     constraints: Constraints
 
     def admits(self, heap: "_Heap") -> bool:
-        """Tell whether these rows could be a class."""
+        """Return whether these rows could be a class."""
         persons = None
         if self.table.n_units is not None:
             persons = np.array([len(heap.units)])
@@ -268,8 +268,8 @@ def repair_patterns(
     budget: int,
 ) -> Repaired:
     """Join or suppress the patterns that fail the models; see `roots_by_pattern`."""
-    counted = source.count()
-    patterns = _Patterns.of(counted)
+    before = source.count()
+    patterns = _Patterns.of(before)
     judge = _Judge(table, spec, constraints)
     for one in range(patterns.rows.size):
         judge.settle(patterns, one)
@@ -288,7 +288,7 @@ def repair_patterns(
         patterns.missing[roots],
         patterns.rows[roots],
         patterns.suppressed[roots],
-        _count_blanked(counted.missing, patterns),
+        _count_blanked(before.missing, patterns),
     )
 
 
@@ -315,16 +315,16 @@ class TablePatterns:
 
     def count(self) -> CountedPatterns:
         table, n = self._table, self._missing.shape[0]
-        counted = count_groups(table, self.pattern, n)
+        groups = count_groups(table, self.pattern, n)
         units = [set[int]() for _ in range(n)]
         if table.n_units is not None:
             for i, persons in enumerate(units):
                 persons.update(table.codes[self.pattern == i, -1].tolist())
-        return CountedPatterns(self._missing, counted.rows, counted.by_value, units)
+        return CountedPatterns(self._missing, groups.rows, groups.by_value, units)
 
     def tuples(self, chosen: Chosen) -> Iterator[PatternTuples]:
         is_in = np.isin(self.pattern, chosen.patterns)
-        is_in[chosen.gone] = False
+        is_in[chosen.dropped] = False
         is_in[chosen.more] = True
         number, table = np.flatnonzero(is_in), self._table
         first = len(table.columns)
@@ -397,8 +397,8 @@ def _repair(patterns: _Patterns, judge: _Judge, tuples: PatternSource) -> None:
     """Join failing patterns, smallest first, at the price of the fewest cells."""
     while True:
         failing = np.flatnonzero(patterns.own & ~patterns.passes)
-        # All rows together pass next to the table that came in. Next to what was
-        # released of it they may not, and there is nothing left to join.
+        # All rows together pass, compared with the source table. Compared with the
+        # released one they may not, and there is nothing left to join.
         if not failing.size or np.count_nonzero(patterns.own) == 1:
             return
         source = int(failing[np.argmin(patterns.rows[failing])])

@@ -72,7 +72,7 @@ class Rules:
 
 
 def rules_admit(rules: Rules, rows: int, counts: SetCounts) -> bool:
-    """Tell whether every model admits a class with these counts."""
+    """Return whether every model admits a class with these counts."""
     if rules.present >= 0:
         rows = counts.by_value[rules.present]  # the others are of the population only
     if rows < rules.min_rows:
@@ -180,7 +180,7 @@ def admits_sides(
     side: SetCounts,
     rest: SetCounts,
 ) -> bool:
-    """Tell whether every model admits a side with ``taken`` rows, and the rest."""
+    """Return whether every model admits a side with ``taken`` rows, and the rest."""
     if not rules_admit(rules, taken, side):
         return False
     count_rest(rules, whole, side, rest)

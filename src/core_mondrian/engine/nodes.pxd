@@ -8,7 +8,7 @@ cpdef void fill_records(
     const int[:, :] codes, const long long[:] counts, const long long[:] order,
     int[:, ::1] records,
 )
-cpdef void number_pieces(
+cpdef void number_fragments(
     int[:, ::1] records, long long[::1] places, long long[::1] rows
 )
 cpdef void graft_blocks(

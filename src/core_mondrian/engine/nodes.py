@@ -7,8 +7,8 @@ from core_mondrian.engine.layout import Codes, Counts, Fields
 
 # Rows of the table that ``level_order`` fills.
 NODE_ROWS = (
-    "parent", "kind", "column", "at", "first_child", "n_children", "start", "stop",
-    "rows", "budget", "low", "high",
+    "parent", "kind", "column", "cut_code", "first_child", "n_children", "start",
+    "stop", "rows", "budget", "low", "high",
 )  # fmt: skip
 
 
@@ -19,7 +19,7 @@ def add_node(
     node.parent = parent
     node.kind = CLASS
     node.column = -1
-    node.at = -1
+    node.cut_code = -1
     node.first_child = -1
     node.n_children = 0
     node.start = start
@@ -44,8 +44,8 @@ def fill_records(codes: Codes, counts: Counts, order: Counts, records: Codes) ->
             records[i, n_codes + 1] = number
 
 
-def number_pieces(records: Codes, places: Counts, rows: Counts) -> None:
-    """Replace the tuple of each record by its number among all pieces of tuples.
+def number_fragments(records: Codes, places: Counts, rows: Counts) -> None:
+    """Replace the tuple of each record by its number among all fragments of tuples.
 
     They are numbered by tuple, then by place; ``places`` has where each tuple's begin,
     and ``rows`` gets the rows of each.
@@ -86,7 +86,7 @@ def graft_blocks(
             shift = place - root - 1
             tree[leaf].kind = grown[root].kind
             tree[leaf].column = grown[root].column
-            tree[leaf].at = grown[root].at
+            tree[leaf].cut_code = grown[root].cut_code
             tree[leaf].n_children = grown[root].n_children
             tree[leaf].first_child = -1
             if grown[root].first_child >= 0:
@@ -122,7 +122,7 @@ def level_order(nodes: Fields, n_roots: int, order: Codes, table: Counts) -> Non
             node = nodes[order[i]]
             table[1, i] = node.kind
             table[2, i] = node.column
-            table[3, i] = node.at
+            table[3, i] = node.cut_code
             table[4, i] = n if node.n_children > 0 else -1
             table[5, i] = node.n_children
             table[6, i] = node.start

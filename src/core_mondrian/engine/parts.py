@@ -38,7 +38,7 @@ from core_mondrian.engine.layout import (
     Tuples,
 )
 from core_mondrian.engine.missing_patterns import PatternSource, Repaired
-from core_mondrian.engine.paper.growth import grow
+from core_mondrian.engine.paper.growth import cut_partition
 from core_mondrian.engine.paper.strategy import strategy_of
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 from core_mondrian.engine.scheduler import NEVER, Forest, Nodes
@@ -195,7 +195,7 @@ class Context:
 
 
 class PartSummary(NamedTuple):
-    """What is known here of a part that was solved."""
+    """The summary of a part that was solved."""
 
     n_suppressed: int
     funnel: Counts
@@ -251,7 +251,7 @@ class SolvedPart(NamedTuple):
         return {"nodes": nodes, "records": self.records, "n_roots": n_roots}
 
     @property
-    def found(self) -> Searched:
+    def as_searched(self) -> Searched:
         """The same for the search; its loss is not known here."""
         return Searched(self.nodes, self.records, 0.0)
 
@@ -263,10 +263,10 @@ def class_of_record(nodes: Nodes, n_records: int) -> NDArray[np.int64]:
     ends = ends[np.argsort(nodes["start"][ends], kind="stable")]
     is_class = nodes["kind"][ends] == layout.CLASS
     owner = np.where(is_class, number[ends], -1)
-    found = np.repeat(owner, nodes["stop"][ends] - nodes["start"][ends])
-    if found.size != n_records:
+    of_record = np.repeat(owner, nodes["stop"][ends] - nodes["start"][ends])
+    if of_record.size != n_records:
         raise ValueError("leaves that do not cover the records")
-    return found.astype(np.int64)
+    return of_record.astype(np.int64)
 
 
 def as_table(table: EncodedTable, records: Codes) -> EncodedTable:
@@ -293,18 +293,18 @@ def summarize(
     sizes = None
     if wants_sizes:
         n_classes = int(np.count_nonzero(nodes["kind"] == layout.CLASS))
-        counted = count_groups_in_parts(table, group[group >= 0], n_classes)
-        sizes = np.concatenate([_sizes(part) for part in counted])
+        groups = count_groups_in_parts(table, group[group >= 0], n_classes)
+        sizes = np.concatenate([_sizes(part) for part in groups])
     lost = Fraction(0)
     if search is not None:
         lost = exact_sum(lost_by_class(search, records, nodes))
-    gone = nodes["kind"] == layout.SUPPRESSED
-    n_suppressed = int(nodes["rows"][gone].sum())
+    is_suppressed = nodes["kind"] == layout.SUPPRESSED
+    n_suppressed = int(nodes["rows"][is_suppressed].sum())
     return PartSummary(n_suppressed, funnel.copy(), released, sizes, lost)
 
 
-def _sizes(counted: CountedGroups) -> Counts:
-    return counted.rows if counted.persons is None else counted.persons
+def _sizes(groups: CountedGroups) -> Counts:
+    return groups.rows if groups.persons is None else groups.persons
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ class SolveFunnel:
         work = context.workspace(tuples)
         forest = Forest(roots)
         for root, node in forest.queued(0):
-            forest.graft(grow(work, node, NEVER), root)
+            forest.graft(cut_partition(work, node, NEVER), root)
         for group in self.roots[number].inline:
             self._solve_inline(work, forest, group)
         nodes = forest.joined()
@@ -342,7 +342,7 @@ class SolveFunnel:
         for root in group.turns:
             node = forest.node(root).copy()
             node["budget"][0] = left
-            grown = grow(work, node, NEVER)
+            grown = cut_partition(work, node, NEVER)
             left -= int(grown["rows"][grown["kind"] == layout.SUPPRESSED].sum())
             forest.graft(grown, root)
 
@@ -365,17 +365,18 @@ class SolveSearch:
     def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, PartSummary]:
         context, roots, records = lay_out(self.context, self.roots[number], arrays)
         search = context.open_search(records)
-        found = search.run(roots, lambda _: None)
-        return self.keep(found, roots.size), self.sum_up(search, found)
+        result = search.run(roots, lambda _: None)
+        return self.keep(result, roots.size), self.sum_up(search, result)
 
-    def keep(self, found: Searched, n_roots: int) -> Arrays:
+    def keep(self, result: Searched, n_roots: int) -> Arrays:
         """Return what is kept of what was found."""
-        return SolvedPart(found.nodes, found.records, n_roots).arrays()
+        return SolvedPart(result.nodes, result.records, n_roots).arrays()
 
-    def sum_up(self, search: BestSearch, found: Searched) -> PartSummary:
+    def sum_up(self, search: BestSearch, result: Searched) -> PartSummary:
         """Sum up what was found."""
-        context, funnel = self.context.local(found.records), search.workspaces[0].funnel
-        return summarize(context, found, funnel, search, wants_sizes=self.wants_sizes)
+        context = self.context.local(result.records)
+        funnel = search.workspaces[0].funnel
+        return summarize(context, result, funnel, search, wants_sizes=self.wants_sizes)
 
 
 @dataclass(frozen=True)
@@ -393,10 +394,16 @@ class SearchRoughly(SolveSearch):
         if self.is_rough:
             search.workspaces[0].funnel[:] = 0  # counted with the thorough search
             search = search.roughly()
-        found = search.solve(nodes, lambda _: None)
-        offers = list_offers(search, found, self.price, self.budget)
-        offering = Offering(self.sum_up(search, found), offers)
-        return self.keep(found, roots.size), offering
+        return self.offer(search, nodes, roots.size)
+
+    def offer(
+        self, search: BestSearch, blocks: Nodes, n_roots: int
+    ) -> tuple[Arrays, Offering]:
+        """Solve blocks, and ask their classes what they would suppress."""
+        result = search.solve(blocks, lambda _: None)
+        offers = list_offers(search, result, self.price, self.budget)
+        offering = Offering(self.sum_up(search, result), offers)
+        return self.keep(result, n_roots), offering
 
 
 @dataclass(frozen=True)
@@ -410,7 +417,7 @@ class TakeOffers(SolveSearch):
     def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, PartSummary]:
         part = SolvedPart.of(arrays)
         search = self.context.local(part.records).open_search(part.records)
-        taken = take_offers(search, part.found, self.price, self.steps[number])
+        taken = take_offers(search, part.as_searched, self.price, self.steps[number])
         return self.keep(taken, part.n_roots), self.sum_up(search, taken)
 
 
@@ -419,7 +426,7 @@ class SearchWithout(SearchRoughly):
     """Searches a part without the tuples that were suppressed in another stage."""
 
     is_rough: bool = False
-    gone: Sequence[NDArray[np.int64]] = ()
+    suppressed: Sequence[NDArray[np.int64]] = ()
     """By part: the numbers of these tuples."""
 
     def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, Offering]:  # type: ignore[override]
@@ -427,11 +434,8 @@ class SearchWithout(SearchRoughly):
         search = context.open_search(records)
         nodes = search.cut(roots, lambda _: None)
         search.workspaces[0].funnel[:] = 0  # counted before
-        apart = separate_suppressed(search, nodes, self.gone[number])
-        found = search.solve(apart, lambda _: None)
-        offers = list_offers(search, found, self.price, self.budget)
-        offering = Offering(self.sum_up(search, found), offers)
-        return self.keep(found, roots.size), offering
+        remaining = separate_suppressed(search, nodes, self.suppressed[number])
+        return self.offer(search, remaining, roots.size)
 
 
 @dataclass(frozen=True)
@@ -442,8 +446,8 @@ class SearchFurther(SolveSearch):
         del number
         part = SolvedPart.of(arrays)
         search = self.context.local(part.records).open_search(part.records)
-        found = search.solve(part.nodes, lambda _: None)
-        return self.keep(found, part.n_roots), self.sum_up(search, found)
+        result = search.solve(part.nodes, lambda _: None)
+        return self.keep(result, part.n_roots), self.sum_up(search, result)
 
 
 @dataclass(frozen=True)
@@ -459,7 +463,7 @@ class FindSuppressed:
 
 @dataclass(frozen=True)
 class CheckPart:
-    """Tells whether every class of a part passes."""
+    """Returns whether every class of a part passes."""
 
     context: Context
     constraints: Constraints

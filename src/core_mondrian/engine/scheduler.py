@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from core_mondrian.runtime.threads import n_cores
 
 Nodes = Fields
 Report = Callable[[float], None]
+WorkT = TypeVar("WorkT")
+WorkT_contra = TypeVar("WorkT_contra", contravariant=True)
 TaskT = TypeVar("TaskT")
 ResultT = TypeVar("ResultT")
 
@@ -27,8 +29,8 @@ _TUPLES_AT_ONCE = 65_536
 NEVER = 2**62
 
 
-class Job(Protocol):
-    """What is done with a queued partition."""
+class Job(Protocol[WorkT_contra]):
+    """What is done with a queued partition, in the workspace of one thread."""
 
     @property
     def n_tuples(self) -> int: ...
@@ -37,21 +39,23 @@ class Job(Protocol):
     def least_rows(self) -> int:
         """Partitions with fewer rows are never given to another thread."""
 
-    def grow(self, work: Any, root: Nodes, ship_above: int) -> Nodes:  # noqa: ANN401
-        """Return the nodes below ``root``, its own first.
+    def cut_partition(self, work: WorkT_contra, root: Nodes, ship_above: int) -> Nodes:
+        """Return what grows below ``root``, its own node first.
 
         Those of at least ``ship_above`` rows may be left queued.
         """
 
 
-def useful_threads(asked: int | None, n_tuples: int) -> int:
+def queue_threads(asked: int | None, n_tuples: int) -> int:
     """Return how many threads to start: as asked, or what the table can feed."""
     if asked is not None:
         return asked
     return min(n_cores(), 1 + n_tuples // _TUPLES_PER_THREAD)
 
 
-def run_queue(job: Job, roots: Nodes, works: list[Any], report: Report) -> Nodes:
+def run_queue(
+    job: Job[WorkT], roots: Nodes, works: list[WorkT], report: Report
+) -> Nodes:
     """Grow everything below ``roots``, one thread per entry of ``works``.
 
     Returns the nodes with the roots in front, the others in no particular order.
@@ -59,16 +63,16 @@ def run_queue(job: Job, roots: Nodes, works: list[Any], report: Report) -> Nodes
     forest = Forest(roots)
     if len(works) == 1 and job.n_tuples < _TUPLES_AT_ONCE:
         for number, root in forest.queued(0):
-            forest.graft(job.grow(works[0], root, NEVER), number)
+            forest.graft(job.cut_partition(works[0], root, NEVER), number)
     else:
         _run_on_threads(job, forest, works, report)
     return forest.joined()
 
 
 def run_tasks(
-    do: Callable[[Any, TaskT], ResultT],
+    do: Callable[[WorkT, TaskT], ResultT],
     tasks: list[TaskT],
-    works: list[Any],
+    works: list[WorkT],
     report: Report,
 ) -> list[ResultT]:
     """Return ``do(work, task)`` for each task, in their order."""
@@ -93,10 +97,10 @@ def run_tasks(
 
 
 def _with_free(
-    works: list[Any], do: Callable[[Any, TaskT], ResultT]
+    works: list[WorkT], do: Callable[[WorkT, TaskT], ResultT]
 ) -> Callable[[TaskT], ResultT]:
     """Return ``do`` for threads, each call with a scratch that nobody else uses."""
-    free: SimpleQueue[Any] = SimpleQueue()
+    free: SimpleQueue[WorkT] = SimpleQueue()
     for work in works:
         free.put(work)
 
@@ -111,7 +115,7 @@ def _with_free(
 
 
 def _run_on_threads(
-    job: Job, forest: "Forest", works: list[Any], report: Report
+    job: Job[WorkT], forest: "Forest", works: list[WorkT], report: Report
 ) -> None:
     """Grow queued partitions on a pool; the main thread can be interrupted."""
     n_rows = sum(int(node["rows"][0]) for _, node in forest.queued(0))
@@ -119,14 +123,16 @@ def _run_on_threads(
     ship_above = NEVER
     if len(works) > 1:
         ship_above = max(smallest, job.least_rows, 1)
-    grow = _with_free(works, lambda work, root: job.grow(work, root, ship_above))
+    cut = _with_free(
+        works, lambda work, root: job.cut_partition(work, root, ship_above)
+    )
     with ThreadPoolExecutor(len(works), thread_name_prefix="core-mondrian") as pool:
         pending: dict[Future[Nodes], int] = {}
         queued = forest.queued(0)
         try:
             while queued or pending:
                 for number, node in queued:
-                    pending[pool.submit(grow, node)] = number
+                    pending[pool.submit(cut, node)] = number
                 finished, _ = wait(pending, return_when=FIRST_COMPLETED)
                 queued = []
                 for future in finished:

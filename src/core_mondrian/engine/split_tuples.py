@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.engine.layout import Codes
-from core_mondrian.engine.nodes import number_pieces
+from core_mondrian.engine.nodes import number_fragments
 
 
 class SplitTuples(NamedTuple):
@@ -17,14 +17,14 @@ class SplitTuples(NamedTuple):
 
 
 def number_split_tuples(records: Codes) -> SplitTuples | None:
-    """Return the pieces of all tuples; each record gets its number among them.
+    """Return the fragments of all tuples; each record gets its number among them.
 
     They are numbered by tuple, then by place; None: no tuple was divided, and records
     keep their tuple's number.
     """
-    n_pieces = np.bincount(records[:, -1])
-    if n_pieces.max(initial=0) < 2:
+    n_fragments = np.bincount(records[:, -1])
+    if n_fragments.max(initial=0) < 2:
         return None
     rows = np.empty(len(records), dtype=np.int64)
-    number_pieces(records, np.cumsum(n_pieces) - n_pieces, rows)
-    return SplitTuples(np.repeat(np.arange(n_pieces.size), n_pieces), rows)
+    number_fragments(records, np.cumsum(n_fragments) - n_fragments, rows)
+    return SplitTuples(np.repeat(np.arange(n_fragments.size), n_fragments), rows)

@@ -14,7 +14,7 @@ import numpy as np
 
 from core_mondrian.engine import layout
 from core_mondrian.engine.inputs import with_scratch
-from core_mondrian.engine.layout import Codes, Fields, Models, fields
+from core_mondrian.engine.layout import Codes, Fields, Models, blank_nodes, fields
 from core_mondrian.engine.marginals import Marginal, PartitionCounter, stand_in
 from core_mondrian.engine.paper.growth import cut_once
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
@@ -35,7 +35,7 @@ class NodeCut(NamedTuple):
     column: int
     first: int
     """The number of the first child."""
-    at: int
+    cut_code: int
     """Of a number: codes up to this one go to the first child, others to the second."""
     child: Codes | None = None
     """Else, of each code: its child, from 0 on."""
@@ -76,10 +76,10 @@ class Top:
         """Put a cut in the place of a node; return the number of its first child."""
         first = int(self.nodes.size)
         place = self.nodes[node : node + 1]
-        place["kind"], place["column"], place["at"] = (
+        place["kind"], place["column"], place["cut_code"] = (
             layout.CUT,
             cut["column"],
-            cut["at"],
+            cut["cut_code"],
         )
         place["first_child"], place["n_children"] = first, children.size
         children["parent"] = node
@@ -88,17 +88,17 @@ class Top:
 
     def leaves(self) -> list[int]:
         """Return the nodes that are not cut, in the order their records would have."""
-        nodes, found = self.nodes, []
+        nodes, leaves = self.nodes, []
         pending = np.flatnonzero(nodes["parent"] < 0).tolist()[::-1]
         while pending:
             node = pending.pop()
             if nodes["kind"][node] != layout.CUT:
-                found.append(node)
+                leaves.append(node)
                 continue
             first = int(nodes["first_child"][node])
             last = first + int(nodes["n_children"][node])
             pending += range(last - 1, first - 1, -1)
-        return found
+        return leaves
 
 
 class Cutter(Protocol):
@@ -149,11 +149,11 @@ class FunnelCutter:
         self._counter, self._work, self._models = counter, work, models
 
     def cut(self, top: Top, nodes: Sequence[int]) -> tuple[list[NodeCut], list[int]]:
-        counted = stand_ins(self._counter, nodes, self._work.n_columns)
+        counts = stand_ins(self._counter, nodes, self._work.n_columns)
         cuts: list[NodeCut] = []
         opened: list[int] = []
         for node in nodes:
-            records = counted.records(node)
+            records = counts.records(node)
             self._work.take_tuples(with_scratch(records))
             below = cut_once(self._work, top.nodes[node : node + 1])
             if below.size == 1:
@@ -169,7 +169,7 @@ class FunnelCutter:
     ) -> tuple[NodeCut, list[int]]:
         children = below[1:].copy()
         first = top.add(node, below[0], children)
-        column, at = int(below["column"][0]), int(below["at"][0])
+        column, at = int(below["column"][0]), int(below["cut_code"][0])
         is_queued = children["kind"] == layout.QUEUED
         queued = (first + np.flatnonzero(is_queued)).tolist()
         others = (first + np.flatnonzero(~is_queued)).tolist()
@@ -224,16 +224,16 @@ class BestCutter:
             top.nodes["kind"][node] = layout.CLASS
         if not large:
             return [], []
-        counted = stand_ins(self._counter, large, search.objective.info.size)
-        records = {node: counted.records(node) for node in large}
+        counts = stand_ins(self._counter, large, search.objective.info.size)
+        records = {node: counts.records(node) for node in large}
         scores = self._score(records)
         cuts, opened = [], []
         for node in large:
-            column, found = scores[node].choose()
+            column, best = scores[node].choose()
             if column < 0:
                 top.nodes["kind"][node] = layout.CLASS
                 continue
-            cut = self._add(top, node, column, found, records[node])
+            cut = self._add(top, node, column, best, records[node])
             cuts.append(cut)
             opened += [cut.first, cut.first + 1]
         return cuts, opened
@@ -246,40 +246,38 @@ class BestCutter:
         for column in range(info.size):
             moments = self._counter.moments(nodes, column)
             others = [other for other in categories if other != column]
-            counted = self._counter.pairs(nodes, column, others) if others else []
-            pairs = dict(zip(others, counted, strict=True))
+            counts = self._counter.pairs(nodes, column, others) if others else []
+            pairs = dict(zip(others, counts, strict=True))
             for node in nodes:
-                own = {other: found.of(node) for other, found in pairs.items()}
+                own = {other: rows.of(node) for other, rows in pairs.items()}
                 cuts[node].score(column, CountedColumn(moments.of(node), own))
         return cuts
 
     def _add(
-        self, top: Top, node: int, column: int, found: Fields, records: Codes
+        self, top: Top, node: int, column: int, best: Fields, records: Codes
     ) -> NodeCut:
-        is_left = left_codes(records, column, found)
+        is_left = left_codes(records, column, best)
         used = np.unique(records[:, column])
         sides = used[is_left[used]], used[~is_left[used]]
-        left = int(found["rows"])
+        left = int(best["rows"])
         children = _children(int(top.nodes["rows"][node]), left)
         cut = fields(1, layout.NODE)[0]
-        cut["column"], cut["at"] = column, -1
-        if not found["by_rows"]:
+        cut["column"], cut["cut_code"] = column, -1
+        if not best["by_rows"]:
             children["low"][0], children["high"][0] = sides[0][0], sides[0][-1]
         is_range = self._search.objective.info[column]["kind"] == layout.RANGE
         if is_range:
             children["low"][1], children["high"][1] = sides[1][0], sides[1][-1]
-            cut["at"] = sides[0][-1]
+            cut["cut_code"] = sides[0][-1]
         first = top.add(node, cut, children)
         if is_range:
-            return NodeCut(node, column, first, int(cut["at"]))
+            return NodeCut(node, column, first, int(cut["cut_code"]))
         child = (~is_left).astype(np.int32)
         return NodeCut(node, column, first, -1, child)
 
 
 def _children(rows: int, left: int) -> Nodes:
-    children = fields(2, layout.NODE)
-    for name in ("first_child", "column", "at", "low", "high"):
-        children[name] = -1
+    children = blank_nodes(2)
     children["kind"] = layout.QUEUED
     children["rows"] = left, rows - left
     return children

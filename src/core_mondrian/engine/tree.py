@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.engine.layout import CLASS, CUT, SUPPRESSED
+from core_mondrian.engine.layout import CLASS, CUT, SUPPRESSED, Tuples
+from core_mondrian.runtime.runs import run_members
 
 Kind = Literal["cut", "class", "suppressed"]
 KINDS: tuple[Kind, ...] = ("cut", "class", "suppressed")
@@ -28,7 +29,7 @@ class PartitionTree:
     """Index into ``KINDS``."""
     column: NDArray[np.int64]
     """Quasi-identifier that was cut, by position in the spec."""
-    at: NDArray[np.int64]
+    cut_code: NDArray[np.int64]
     """Number cuts: the last code on the left."""
     first_child: NDArray[np.int64]
     n_children: NDArray[np.int64]
@@ -84,10 +85,7 @@ class PartitionTree:
 
     def _children_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return all children of ``nodes``, parent by parent."""
-        n = self.n_children[nodes]
-        inside = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-        children: NDArray[np.int64] = np.repeat(self.first_child[nodes], n) + inside
-        return children
+        return run_members(self.first_child[nodes], self.n_children[nodes])
 
     @cached_property
     def digest(self) -> str:
@@ -116,8 +114,24 @@ class PartitionTree:
         return {"columns": list(self.columns), "digest": self.digest, "nodes": plain}
 
 
+def freeze(
+    nodes: dict[str, NDArray[np.int64]], tuples: Tuples, columns: tuple[str, ...]
+) -> PartitionTree:
+    """Return numbered nodes as the read-only tree over the tuples."""
+    ends = np.flatnonzero(nodes["kind"] == SUPPRESSED)
+    lost = np.zeros(tuples.keys.size + 1, dtype=np.int64)
+    lost[nodes["start"][ends] + 1] = nodes["rows"][ends]
+    lost = np.cumsum(lost)
+    return PartitionTree(
+        **nodes,
+        spent=lost[nodes["stop"]] - lost[nodes["start"]],
+        order=tuples.records[:, -1].copy(),
+        columns=columns,
+    )
+
+
 _STRUCTURE = (
-    "parent", "kind", "column", "at", "first_child", "n_children", "rows", "budget",
-    "spent", "low", "high",
+    "parent", "kind", "column", "cut_code", "first_child", "n_children", "rows",
+    "budget", "spent", "low", "high",
 )  # fmt: skip
 _EXPORTED = tuple(name for name in _STRUCTURE if name != "kind")

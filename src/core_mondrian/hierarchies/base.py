@@ -3,13 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import ROOT, Hierarchy, flat, from_columns
-
-Uncovered = Literal["error", "own branch", "suppress"]
-UNCOVERED: tuple[Uncovered, ...] = ("error", "own branch", "suppress")
 
 
 class Builder(ABC):
@@ -27,12 +24,12 @@ class Builder(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain parameters."""
-        told: dict[str, Any] = {"kind": self.kind}
+        plain: dict[str, Any] = {"kind": self.kind}
         for item in fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
             if value not in (None, ()):
-                told[item.name] = value
-        return told
+                plain[item.name] = value
+        return plain
 
 
 def texts_of(values: Iterable[object]) -> list[str]:
@@ -61,6 +58,11 @@ def from_levels(texts: Sequence[str], levels: Sequence[Sequence[str]]) -> Hierar
     if not texts:
         return flat([])
     return from_columns([*columns, [ROOT] * len(texts)])
+
+
+def as_tuple(given: object) -> tuple[Any, ...]:
+    """Return one value, or a list of them, as a builder holds it."""
+    return tuple(given) if isinstance(given, list | tuple) else (given,)
 
 
 def check_numbers(kind: str, key: str, values: Sequence[object]) -> None:

@@ -3,16 +3,20 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import (
     Builder,
+    as_tuple,
     check_numbers,
     from_levels,
     texts_of,
 )
 from core_mondrian.hierarchies.tree import Hierarchy, flat
+
+_ODD: Final = 0.1
+"""Share of the values up to which words without digits are no codes."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,14 @@ class Prefix(Builder):
     lengths: tuple[int, ...] = ()
     """Characters kept at each level, falling, instead of steps."""
     pad: Literal["right", "left"] = "right"
-    """Where codes shorter than the longest are filled up: with signs at the right, or
-    with zeros at the left."""
+    """Where codes shorter than the longest are filled up: at the right with ``sign``,
+    at the left with zeros."""
     sign: str = "*"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.steps, int):
+            object.__setattr__(self, "steps", as_tuple(self.steps))
+        object.__setattr__(self, "lengths", as_tuple(self.lengths))
         _check_steps(self.kind, self.steps, self.sign)
         if self.lengths:
             check_numbers(self.kind, "lengths", self.lengths)
@@ -68,13 +75,19 @@ class Prefix(Builder):
 
     def build(self, values: Iterable[object]) -> Hierarchy:
         texts = texts_of(values)
-        longest = max(map(len, texts), default=0)
-        whole = [x.rjust(longest, "0") for x in texts] if self.pad == "left" else texts
+        codes = _codes_among(texts)
+        longest = max(map(len, codes), default=0)
+        fill = longest if self.pad == "left" else 0
         kept = self.lengths or [longest - n for n in _cuts(self.steps, longest)]
         return from_levels(
             texts,
             [
-                [x[:n].ljust(longest, self.sign) for x in whole]
+                [
+                    x.rjust(fill, "0")[:n].ljust(longest, self.sign)
+                    if x in codes
+                    else x
+                    for x in texts
+                ]
                 for n in kept
                 if 0 < n < longest
             ],
@@ -114,10 +127,20 @@ class Redact(Builder):
         return text[len(text) - kept :].rjust(len(text), self.sign)
 
 
+def _codes_among(texts: list[str]) -> set[str]:
+    """Return the texts that are codes: without UNKNOWN and the like among numbers.
+
+    A word among codes with digits stands for itself, and its length means nothing.
+    """
+    numbered = {text for text in texts if any(sign.isdigit() for sign in text)}
+    is_odd = len(texts) - len(numbered) <= _ODD * len(texts)
+    return numbered if is_odd else set(texts)
+
+
 def _check_steps(kind: str, steps: int | tuple[int, ...], sign: str) -> None:
     check_numbers(kind, "steps", steps if isinstance(steps, tuple) else (steps,))
     if not isinstance(sign, str) or len(sign) != 1:
-        raise SpecError(f"{kind}: the sign is one character")
+        raise SpecError(f"{kind}: sign is one character")
 
 
 def _cuts(steps: int | tuple[int, ...], longest: int) -> list[int]:

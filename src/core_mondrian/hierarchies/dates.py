@@ -32,16 +32,16 @@ class Dates(Builder):
     """Some of day, month, quarter, year, decade, in this order."""
 
     def __post_init__(self) -> None:
-        known = [name for name in _LABELS if name in self.levels]
-        if not self.levels or list(self.levels) != known:
+        ordered = [name for name in _LABELS if name in self.levels]
+        if not self.levels or list(self.levels) != ordered:
             raise SpecError(
                 "dates: the levels are not some of them, finest first",
                 hint=f"they are {', '.join(_LABELS)}",
             )
 
     def build(self, values: Iterable[object]) -> Hierarchy:
-        found = [(text, _DATE.fullmatch(text)) for text in texts_of(values)]
-        dates = [(text, match.groups()) for text, match in found if match]
+        matches = [(text, _DATE.fullmatch(text)) for text in texts_of(values)]
+        dates = [(text, match.groups()) for text, match in matches if match]
         parts = [(*ymd, (int(ymd[1]) + 2) // 3, ymd[0][:3]) for _, ymd in dates]
         return from_levels(
             [text for text, _ in dates],

@@ -105,6 +105,6 @@ def trim(tree: Hierarchy, values: Iterable[str]) -> Hierarchy:
 
 
 def _digest(tree: Hierarchy) -> dict[str, Any]:
-    told = "\0".join(tree.labels) + "\0" + str(tree.n_children.tolist())
-    digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    content = "\0".join(tree.labels) + "\0" + str(tree.n_children.tolist())
+    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     return {"n_values": tree.n_leaves, "digest": digest}

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder, texts_of
 from core_mondrian.hierarchies.tree import ROOT, Hierarchy, flat, lay_out
+from core_mondrian.runtime.array_types import Counts
 
 MOST_VALUES: Final = 2_000
 """All pairs of values are compared."""
 MOST_CODES: Final = 32
-"""Different values of another column that are told apart."""
+"""Different values of another column that are distinguished."""
 _LISTED: Final = 4
 # Whole numbers, so that distances are exact in whatever order they are added up: a
 # square has 28 bits, and the sum over all columns less than 53.
@@ -23,8 +24,6 @@ _LEVELS: Final = 2**14
 # Every group is taken to have so many rows more, as the table has them on the whole:
 # a few rows say little.
 _USUAL_ROWS: Final = 10
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Learned(Builder):
     ) -> Hierarchy:
         """Return the tree; ``profiles`` count rows by value (axis 0) per column.
 
-        Without them values next to each other are alike.
+        Without them neighbouring values are alike.
 
         Raises:
             SpecError: there are too many values.

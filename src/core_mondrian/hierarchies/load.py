@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
+from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.hierarchies.uncovered import UNCOVERED, Uncovered
 
 _SHORT = {
     "flat": "",
@@ -38,7 +39,7 @@ def builders() -> dict[str, type[Builder]]:
 
 
 def load_hierarchies(
-    asked: Mapping[str, Any], folder: Path
+    entries: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Hierarchy | Builder], dict[str, Uncovered]]:
     """Return what ``[hierarchies]`` asks for, and ``uncovered`` where it is said.
 
@@ -48,21 +49,21 @@ def load_hierarchies(
         SpecError: no such kind, or a key it does not have or cannot be.
         DataError: a file cannot be read or is no tree.
     """
-    found: dict[str, Hierarchy | Builder] = {}
+    trees: dict[str, Hierarchy | Builder] = {}
     uncovered: dict[str, Uncovered] = {}
-    for column, given in asked.items():
+    for column, given in entries.items():
         where = f"hierarchies.{column}"
         if not isinstance(given, Mapping):
-            found[column] = _read_entry(given, folder, where)
+            trees[column] = _read_entry(given, folder, where)
             continue
         table = dict(given)
         if not {"kind", "file"} & table.keys():
-            found[column] = _by_values(table, where)
+            trees[column] = _by_values(table, where)
             continue
         if "uncovered" in table:
             uncovered[column] = table.pop("uncovered")
-        found[column] = _load(table, folder, where)
-    return found, uncovered
+        trees[column] = _load(table, folder, where)
+    return trees, uncovered
 
 
 def _read_entry(given: object, folder: Path, where: str) -> Hierarchy | Builder:
@@ -76,8 +77,9 @@ def _read_entry(given: object, folder: Path, where: str) -> Hierarchy | Builder:
     columns = _columns_of(given)
     if columns is None:
         raise SpecError(
-            f"{where} is the name of a file, or a table",
-            hint="or a short form such as 'prefix:2', or a mapping of values to groups",
+            f"{where} is not a hierarchy",
+            hint="give a short form such as 'prefix:2', a file, a builder such as "
+            "Prefix(2), a mapping of values to groups, or a frame of two columns",
         )
     rows = zip(*columns, strict=True)
     return _by_values({value: groups for value, *groups in rows}, where)
@@ -157,8 +159,8 @@ def _kinds() -> str:
     return f"kinds are {', '.join(builders())}"
 
 
-def _check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    names = [*known, "kind", "uncovered"]
+def _check_keys(table: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
+    names = [*keys, "kind", "uncovered"]
     for key in table:
         if key not in names:
             close = difflib.get_close_matches(key, names, n=1)
@@ -166,7 +168,7 @@ def _check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> N
             raise SpecError(f"unknown key '{where}.{key}' in the spec", hint=hint)
 
 
-def _freeze(value: Any) -> Any:  # noqa: ANN401
+def _freeze(value: object) -> object:
     """Return a list as a tuple, all the way down."""
     if isinstance(value, list):
         return tuple(_freeze(item) for item in value)
@@ -185,6 +187,12 @@ def parse_short(text: str) -> dict[str, Any] | None:
     if kind == "lookup" and rest:
         return {"kind": kind, "file": rest}
     if kind not in _SHORT:
+        close = difflib.get_close_matches(kind, _SHORT, n=1)
+        if close and len(kind) > 1 and not Path(text).suffix:  # C:… is a path
+            raise SpecError(
+                f"no kind {kind!r} of hierarchy, and no file of that name has a suffix",
+                hint=f"did you mean {close[0]!r}?",
+            )
         return None
     if not rest:
         return {"kind": kind}
@@ -204,7 +212,7 @@ def _parse_rest(kind: str, rest: str) -> Any:  # noqa: ANN401  # as TOML has it
         numbers = [float(x) if "." in x else int(x) for x in parts]
     except ValueError:
         raise SpecError(
-            f"after {kind!r} stand numbers", hint=f"such as {kind}:2 or {kind}:2,4"
+            f"numbers belong after {kind!r}", hint=f"such as {kind}:2 or {kind}:2,4"
         ) from None
     is_repeated = kind != "ranges" and len(numbers) == 1
     return numbers[0] if is_repeated else numbers
@@ -231,8 +239,8 @@ def tree_over(
 
 def cover(tree: Hierarchy, texts: Iterable[str]) -> Hierarchy:
     """Return the tree with a leaf right under the root for each value it lacks."""
-    known = set(tree.leaves)
-    more = [text for text in texts if text not in known]
+    leaves = set(tree.leaves)
+    more = [text for text in texts if text not in leaves]
     return tree.with_leaves(more) if more else tree
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from core_mondrian.errors import SpecError
-from core_mondrian.hierarchies.base import Builder, from_levels, texts_of
+from core_mondrian.hierarchies.base import Builder, as_tuple, from_levels, texts_of
 from core_mondrian.hierarchies.tree import Hierarchy
 
 # An exponent of more digits is a number nobody has, and takes ages to write out.
@@ -43,6 +43,7 @@ class Ranges(Builder):
     """With widths: everything from here on is one node, ``≥ above``."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", as_tuple(self.widths))
         if bool(self.widths) == bool(self.bounds):
             raise SpecError(
                 "ranges: either widths or bounds", hint="such as widths = [5, 10, 20]"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core_mondrian.errors import CHECK_PATH, DataError, drops_context
+from core_mondrian.errors import CHECK_PATH, DataError, drops_context, not_there
 from core_mondrian.hierarchies.base import as_text
 from core_mondrian.hierarchies.tree import Hierarchy, from_paths, lay_out
 from core_mondrian.tables.toml_positions import read_toml
@@ -56,14 +56,14 @@ def read_rows(path: Path, *, has_root: bool = False) -> Rows:
     signs = [sign for sign in ";," if sign in text] or [";"]
     for sign in signs:
         try:
-            found = _split(text, sign, f"hierarchy {path}")
+            rows = _split(text, sign, f"hierarchy {path}")
         except DataError as error:
             problem = problem or error
             continue
-        widths = {len(row) for row in found[0]}
-        is_tree = not has_root or len({row[-1].strip() for row in found[0]}) == 1
+        widths = {len(row) for row in rows[0]}
+        is_tree = not has_root or len({row[-1].strip() for row in rows[0]}) == 1
         if sign == signs[-1] or (len(widths) == 1 and min(widths) > 1 and is_tree):
-            return found
+            return rows
     if problem is None:
         return _split(text, signs[0], f"hierarchy {path}")
     raise problem
@@ -90,9 +90,15 @@ def _split(text: str, sign: str, where: str) -> Rows:
     return rows, lines
 
 
+def _hint_of(path: Path) -> str:
+    return not_there(path).hint or CHECK_PATH
+
+
 def _read_text(path: Path, where: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DataError(f"{where}: no such file", hint=_hint_of(path)) from None
     except OSError as error:
         kind = type(error).__name__
         raise DataError(f"{where}: cannot be read ({kind})", hint=CHECK_PATH) from None
@@ -136,10 +142,10 @@ class _RepeatedKeyError(Exception):
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise _RepeatedKeyError
-    return found
+    return values
 
 
 class _Nodes:
@@ -237,39 +243,39 @@ def _items(
 
 def _tree_from_nodes(data: Mapping[str, Any], where: str) -> Hierarchy:
     """Build a hierarchy from nodes ``[value, parent, size, children]`` by id."""
-    found = data["nodes"]
-    places = _places_of_nodes(found, where)
+    by_id = data["nodes"]
+    places = _places_of_nodes(by_id, where)
     nodes = _Nodes(where)
     queue: list[tuple[str, int, str]] = [(str(data["root_nid"]), -1, "None")]
-    met: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for key, parent, over in queue:  # it grows on the way
-        if key not in found:
+        if key not in by_id:
             raise DataError(f"{where}: a node that is named but not there", hint=_AGAIN)
-        if key in met:
+        if key in numbers:
             raise DataError(
                 f"{where}, {places[key]}: a node with two parents", hint=_AGAIN
             )
-        value, named, _, children = found[key]
+        value, named, _, children = by_id[key]
         if str(named) != over:
             raise DataError(
                 f"{where}, {places[key]}: names another parent", hint=_AGAIN
             )
         at = nodes.add(value, parent, places[key], is_leaf=not children)
-        met[key] = at
+        numbers[key] = at
         queue.extend((str(child), at, key) for child in children)
-    if lost := len(found) - len(met):
+    if lost := len(by_id) - len(numbers):
         raise DataError(
             f"{where}: {lost} nodes in a circle, or under another root", hint=_AGAIN
         )
-    return _with_default_sizes(nodes, [found[key][2] for key in met], where)
+    return _with_default_sizes(nodes, [by_id[key][2] for key in numbers], where)
 
 
-def _places_of_nodes(found: object, where: str) -> dict[str, str]:
+def _places_of_nodes(by_id: object, where: str) -> dict[str, str]:
     """Return how messages name each node, if it is one."""
-    if not isinstance(found, Mapping):
+    if not isinstance(by_id, Mapping):
         raise DataError(f"{where}: its nodes are not listed by id", hint=_AGAIN)
-    places = {key: f"node {i}" for i, key in enumerate(found, start=1)}
-    for key, node in found.items():
+    places = {key: f"node {i}" for i, key in enumerate(by_id, start=1)}
+    for key, node in by_id.items():
         is_node = isinstance(node, list) and len(node) == 4
         if not is_node or not isinstance(node[3], list):
             raise DataError(
@@ -288,6 +294,6 @@ def _with_default_sizes(nodes: _Nodes, sizes: list[Any], where: str) -> Hierarch
     if wrong.size:
         raise DataError(
             f"{where}, {nodes.places[wrong[0]]}: a size that is not 10**level - 1",
-            hint="sizes of one's own are not supported; leave them out (null)",
+            hint="other sizes are not supported; leave them out (null)",
         )
     return tree

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
+from core_mondrian.runtime.runs import run_members
 
 ROOT = "*"
 # Powers of ten beyond this are no floats; only the proportions of sizes matter.
@@ -53,10 +54,10 @@ class Hierarchy:
     @cached_property
     def levels(self) -> tuple[slice, ...]:
         """The nodes of each depth, from the root down."""
-        found = [slice(0, 1)]
-        while n := int(self.n_children[found[-1]].sum()):
-            found.append(slice(found[-1].stop, found[-1].stop + n))
-        return tuple(found)
+        levels = [slice(0, 1)]
+        while n := int(self.n_children[levels[-1]].sum()):
+            levels.append(slice(levels[-1].stop, levels[-1].stop + n))
+        return tuple(levels)
 
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
@@ -216,6 +217,10 @@ def lay_out(labels: Sequence[str], parents: NDArray[np.int64]) -> Hierarchy:
     Siblings stay in the order they are given in. Nodes are numbered level by level,
     siblings together, leaves depth first.
 
+        parents    2  0 -1  2  0              node 2 is the root, 0 and 3 its children
+        by_parent  [ 2 | 1  4 | 0  3 ]        the nodes by their parents
+        order      2 | 0  3 | 1  4            level by level
+
     Raises:
         DataError: there is not one root, or nodes hang in a circle.
     """
@@ -231,9 +236,7 @@ def lay_out(labels: Sequence[str], parents: NDArray[np.int64]) -> Hierarchy:
     firsts = 1 + np.cumsum(counts) - counts
     levels = [roots]
     while (n_below := counts[levels[-1]]).any():
-        ends = np.cumsum(n_below)
-        at = np.repeat(firsts[levels[-1]] - ends + n_below, n_below)
-        levels.append(by_parent[at + np.arange(at.size)])
+        levels.append(by_parent[run_members(firsts[levels[-1]], n_below)])
     order = np.concatenate(levels)
     if order.size != n:
         raise DataError(

@@ -8,8 +8,10 @@ association           associations between columns, before and after
 risk                  re-identification risk, before and after
 savings               what one cut saved
 changed               what differs between two releases
-disclosure_warnings   columns that pass through and may single people out
+disclosure_warnings   columns that pass through and may identify people
 row_sample            the rows that these warnings look at
-leakage               what a column gives away of generalized ones
+leakage               what a column reveals of generalized ones
+lost_columns          columns that show nothing any more
 mistyped              texts that are numbers or dates
+target_weights        how well each column predicts the one that a model is to predict
 """

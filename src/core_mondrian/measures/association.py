@@ -1,17 +1,16 @@
-"""Association of two columns: what one tells about the other, and how it changed."""
+"""Association of two columns: how far one predicts the other, and how it changed."""
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from core_mondrian.runtime.array_types import Floats
 
 
 def cramers_v(table: Floats) -> float | None:
     """Return Cramér's V of a table of counts: 0 unrelated, 1 one follows the other.
 
-    None: one of the two is constant, so that there is nothing to tell.
+    None: one of the two is constant, so that there is nothing to measure.
     """
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     if min(table.shape) < 2:
@@ -38,7 +37,7 @@ def correlation(x: Floats, y: Floats, rows: Floats) -> float | None:
     """Return Pearson's r of two columns whose values stand for so many rows each.
 
     What is missing (NaN) in one of them is left out. None: one of the two is constant,
-    or so large that floats cannot tell.
+    or too large for floats.
     """
     there = ~(np.isnan(x) | np.isnan(y)) & (rows > 0)
     with np.errstate(all="ignore"):
@@ -47,12 +46,12 @@ def correlation(x: Floats, y: Floats, rows: Floats) -> float | None:
         spread *= math.sqrt(float((rows[there] * b * b).sum()))
         if not 0.0 < spread < math.inf:
             return None
-        found = float((rows[there] * a * b).sum()) / spread
-    return max(-1.0, min(found, 1.0)) if math.isfinite(found) else None
+        r = float((rows[there] * a * b).sum()) / spread
+    return max(-1.0, min(r, 1.0)) if math.isfinite(r) else None
 
 
 def _deviations(values: Floats, rows: Floats) -> Floats:
-    """Return how far values are from their mean, next to the largest of them."""
+    """Return how far values are from their mean, relative to the largest of them."""
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     scaled = values / largest
     mean = float((scaled * rows).sum()) / max(float(rows.sum()), 1.0)

@@ -11,18 +11,16 @@ from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.runtime.array_types import Flags, Floats, Integers
+from core_mondrian.runtime.runs import run_starts
 from core_mondrian.spec.declaration import Spec
-
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _FREE_KEYS = 16
 """Pairs of a class and a value, by tuple, that are marked rather than sorted."""
 
 
 class Grouping(NamedTuple):
-    """The released tuples, those of one class next to each other."""
+    """The released tuples, those of one class in a row."""
 
     order: NDArray[np.intp]
     owner: NDArray[np.intp]
@@ -195,8 +193,8 @@ def _count_values(cells: Cells, grouping: Grouping) -> Integers:
     if n * width <= _FREE_KEYS * keys.size:
         is_there = np.zeros(n * width, dtype=np.bool_)
         is_there[keys] = True
-        found: Integers = is_there.reshape(n, width).sum(axis=1)
-        return found
+        n_values: Integers = is_there.reshape(n, width).sum(axis=1)
+        return n_values
     keys.sort()
     return np.bincount(keys[run_starts(keys)] // width, minlength=n).astype(np.int64)
 
@@ -218,8 +216,3 @@ def total_by(places: NDArray[np.intp], amounts: NDArray[Any], n: int = 0) -> Flo
     """Add up ``amounts`` place by place, in the order they are given."""
     totals: Floats = np.bincount(places, weights=amounts, minlength=n).astype(float)
     return totals
-
-
-def run_starts(ordered: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
-    """Return where each run of equal keys, all at least 0, begins."""
-    return np.flatnonzero(np.diff(ordered, prepend=-1))

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.errors import DataError, InternalError
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.tables.frames import arrow_column
 from core_mondrian.verification.counting import (
     Coded,
-    Codes,
     class_sizes,
     code_column,
     combine,
@@ -67,8 +67,8 @@ def compare(
     pairs = combine([classes, values]).codes
     if np.setdiff1d(pairs[:n], pairs[n:]).size or values.missing[n:][is_changed].any():
         raise InternalError("a class has lost one of its sensitive values")
-    counted = ~values.missing[n:] if ignores_missing else np.ones(n, dtype=np.bool_)
-    owners = np.unique(pairs[n:][counted]) // values.n_codes
+    is_compared = ~values.missing[n:] if ignores_missing else np.ones(n, dtype=np.bool_)
+    owners = np.unique(pairs[n:][is_compared]) // values.n_codes
     return Comparison(
         n_classes=classes.n_codes,
         k=int(class_sizes(classes.select(slice(n, None))).min()),
@@ -96,6 +96,6 @@ def _is_same(before: Frame, after: Frame, name: str) -> bool:
     return bool((codes[: len(old)] == codes[len(old) :]).all())
 
 
-def _drift(old: Codes, new: Codes, n_codes: int) -> float:
+def _drift(old: Integers, new: Integers, n_codes: int) -> float:
     moved = np.bincount(new, minlength=n_codes) - np.bincount(old, minlength=n_codes)
     return int(np.abs(moved).sum()) / (2 * old.size)

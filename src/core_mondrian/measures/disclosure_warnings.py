@@ -1,4 +1,4 @@
-"""What released columns may give away, and whether classes hold enough persons.
+"""What released columns may reveal, and whether classes hold enough persons.
 
 Nothing is refused for it. A concern holds column names and counts, never a cell.
 """
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import show_name
 from core_mondrian.measures.leakage import Hidden, HiddenCounts
-from core_mondrian.measures.row_sample import MOST_CELLS, EveryRow, Sight
+from core_mondrian.measures.row_sample import MOST_CELLS, DistinctRows, EveryRow
 from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.recoding.plan import Plan
+from core_mondrian.runtime.array_types import Flags, Floats, Integers
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.identifier_detection import (
@@ -33,13 +34,12 @@ from core_mondrian.verification.counting import (
     value_counts,
 )
 
-Why: TypeAlias = Literal["identifier", "singles-out", "tells", "persons", "text"]
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
+Why: TypeAlias = Literal[
+    "identifier", "singles-out", "tells", "persons", "text", "lost"
+]
 
 TELLS: Final = 0.5
-"""Share of what was hidden in a quasi-identifier that another column may tell."""
+"""Share of what was hidden in a quasi-identifier that another column may reveal."""
 SINGLES_OUT: Final = 0.05
 """Share of the filled rows (persons) that a column may single out by itself …"""
 SINGLES_OUT_IN_CLASS: Final = 0.5
@@ -57,14 +57,14 @@ _BLOCK: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class DisclosureWarning:
-    """What a released column may give away, or what its owner should know of it."""
+    """What a released column may reveal, or what its owner should know of it."""
 
     column: str
     why: Why
     text: str
     """One sentence, with the column's name, for whoever made the release."""
     about: str | None = None
-    """The quasi-identifier it tells."""
+    """The quasi-identifier it reveals."""
     share: float | None = None
     """How far it goes, from 0 to 1; rounded."""
     accepted: bool = False
@@ -105,7 +105,7 @@ class RowSample(NamedTuple):
 
     names: tuple[str, ...]
     """All columns of the table."""
-    sight: Sight | EveryRow
+    sight: DistinctRows | EveryRow
     """Of those that `seen_columns` names."""
     repeats: Callable[[str], Repeats]
     """Counts a column of *all* released rows; one that is removed, of all rows."""
@@ -131,8 +131,8 @@ def count_repeats(
     ``unit`` says whose row it is: rows of nobody are one person's.
     """
     if unit is None:
-        found = np.bincount(column.codes, counts, column.n_codes)[:-1]
-        return _as_repeats(found[found > 0])
+        repeats = np.bincount(column.codes, counts, column.n_codes)[:-1]
+        return _as_repeats(repeats[repeats > 0])
     filled = np.flatnonzero(~column.missing)
     codes = column.codes[filled]
     persons = unit.codes[filled]
@@ -196,7 +196,7 @@ class KindCounts(NamedTuple):
 
 
 def _kinds(is_mixed: Flags) -> list[Flags]:
-    """Tell which classes are of each kind."""
+    """Return which classes are of each kind."""
     return [*is_mixed, ~is_mixed.any(axis=0)]
 
 
@@ -208,7 +208,7 @@ class Generalized(NamedTuple):
     is_mixed: Flags
     """By quasi-identifier (axis 0) and class (axis 1): there are several values."""
     chance: Floats | None = None
-    """If these are some classes of a release, picked by lot: the chance each had."""
+    """If these are some classes of a release, picked at random: the chance each had."""
     n_classes: int | None = None
     """And how many there are in all."""
 
@@ -227,9 +227,9 @@ class Generalized(NamedTuple):
             tuples = inside[start : start + _BLOCK]
             owner = classes.of_tuple[tuples]
             differs = np.zeros((tuples.size, 8 * n_words), dtype=np.bool_)
-            known = codes.take(one[owner], axis=0)
+            picked = codes.take(one[owner], axis=0)
             own = codes.take(tuples, axis=0)
-            np.not_equal(own, known, out=differs[:, :n_columns])
+            np.not_equal(own, picked, out=differs[:, :n_columns])
             _add_words(mixed, owner, differs.view(np.uint64))
         flags = mixed.view(np.bool_)[:, :n_columns]
         return cls(table, classes, np.ascontiguousarray(flags.T))
@@ -307,7 +307,7 @@ class _Whole(NamedTuple):
 
     @classmethod
     def of(
-        cls, sight: Sight | EveryRow, release: Generalized, shares: Floats
+        cls, sight: DistinctRows | EveryRow, release: Generalized, shares: Floats
     ) -> "_Whole":
         classes = release.classes
         owner = classes.of_tuple[sight.piece].astype(np.int64)
@@ -342,6 +342,9 @@ class _Whole(NamedTuple):
 
         The share is an estimate unless all classes are looked at, and of those who
         have a value.
+
+            class    0  0  0 | 1  1          value   a  a  b | a  c
+            alone              the third row, and both of class 1
         """
         if self.rows.size == column.codes.size:
             codes, rows = column.codes, self.rows
@@ -377,7 +380,7 @@ class _Whole(NamedTuple):
     def may_be_alone(
         self, column: Coded, unit: Coded | None, counts: Integers | None
     ) -> bool:
-        """Tell whether `find_alone` can find as many as it takes to be said.
+        """Return whether `find_alone` can find as many as it takes to be said.
 
         In a class, no more rows are alone than there are values, or rows. With a
         value, no more rows are alone than have it, or than there are classes.
@@ -418,8 +421,8 @@ def find_concerns(
         return []
 
     n_rows = int(release.table.counts.sum())
-    found = map_columns(find, range(len(looked.names)), n_rows, threads)
-    return tuple(_with_consent(one, spec) for each in found for one in each)
+    by_column = map_columns(find, range(len(looked.names)), n_rows, threads)
+    return tuple(_with_consent(one, spec) for each in by_column for one in each)
 
 
 class _Look(NamedTuple):
@@ -433,22 +436,22 @@ class _Look(NamedTuple):
 
     def at_shown(self, name: str, title: str) -> list[DisclosureWarning]:
         """Look at a column that is released as it is."""
-        sight, found = self.looked.sight, []
+        sight, warnings = self.looked.sight, []
         looks = self._recognize(name)
         if looks is not None:
             text = f"{title} looks like {looks}, and is released as it is"
-            found.append(DisclosureWarning(name, "identifier", text))
+            warnings.append(DisclosureWarning(name, "identifier", text))
             if looks.kind.role == "identifier":
-                found += self.at_persons(name, title)
+                warnings += self.at_persons(name, title)
         coded = sight.coded(name)
         if coded is None:
-            return found
-        found += self._singles_out(name, title, coded)
-        return found + [
+            return warnings
+        warnings += self._singles_out(name, title, coded)
+        return warnings + [
             DisclosureWarning(
                 name,
                 "tells",
-                f"{title} is released as it is, and tells {share:.1%} of what is "
+                f"{title} is released as it is, and reveals {share:.1%} of what is "
                 f"hidden in {one.hidden.name!r}",
                 one.hidden.name,
                 share,
@@ -462,19 +465,19 @@ class _Look(NamedTuple):
         if looks is not None:
             return looks
         values = self.looked.sight.some_values(name)
-        # Of objects of several types, only the name can tell.
+        # Of objects of several types, only the name is left to go by.
         return None if values is None else recognize_values(values)
 
     def _singles_out(
         self, name: str, title: str, coded: Coded
     ) -> list[DisclosureWarning]:
         """Say how many rows (persons) a column singles out, if they are many."""
-        among = coded, self.unit, self.looked.sight.counts
+        unit, counts = self.unit, self.looked.sight.counts
         # Who is alone in a table is alone in a part of it, too.
-        is_rare = count_repeats(*among).share_alone >= SINGLES_OUT
-        if not is_rare and not self.whole.may_be_alone(*among):
+        is_rare = count_repeats(coded, unit, counts).share_alone >= SINGLES_OUT
+        if not is_rare and not self.whole.may_be_alone(coded, unit, counts):
             return []
-        n_inside, inside = self.whole.find_alone(*among)
+        n_inside, inside = self.whole.find_alone(coded, unit, counts)
         by_class = n_inside > 1 and inside >= SINGLES_OUT_IN_CLASS
         if not is_rare and not by_class:
             return []
@@ -534,7 +537,7 @@ class _Look(NamedTuple):
 
 
 def sample_leaves(plan: Plan, release: Generalized, n_columns: int) -> Flags:
-    """Tell of each leaf whether its rows are looked at for what they give away.
+    """Return by leaf whether its rows are looked at for what they reveal.
 
     The last entry is that of rows that are suppressed. Large tables are looked at in
     part: all rows of classes that a hash of their number picks, which are the same ones
@@ -547,7 +550,7 @@ def sample_leaves(plan: Plan, release: Generalized, n_columns: int) -> Flags:
 
 
 def are_picked(shares: Floats, first: int = 0) -> Flags:
-    """Pick classes by lot, with these chances; they are numbered from ``first`` on."""
+    """Pick classes at random, with these chances; ``first`` is the first number."""
     keys = splitmix64(np.arange(first, first + shares.size, dtype=np.uint64))
     limits = np.minimum(shares * 2.0**64, np.nextafter(2.0**64, 0)).astype(np.uint64)
     picked: Flags = (keys <= limits) | (shares >= 1.0)

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -21,11 +20,10 @@ from core_mondrian.measures.cells import (
     penalties,
 )
 from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.files.cells import unified_texts
 from core_mondrian.verification.counting import Coded, code_series
-
-Integers = NDArray[np.int64]
 
 MOST_GROUPS = 100
 MISSING = "missing"
@@ -46,7 +44,7 @@ class GroupMeasures:
     loss: float
     """As `Measures.loss`, of these rows alone: a suppressed row has lost everything."""
     ratio: float | None
-    """The same next to the loss of all rows; None: nothing was lost."""
+    """The same, relative to the loss of all rows; None: nothing was lost."""
     columns: dict[str, float]
     """What is lost in each quasi-identifier (NCP)."""
 
@@ -77,7 +75,11 @@ def count_groups(
 
     ``counts`` says how many rows each row of ``frame`` stands for; None: for itself.
 
-    Values that fewer people have than a class needs are not told apart, nor named.
+    Values that fewer people have than a class needs are not distinguished, nor named.
+
+        value    f   m   x        large   yes  yes  no
+        number   0   1   2        labels  f, m, others
+        pairs    tuple * 3 + number, and how many rows have each
 
     Raises:
         SpecError: more than `MOST_GROUPS` values are left.
@@ -98,9 +100,9 @@ def count_groups(
         labels.append(OTHERS)
     n_groups = max(len(labels), 1)
     pairs = row_tuple.astype(np.int64) * n_groups + number[coded.codes]
-    found, owner = np.unique(pairs, return_inverse=True)
-    total = np.bincount(owner, counts, found.size).astype(np.int64)
-    return GroupCounts(tuple(labels), *np.divmod(found, n_groups), total)
+    distinct, owner = np.unique(pairs, return_inverse=True)
+    total = np.bincount(owner, counts, distinct.size).astype(np.int64)
+    return GroupCounts(tuple(labels), *np.divmod(distinct, n_groups), total)
 
 
 def _count_people(
@@ -116,43 +118,41 @@ def _count_people(
 
 
 def measure_groups(
-    table: EncodedTable, classes: ReleasedClasses, spec: Spec, counted: GroupCounts
+    table: EncodedTable, classes: ReleasedClasses, spec: Spec, groups: GroupCounts
 ) -> tuple[GroupMeasures, ...]:
     """Return what each group lost, those of most rows first."""
-    owner = classes.of_tuple[counted.tuple_of]
+    owner = classes.of_tuple[groups.tuple_of]
     released = owner >= 0
-    n_groups = len(counted.labels)
-    n_rows = np.bincount(counted.group, weights=counted.rows, minlength=n_groups)
+    n_groups = len(groups.labels)
+    n_rows = np.bincount(groups.group, weights=groups.rows, minlength=n_groups)
     lost = np.bincount(
-        counted.group[~released], weights=counted.rows[~released], minlength=n_groups
+        groups.group[~released], weights=groups.rows[~released], minlength=n_groups
     )
     grouping = group_tuples(table, classes, None)
     by_column = {}
     for cells in cells_of(table, classes, grouping):
         penalty = own_penalty(cells, penalties(cells, grouping), spec)
-        each = penalty[owner[released]] * counted.rows[released]
-        sums = np.bincount(counted.group[released], weights=each, minlength=n_groups)
+        each = penalty[owner[released]] * groups.rows[released]
+        sums = np.bincount(groups.group[released], weights=each, minlength=n_groups)
         by_column[cells.column.name] = (sums + lost) / n_rows
     losses = _weighed(by_column, spec)
     mean = math.fsum((losses * n_rows).tolist()) / max(n_rows.sum(), 1.0)
     order = np.argsort(-n_rows, kind="stable").tolist()
     return tuple(
         GroupMeasures(
-            group=counted.labels[i],
+            group=groups.labels[i],
             n_rows=int(n_rows[i]),
             n_suppressed=int(lost[i]),
             share_suppressed=float(lost[i] / n_rows[i]),
             loss=float(losses[i]),
             ratio=divide(float(losses[i]), mean),
-            columns={name: float(found[i]) for name, found in by_column.items()},
+            columns={
+                name: float(losses_by_group[i])
+                for name, losses_by_group in by_column.items()
+            },
         )
         for i in order
     )
-
-
-def worst_group(groups: Sequence[GroupMeasures]) -> GroupMeasures:
-    """Return the group that lost most; of several the first."""
-    return max(groups, key=lambda group: group.loss)
 
 
 def _weighed(

@@ -1,15 +1,11 @@
 """How much of what is hidden in a quasi-identifier another column reveals."""
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core_mondrian.runtime.array_types import Flags, Floats, Integers
 from core_mondrian.verification.counting import Coded, group
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
 
 _FEW_PAIRS: Final = 1 << 12
 """Pairs of values that are counted in a table of all, whether they occur or not."""
@@ -58,8 +54,8 @@ class HiddenCounts(NamedTuple):
     def of(cls, hidden: Hidden, counts: Integers | None) -> "HiddenCounts":
         n = hidden.n_codes
         keys = hidden.codes + n * hidden.generalized
-        counted = np.bincount(keys, counts, 2 * n).astype(np.float64)
-        rows, everywhere = counted[n:], counted[:n] + counted[n:]
+        by_key = np.bincount(keys, counts, 2 * n).astype(np.float64)
+        rows, everywhere = by_key[n:], by_key[:n] + by_key[n:]
         n_others = max(int(everywhere.sum()) - 1, 1)
         base = np.maximum(everywhere - 1, 0) / n_others
         whole = float((rows * (1.0 - base)).sum())

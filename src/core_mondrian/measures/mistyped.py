@@ -64,10 +64,10 @@ def _look_at(
 
 
 def _is_number(texts: pa.Array) -> NDArray[np.bool_]:
-    """Tell which texts are quantities; digits that are codes are none."""
+    """Return which texts are quantities; digits that are codes are none."""
     return _matches(texts, NUMBER) & ~_matches(texts, CODE)
 
 
 def _matches(texts: pa.Array, pattern: str) -> NDArray[np.bool_]:
-    found = pc.match_substring_regex(texts, pattern)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    matches = pc.match_substring_regex(texts, pattern)
+    return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=np.bool_)

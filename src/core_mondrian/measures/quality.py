@@ -151,7 +151,7 @@ def _asked(
     categories = [column for column in columns if column.kind == "category"]
     # An all-missing number has no range to lose: as if there were no such column.
     ranged = [c for c in numbers if c.rilm is not None or measures.n_released == 0]
-    found = (
+    limits = (
         (
             "pct_non_suppressed",
             [measures.share_released],
@@ -164,7 +164,7 @@ def _asked(
     )
     return tuple(
         _Metric(name, _minimum(values), threshold)
-        for name, values, threshold in found
+        for name, values, threshold in limits
         if values and threshold is not None
     )
 

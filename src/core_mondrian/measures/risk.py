@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.measures.cells import divide
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.verification.counting import Coded, combine, compress
-
-Integers = NDArray[np.int64]
 
 _FREE_CODES = 4
 """Codes per row that are counted as they are."""
@@ -125,7 +123,7 @@ def risk_of(sizes: Integers, fitting: Integers, k: int) -> Risk:
     n = int(sizes.sum())
     smallest = int(sizes.min()) if n else None
     average = divide(int(sizes.size), n)
-    found = _expected(sizes, fitting)
+    expected = _expected(sizes, fitting)
     return Risk(
         n_people=n,
         n_groups=int(sizes.size),
@@ -135,8 +133,8 @@ def risk_of(sizes: Integers, fitting: Integers, k: int) -> Risk:
         highest=None if smallest is None else 1 / smallest,
         average=average,
         journalist_highest=1 / int(fitting.min()) if n else None,
-        journalist_average=found,
-        marketer=found,
+        journalist_average=expected,
+        marketer=expected,
         crowds=_crowds(sizes, max(k, 2)),
     )
 
@@ -173,8 +171,8 @@ class Uniqueness:
     @classmethod
     def of_all(cls, names: Sequence[str], before: Risk, after: Risk) -> "Uniqueness":
         """Return what all columns together single out, which the risks know."""
-        found = before.n_unique, before.n_small, after.n_unique, after.smallest
-        return cls(tuple(names), *found)
+        numbers = before.n_unique, before.n_small, after.n_unique, after.smallest
+        return cls(tuple(names), *numbers)
 
 
 def measure_uniqueness(
@@ -182,13 +180,15 @@ def measure_uniqueness(
 ) -> Uniqueness:
     """Return what the columns ``names`` single out; the records have no others."""
     chosen = range(len(names))
-    found = [sizes[sizes > 0] for sizes in (before.sizes(chosen), after.sizes(chosen))]
+    class_sizes = [
+        sizes[sizes > 0] for sizes in (before.sizes(chosen), after.sizes(chosen))
+    ]
     return Uniqueness(
         columns=tuple(names),
-        unique_before=int(np.count_nonzero(found[0] == 1)),
-        small_before=int(found[0][found[0] < k].sum()),
-        unique_after=int(np.count_nonzero(found[1] == 1)),
-        smallest_after=int(found[1].min()) if found[1].size else None,
+        unique_before=int(np.count_nonzero(class_sizes[0] == 1)),
+        small_before=int(class_sizes[0][class_sizes[0] < k].sum()),
+        unique_after=int(np.count_nonzero(class_sizes[1] == 1)),
+        smallest_after=int(class_sizes[1].min()) if class_sizes[1].size else None,
     )
 
 
@@ -198,8 +198,8 @@ def pick(records: Records, chosen: Sequence[int]) -> Records:
 
 
 def _total(keys: Coded, rows: Integers) -> Integers:
-    counted = np.bincount(keys.codes, weights=rows, minlength=keys.n_codes)
-    return counted.astype(np.int64)
+    total = np.bincount(keys.codes, weights=rows, minlength=keys.n_codes)
+    return total.astype(np.int64)
 
 
 def _expected(sizes: Integers, fitting: Integers) -> float | None:

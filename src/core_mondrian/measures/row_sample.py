@@ -1,4 +1,4 @@
-"""The rows that are looked at for what they give away, in as little as that takes.
+"""The rows that are looked at for what they reveal, in as little as that takes.
 
 Of a cell it is enough to know which others are the same. So rows become numbers, rows
 that are the same become one, and of very many different ones some are enough. Rows of
@@ -8,7 +8,7 @@ a frame that are few enough are looked at one by one, without numbers of their o
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -16,8 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
+from core_mondrian.runtime.array_types import ArrowArray, ArrowType, Integers
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.identifier_detection import some_values
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cell_keys import Keys, cell_keys
 from core_mondrian.tables.cleaning import take_arrow
 from core_mondrian.tables.frames import arrow_column, open_frame, take_rows
@@ -30,16 +32,12 @@ from core_mondrian.verification.counting import (
     first_rows,
 )
 
-Array: TypeAlias = Any
-"""An Arrow array, chunked or not; Arrow itself has no types to check."""
-Integers: TypeAlias = NDArray[np.int64]
-
 _MOST_ROWS: Final = 1 << 16
 MOST_CELLS: Final = 1 << 22
 """Different rows, and cells of them, that are enough: 32 MB."""
 
 
-class Sight(NamedTuple):
+class DistinctRows(NamedTuple):
     """Different rows, as numbers made from their cells."""
 
     rows: Keys
@@ -50,7 +48,7 @@ class Sight(NamedTuple):
     """Its tuple, as the classes have them."""
     cells: Mapping[str, Keys]
     """By column; 0: missing. Columns of lists, and the like, are not there."""
-    values: Mapping[str, Array]
+    values: Mapping[str, ArrowArray]
     """By column: some of its values, as `some_values` picks them."""
 
     def coded(self, name: str) -> Coded | None:
@@ -58,7 +56,7 @@ class Sight(NamedTuple):
         keys = self.cells.get(name)
         return None if keys is None else _code_keys(keys)
 
-    def some_values(self, name: str) -> Array | None:
+    def some_values(self, name: str) -> ArrowArray | None:
         """Return some values of a column, as `some_values` picks them."""
         return self.values.get(name)
 
@@ -68,7 +66,7 @@ class EveryRow(NamedTuple):
 
     piece: NDArray[np.int32]
     """Their tuples, as the classes have them."""
-    columns: Mapping[str, Array]
+    columns: Mapping[str, ArrowArray]
     """By name, text as a dictionary."""
 
     @property
@@ -86,19 +84,19 @@ class EveryRow(NamedTuple):
             return _code_keys(cell_keys(column))
         return None
 
-    def some_values(self, name: str) -> Array | None:
+    def some_values(self, name: str) -> ArrowArray | None:
         """Return some values of a column, as `some_values` picks them."""
         column = self.columns.get(name)
         return None if column is None else some_values(column)
 
 
-def look_at_frame(
+def distinct_rows_of_frame(
     frame: nw.DataFrame[Any],
     names: Sequence[str],
     piece: NDArray[np.int32],
     rows: Integers | None = None,
     threads: int | None = None,
-) -> Sight | EveryRow:
+) -> DistinctRows | EveryRow:
     """Look at some columns of all rows, or of those at the places ``rows``.
 
     ``piece`` has the tuples of those that are looked at. Values of several types count
@@ -111,7 +109,7 @@ def look_at_frame(
     columns = dict(
         zip(names, map_columns(read, names, piece.size, threads), strict=True)
     )
-    return EveryRow(piece, columns) if is_every else look_at(columns, piece)
+    return EveryRow(piece, columns) if is_every else distinct_rows(columns, piece)
 
 
 def _with_rows(
@@ -122,7 +120,7 @@ def _with_rows(
 
 def _read_column(
     frame: nw.DataFrame[Any], name: str, rows: Integers | None, *, is_coded: bool
-) -> Array:
+) -> ArrowArray:
     try:
         column = arrow_column(frame, name)
     except DataError:
@@ -131,21 +129,22 @@ def _read_column(
             return _read_column(some, name, None, is_coded=is_coded)
         coded = code_series(frame[name])
         return pa.chunked_array([pa.array(coded.codes, mask=coded.missing)])
-    if is_coded and _is_text(column.type):
+    if is_coded and _is_takeable_text(column.type):
         column = column.dictionary_encode()
     return column if rows is None else take_arrow(column, pa.array(rows))
 
 
-def _is_text(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _is_takeable_text(kind: ArrowType) -> bool:
+    """Return whether a type is text that Arrow can take from: it cannot from views."""
+    return is_text(kind) and not pa.types.is_string_view(kind)
 
 
-def _is_plain(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
-    """Tell whether Arrow finds the same cells equal as `cell_keys` does."""
+def _is_plain(kind: ArrowType) -> bool:
+    """Return whether Arrow finds the same cells equal as `cell_keys` does."""
     if pa.types.is_dictionary(kind):
         return _is_plain(kind.value_type)
     return bool(
-        _is_text(kind)
+        _is_takeable_text(kind)
         or pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
         or pa.types.is_boolean(kind)
@@ -156,7 +155,9 @@ def _code_keys(keys: Keys) -> Coded:
     return code_column(pa.chunked_array([pa.array(keys, mask=keys == 0)]))
 
 
-def look_at(columns: Mapping[str, Array], piece: NDArray[np.int32]) -> Sight:
+def distinct_rows(
+    columns: Mapping[str, ArrowArray], piece: NDArray[np.int32]
+) -> DistinctRows:
     """Look at columns of rows, each of them in a piece."""
     flat = {k: v for k, v in columns.items() if not pa.types.is_nested(v.type)}
     rows = splitmix64(piece.astype(np.uint64))
@@ -169,10 +170,10 @@ def look_at(columns: Mapping[str, Array], piece: NDArray[np.int32]) -> Sight:
         with suppress(pa.ArrowException):
             cells[name] = cell_keys(column)[at]
     values = {name: some_values(column) for name, column in columns.items()}
-    return Sight(rows[at], counts, piece[at], cells, values)
+    return DistinctRows(rows[at], counts, piece[at], cells, values)
 
 
-def join_sights(sights: Sequence[Sight]) -> Sight:
+def join_distinct_rows(sights: Sequence[DistinctRows]) -> DistinctRows:
     """Return all that was seen; the same in whatever order it was."""
     first = sights[0]
     rows = np.concatenate([one.rows for one in sights])
@@ -187,7 +188,7 @@ def join_sights(sights: Sequence[Sight]) -> Sight:
         for name in first.values
     }
     piece = np.concatenate([one.piece for one in sights])[at]
-    return Sight(rows[at], counts, piece, cells, values)
+    return DistinctRows(rows[at], counts, piece, cells, values)
 
 
 def _lowest(
@@ -198,11 +199,11 @@ def _lowest(
     Those with the lowest numbers are the same ones whatever was seen first.
     """
     most = _most_rows(n_columns)
-    found = pa.array(rows).dictionary_encode()
+    coded = pa.array(rows).dictionary_encode()
     numbered = Coded(
-        found.indices.to_numpy().astype(np.int64), max(len(found.dictionary), 1)
+        coded.indices.to_numpy().astype(np.int64), max(len(coded.dictionary), 1)
     )
-    order = np.argsort(found.dictionary.to_numpy())[:most]
+    order = np.argsort(coded.dictionary.to_numpy())[:most]
     return first_rows(numbered)[order], class_sizes(numbered, counts)[order]
 
 

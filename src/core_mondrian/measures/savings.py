@@ -38,7 +38,7 @@ def find_savings(
     The classes stay as they are. Columns with too many values to learn from are left
     out.
     """
-    found = []
+    savings = []
     for q, (column, lost) in enumerate(
         zip(table.columns, measures.columns, strict=True)
     ):
@@ -48,8 +48,8 @@ def find_savings(
             continue
         learned = tree_loss(_with_learned(table, values[q].to_pylist(), q), classes, q)
         if None not in (lost.ncp, learned, lost.ncp_set):
-            found.append(Saving(column.name, lost.ncp, learned, lost.ncp_set))  # type: ignore[arg-type]
-    return tuple(found)
+            savings.append(Saving(column.name, lost.ncp, learned, lost.ncp_set))  # type: ignore[arg-type]
+    return tuple(savings)
 
 
 def _with_learned(table: EncodedTable, texts: list[str], q: int) -> EncodedTable:
@@ -60,7 +60,9 @@ def _with_learned(table: EncodedTable, texts: list[str], q: int) -> EncodedTable
             table.codes[:, q],
             own.n_values,
             few_codes(
-                *(table.codes[:, i], other.n_values, rows),
+                table.codes[:, i],
+                other.n_values,
+                rows,
                 is_number=other.kind == "number",
             ),
             rows,

@@ -1,4 +1,4 @@
-"""Utility measures: what a release still tells about the table it came from."""
+"""Utility measures: what a release still shows of the table it came from."""
 
 import dataclasses
 import json
@@ -15,10 +15,7 @@ from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.measures.cells import (
     Cells,
-    Flags,
-    Floats,
     Grouping,
-    Integers,
     cells_of,
     charge,
     divide,
@@ -26,12 +23,13 @@ from core_mondrian.measures.cells import (
     own_penalty,
     penalties,
     relative_spans,
-    run_starts,
     total_by,
     tree_of,
     values_of,
 )
 from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.runtime.array_types import Flags, Floats, Integers
+from core_mondrian.runtime.runs import run_starts
 from core_mondrian.spec.declaration import Spec
 
 
@@ -101,6 +99,21 @@ class Measures:
     def share_released(self) -> float | None:
         """The rows that were not suppressed, as a share of all."""
         return divide(self.n_released, self.n_rows)
+
+    def __str__(self) -> str:
+        """Return what matters most, to be read; `to_json` has everything."""
+        width = max([len("column"), *(len(one.name) for one in self.columns)])
+        rows = f"{self.n_released:,} of {self.n_rows:,} rows"
+        lines = [
+            f"{rows} in {self.n_classes:,} classes",
+            f"{'column':<{width}}  kept (RILM)  lost (NCP)",
+        ]
+        for name, kept, lost in (
+            *((one.name, one.rilm, one.ncp) for one in self.columns),
+            ("all", self.rilm, self.loss),
+        ):
+            lines.append(f"{name:<{width}}  {_spell(kept):>11}  {_spell(lost):>10}")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; what is undefined is None."""
@@ -312,8 +325,8 @@ def _sum_column(cells: Cells, grouping: Grouping, spec: Spec) -> ColumnSums:
     defined = ~np.isnan(lost)
     scored = grouping.rows[defined]
     kept = float((scored * (1.0 - lost[defined])).sum())
-    found = penalties(cells, grouping)
-    every = (*found, own_penalty(cells, found, spec))
+    losses = penalties(cells, grouping)
+    every = (*losses, own_penalty(cells, losses, spec))
     sums = (float((grouping.rows * penalty).sum()) for penalty in every)
     return ColumnSums(kept, int(scored.sum()), tuple(sums))  # type: ignore[arg-type]
 
@@ -321,8 +334,8 @@ def _sum_column(cells: Cells, grouping: Grouping, spec: Spec) -> ColumnSums:
 def _finish_column(
     sums: ColumnSums, column: EncodedColumn, n_rows: int, n_released: int, spec: Spec
 ) -> ColumnMeasures:
-    gone = n_rows - n_released  # a suppressed row has lost everything
-    flat, tax, each, own = (divide(lost + gone, n_rows) for lost in sums.lost)
+    n_suppressed = n_rows - n_released  # a suppressed row has lost everything
+    flat, tax, each, own = (divide(lost + n_suppressed, n_rows) for lost in sums.lost)
     return ColumnMeasures(
         name=column.name,
         kind=column.kind,
@@ -423,7 +436,13 @@ def _down(tree: Hierarchy) -> NDArray[np.intp]:
 
 
 def _ilm(numbers: list[Cells], grouping: Grouping) -> float | None:
-    """Return the mean sum of relative ranges of classes by their numbers alone."""
+    """Return the mean sum of relative ranges of classes by their numbers alone.
+
+    Classes that show the same numbers, and differ in categories only, are one:
+
+        order    [ class 2  class 5 | class 0 | class 1  class 4 ]
+        starts     0                  2         3
+    """
     if not numbers or grouping.n_released == 0:
         return None
     keys = [key for one in numbers for key in _shown_numbers(one)]
@@ -535,7 +554,7 @@ def _nmi(pairs: _Pairs) -> tuple[float | None, float | None, float | None]:
     # Equal products of whole numbers round alike: independent columns give exactly 0.
     ratios = (pairs.counts * n) / (in_x[pairs.x] * in_y[pairs.y])
     information = math.fsum((pairs.counts / n * np.log(ratios)).tolist())
-    if pairs.counts.size == np.count_nonzero(in_y):  # the released one tells all
+    if pairs.counts.size == np.count_nonzero(in_y):  # the released one says all
         information = h_x
     elif pairs.counts.size == np.count_nonzero(in_x):  # and the other way round
         information = h_y
@@ -552,3 +571,7 @@ def _share(information: float, entropy: float) -> float | None:
     if entropy == 0.0:
         return 1.0 if information == 0.0 else None
     return min(1.0, max(0.0, information / entropy))
+
+
+def _spell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

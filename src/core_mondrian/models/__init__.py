@@ -1,6 +1,26 @@
 """Privacy models: may this class be released?
 
 The names below load when they are first used: most runs ask for one or two models.
+
+base                what a model is: a measure of a class, and limits to it
+k_anonymity         k-anonymity
+distinct            distinct l-diversity, p-sensitive k-anonymity
+entropy             entropy l-diversity
+recursive           recursive (c, l)-diversity
+alpha_k             (alpha, k)-anonymity
+t_closeness         t-closeness: equal, ordered and hierarchical distance
+likeness            beta-likeness
+disclosure          delta-disclosure
+population          k-map, delta-presence: models that know the population
+risk                limits to the highest and the average risk
+measures            what these measure, compiled
+registry            the models by the names in spec files
+load                a model by name, also from a user's file
+parameters          one sentence about each parameter
+checks              errors about parameters
+own_files           classes in a user's file
+own_measures        a user's measure, callable from compiled code
+foreign_functions   any function of a user, callable from compiled code
 """
 
 from typing import TYPE_CHECKING

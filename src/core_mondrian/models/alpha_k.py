@@ -68,5 +68,5 @@ class AlphaKAnonymity(PrivacyModel):
             return (1.0,) * (len(labels) + 1)
         # A CSV file has no types: the number 1, "1" and "1.0" are the same value.
         named = {None if value is None else as_text(value) for value in self.values}
-        shown = [as_text(label) for label in labels]
-        return [float(label in named) for label in (*shown, None)]
+        texts = [as_text(label) for label in labels]
+        return [float(label in named) for label in (*texts, None)]

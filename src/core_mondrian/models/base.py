@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core_mondrian.errors import SpecError
+from core_mondrian.runtime.array_types import Counts, Flags, Floats
 
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Measure = Callable[[int, Counts, Counts, Floats], float]
 """``measure(rows, counts, table, parameters)``: one number for a class.
 
@@ -97,13 +94,13 @@ class PrivacyModel:
     @property
     def name(self) -> str:
         """What reports call it."""
-        shown = [
+        parameters = [
             f"{item.name} {getattr(self, item.name)}"
             for item in dataclasses.fields(self)  # type: ignore[arg-type]
             if item.name not in ("sensitive", "missing")
         ]
         of = "" if self.column is None else f" of {self.column}"
-        return f"{type(self).__name__} {', '.join(shown)}".rstrip() + of
+        return f"{type(self).__name__} {', '.join(parameters)}".rstrip() + of
 
     @property
     def title(self) -> str:
@@ -144,6 +141,15 @@ class PrivacyModel:
         """Return the limits of the measure."""
         return Limits()
 
+    @property
+    def limits_anything(self) -> bool:
+        """Whether there may be a class that fails; a model that has none is refused."""
+        own = ("passes", "enough_rows")
+        decides = any(
+            getattr(type(self), x) is not getattr(PrivacyModel, x) for x in own
+        )
+        return decides or self.min_rows > 1 or any(map(math.isfinite, self.limits()))
+
     def bind(self, labels: Sequence[object]) -> Sequence[float]:
         """Return the measure's last argument for a column with these values.
 
@@ -166,12 +172,12 @@ class PrivacyModel:
         rows = counts.sum(axis=1) if counts.shape[1] else classes.rows
         if self.skips_missing:
             counts, table, rows = counts[:, :-1], table[:-1], rows - counts[:, -1]
-        found = np.full(rows.size, np.nan)
+        by_counts = np.full(rows.size, np.nan)
         for i, n in enumerate(rows.tolist()):
             if n:
                 values = np.ascontiguousarray(counts[i])
-                found[i] = self._ask(measure, n, values, table, parameters)
-        return found[where]
+                by_counts[i] = self._ask(measure, n, values, table, parameters)
+        return by_counts[where]
 
     def _ask(self, measure: Callable[..., float], *arguments: object) -> float:
         try:
@@ -180,13 +186,13 @@ class PrivacyModel:
             raise measure_fault(self, error) from error
 
     def passes(self, classes: ClassCounts) -> Flags:
-        """Tell, class by class, which may be released."""
+        """Return, class by class, which may be released."""
         large: Flags = np.asarray(classes.sizes >= self.min_rows)
         if type(self).measure is None:
             return large
         low, high = self.limits().edges
-        found = self.measured(classes)
-        passes = (found >= low) & (found <= high)
+        measured = self.measured(classes)
+        passes = (measured >= low) & (measured <= high)
         if self.skips_missing:
             passes |= classes.rows == classes.by_value[:, -1]  # nothing to disclose
         return large & passes
@@ -196,12 +202,12 @@ class PrivacyModel:
 
         For a model without a measure, override it.
         """
-        found = self.measured(classes)
-        found = found[~np.isnan(found)]
+        measured = self.measured(classes)
+        measured = measured[~np.isnan(measured)]
         wants_much = self.limits().at_least > -math.inf
-        if not found.size:
+        if not measured.size:
             return math.inf if wants_much else -math.inf
-        return float(found.min() if wants_much else found.max())
+        return float(measured.min() if wants_much else measured.max())
 
     def nearest(self, classes: ClassCounts) -> tuple[str, float] | None:
         """Return the field to change, and the value these classes would satisfy.
@@ -236,7 +242,7 @@ class PrivacyModel:
             return None
 
     def holds(self, classes: ClassCounts) -> bool:
-        """Tell whether the table as a whole passes."""
+        """Return whether the table as a whole passes."""
         if not self.passes(classes).all():
             return False
         low, high = self.limits().edges
@@ -273,7 +279,7 @@ def _distinct(rows: Counts) -> tuple[Counts, Counts]:
 
 
 def measure_fault(model: PrivacyModel, error: Exception) -> SpecError:
-    """Return what is told of a measure that fails, without a word of its error."""
+    """Return the error about a measure that fails, without its own message."""
     return SpecError(
         f"the measure of {type(model).__name__} raised a {type(error).__name__}",
         hint="call it with counts of your own to see why",

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, quote_names
 from core_mondrian.models.base import MissingValues
 from core_mondrian.tables.readings import spell
 
@@ -20,7 +20,7 @@ class Interval(NamedTuple):
     has_high: bool = False
 
     def holds(self, value: float) -> bool:
-        """Tell whether ``value`` lies within; NaN and infinity lie in none."""
+        """Return whether ``value`` lies within; NaN and infinity lie in none."""
         is_high = value >= self.low if self.has_low else value > self.low
         is_low = value <= self.high if self.has_high else value < self.high
         return is_high and is_low
@@ -83,18 +83,18 @@ def number(
 def choice(field: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse what is not one of ``allowed``."""
     if not isinstance(value, str) or value not in allowed:
-        shown = repr(value) if isinstance(value, str) else type(value).__name__
+        given = repr(value) if isinstance(value, str) else type(value).__name__
         raise SpecError(
-            f"{field} must be one of {list(allowed)}, got {shown}", key=(field,)
+            f"{field} must be one of {quote_names(allowed)}, got {given}", key=(field,)
         )
 
 
 def sensitive_column(model: str, column: object, missing: MissingValues) -> None:
     """Refuse what does not name a column, and any other way to count missing values."""
     if not isinstance(column, str) or not column:
-        found = "''" if isinstance(column, str) else type(column).__name__
+        given = "''" if isinstance(column, str) else type(column).__name__
         raise SpecError(
-            f"{model} needs the name of a sensitive column, got {found}",
+            f"{model} needs the name of a sensitive column, got {given}",
             hint="name one column; for several, give one model for each",
             key=("sensitive",),
         )

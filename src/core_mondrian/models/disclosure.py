@@ -1,4 +1,4 @@
-"""delta-disclosure privacy: a class tells little that the table does not."""
+"""delta-disclosure privacy: a class reveals little that the table does not."""
 
 from dataclasses import dataclass
 from typing import Literal

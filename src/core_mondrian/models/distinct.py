@@ -11,7 +11,7 @@ from core_mondrian.models.base import (
 )
 from core_mondrian.models.checks import sensitive_column, whole_number
 
-_ONE_VALUE = "one value alone tells everybody's: at least 2 are needed"
+_ONE_VALUE = "a single value is everybody's: at least 2 are needed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,16 +142,19 @@ def _with_helpers(
     """Compile a function, and the functions of its module that it calls."""
     if not isinstance(function, FunctionType):
         return jit(function)
-    known: dict[str, Any] = dict(function.__globals__)
+    names: dict[str, Any] = dict(function.__globals__)
     for name in function.__code__.co_names:
-        helper = known.get(name)
+        helper = names.get(name)
         is_own = getattr(helper, "__module__", None) == function.__module__
         is_new = helper is not function and helper not in callers
         if isinstance(helper, FunctionType) and is_own and is_new:
-            known[name] = _with_helpers(helper, jit, (*callers, function))
+            names[name] = _with_helpers(helper, jit, (*callers, function))
     copied = FunctionType(
-        *(function.__code__, known, function.__name__),
-        *(function.__defaults__, function.__closure__),
+        code=function.__code__,
+        globals=names,
+        name=function.__name__,
+        argdefs=function.__defaults__,
+        closure=function.__closure__,
     )
     copied.__kwdefaults__ = function.__kwdefaults__
     return jit(copied)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, quote_names
 from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
@@ -31,16 +31,16 @@ def parse_model(text: str) -> dict[str, Any]:
             "a model is its name, then key=value",
             hint="for example --model 't-closeness t=0.2 sensitive=income'",
         ) from None
-    asked: dict[str, Any] = {"name": name}
+    plain: dict[str, Any] = {"name": name}
     for item in given:
         key, separator, value = item.partition("=")
-        if not separator or not key or key in asked:
+        if not separator or not key or key in plain:
             raise SpecError(
                 f"the model {name!r} has something else than one key=value a key",
                 hint="for example --model 't-closeness t=0.2 sensitive=income'",
             )
-        asked[key] = _plain_value(value)
-    return asked
+        plain[key] = _plain_value(value)
+    return plain
 
 
 def _plain_value(text: str) -> object:
@@ -51,7 +51,7 @@ def _plain_value(text: str) -> object:
         return text
 
 
-def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> PrivacyModel:
+def model_from_mapping(plain: Mapping[str, Any], folder: Path = Path()) -> PrivacyModel:
     """Build a model from TOML's plain values; files are relative to ``folder``.
 
     Its name is one of ours, or ``file.py:Class`` for one of the user's.
@@ -59,17 +59,19 @@ def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Priva
     Raises:
         SpecError: no such model, or a parameter it does not have or cannot be.
     """
-    name = asked.get("name")
+    name = plain.get("name")
     if not isinstance(name, str):
-        raise SpecError("a model has no name", hint=f"ours are {sorted(MODELS)}")
+        raise SpecError(
+            "a model has no name", hint=f"ours are {quote_names(sorted(MODELS))}"
+        )
     kind = _find(name, folder)
     fields = {item.name: item for item in dataclasses.fields(kind)}
-    given = {key: value for key, value in asked.items() if key != "name"}
+    given = {key: value for key, value in plain.items() if key != "name"}
     for key in given:
         if key not in fields:
             raise SpecError(
                 f"the model {name!r} has no {key!r}",
-                hint=f"it has {sorted(fields)}",
+                hint=f"it has {quote_names(sorted(fields))}",
                 key=(key,),
             )
     try:
@@ -80,18 +82,20 @@ def model_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Priva
         needed = [
             key
             for key, item in fields.items()
-            if item.default is dataclasses.MISSING
+            if key not in given
+            and item.default is dataclasses.MISSING
             and item.default_factory is dataclasses.MISSING
         ]
         raise SpecError(
-            f"the model {name!r} needs {needed}", hint="give each of them a value"
+            f"the model {name!r} needs {quote_names(needed)}",
+            hint=f"add {' '.join(f'{key}={_example(key)}' for key in needed)}",
         ) from None
     _check_numbers(model, name)
     return model
 
 
 def _check_numbers(model: PrivacyModel, name: str) -> None:
-    """Refuse what is no number where one is needed; not every model checks itself."""
+    """Refuse what is not a number where one is needed; few models check themselves."""
     try:
         low, high = model.limits().edges
         _ = low <= high, model.parameters, model.min_rows + 0, model.name
@@ -100,24 +104,34 @@ def _check_numbers(model: PrivacyModel, name: str) -> None:
 
 
 def has_field(name: str, field: str, folder: Path = Path()) -> bool:
-    """Tell whether a model has a parameter of this name."""
+    """Return whether a model has a parameter of this name."""
     return field in {item.name for item in dataclasses.fields(_find(name, folder))}
 
 
 def _find(name: str, folder: Path) -> Any:  # noqa: ANN401  # a dataclass, too
     if ":" not in name:
         if name not in MODELS:
-            close = difflib.get_close_matches(name, MODELS)
-            raise SpecError(
-                f"no model {name!r}",
-                hint=f"did you mean {close[0]!r}?" if close else f"ours: {[*MODELS]}",
-                key=("name",),
-            )
+            raise SpecError(f"no model {name!r}", hint=_hint_for(name), key=("name",))
         return MODELS[name]
     return load_class(name, folder, PrivacyModel, "privacy model")
 
 
-def _open(key: str, value: Any, folder: Path) -> Any:  # noqa: ANN401
+def _hint_for(name: str) -> str:
+    """Return what to write instead of a name that no shipped model has."""
+    if name.endswith(".py"):
+        return f"name its class, too: {name}:CLASS"
+    longer = [known for known in MODELS if known.endswith(name)]
+    if len(longer) > 1:
+        return f"there are {quote_names(longer)}"
+    close = difflib.get_close_matches(name, MODELS, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"ours: {quote_names(MODELS)}"
+
+
+def _example(key: str) -> str:
+    return "COLUMN" if key == "sensitive" else "VALUE"
+
+
+def _open(key: str, value: object, folder: Path) -> object:
     """Return a parameter as the model takes it: lists are frozen, paths whole."""
     if key == "hierarchy" and isinstance(value, str):
         return read_hierarchy(folder / value)

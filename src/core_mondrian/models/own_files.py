@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, similar_file
 
 
 def load_class(name: str, folder: Path, base: type, what: str) -> Any:  # noqa: ANN401
@@ -21,19 +21,19 @@ def load_class(name: str, folder: Path, base: type, what: str) -> Any:  # noqa: 
         SpecError: there is no such file or class, or it is another kind of class.
     """
     file, _, member = name.rpartition(":")
-    found = getattr(_load((folder / file).resolve()), member, None)
-    if not (isinstance(found, type) and issubclass(found, base)):
+    chosen = getattr(_load((folder / file).resolve()), member, None)
+    if not (isinstance(chosen, type) and issubclass(chosen, base)):
         raise SpecError(
             f"{Path(file).name} has no {what} {member!r}",
             hint=f"a {what} is a class that inherits from "
             f"core_mondrian.{base.__name__}",
         )
-    if "__dataclass_fields__" not in vars(found):
+    if "__dataclass_fields__" not in vars(chosen):
         raise SpecError(
             f"the {what} '{Path(file).name}:{member}' is not a dataclass",
             hint="write @dataclass(frozen=True) above the class",
         )
-    return found
+    return chosen
 
 
 class _TextLoader(SourceFileLoader):
@@ -47,7 +47,7 @@ class _TextLoader(SourceFileLoader):
 def _load(path: Path) -> object:
     """Import a file that the user named; again if it has changed."""
     if not path.is_file():
-        raise SpecError(f"no file {path.name!r}", hint="check the path")
+        raise SpecError(f"no file {path.name!r}", hint=similar_file(path))
     is_source = path.suffix == ".py"  # and not what others have compiled
     if not is_source:
         raise SpecError(

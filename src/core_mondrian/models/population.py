@@ -93,5 +93,5 @@ class DeltaPresence(PrivacyModel):
 
     def reached(self, classes: ClassCounts) -> float:
         """Return the highest share: how sure one can be that a person is in it."""
-        found = self.measured(classes)
-        return float(found.max()) if found.size else -math.inf
+        shares = self.measured(classes)
+        return float(shares.max()) if shares.size else -math.inf

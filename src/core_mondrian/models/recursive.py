@@ -22,7 +22,7 @@ class RecursiveCLDiversity(PrivacyModel):
     """In every class, r1 < ``c`` (r_l + r_l+1 + … + r_m).
 
     r1 >= r2 >= … >= r_m are the rows of the m values that the class holds. Whoever
-    can rule out l - 2 of the values still cannot tell that the most frequent of the
+    can rule out l - 2 of the values still cannot infer that the most frequent of the
     others is the right one. Measured is r1 / (r_l + … + r_m), infinite where there
     are fewer than l values (Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam,
     l-Diversity, 2007).

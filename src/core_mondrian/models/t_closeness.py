@@ -66,9 +66,9 @@ class TCloseness(PrivacyModel):
         if self.distance == "hierarchical" and not isinstance(
             self.hierarchy, Hierarchy
         ):
-            found = type(self.hierarchy).__name__
+            given = type(self.hierarchy).__name__
             raise SpecError(
-                f"hierarchical distance needs a hierarchy, got {found}",
+                f"hierarchical distance needs a hierarchy, got {given}",
                 hint=f"give the hierarchy of {self.sensitive!r}",
             )
 

@@ -11,6 +11,7 @@ from core_mondrian.encoding.columns import comparable
 from core_mondrian.recoding.labels import BOUNDS, Labels, number_distinct
 from core_mondrian.recoding.rounding import find_grid
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.moments import moment_texts
 
 
 def label_ranges(
@@ -22,7 +23,7 @@ def label_ranges(
 ) -> Labels:
     """Return the range of each class between its smallest and its largest value.
 
-    A class that mixes missing and present values shows neither. ``released`` tells
+    A class that mixes missing and present values shows neither. ``released`` returns
     which codes released rows have, by which the grid of nice bounds is chosen.
     """
     low, high = (codes.astype(np.int64) for codes in box)
@@ -35,11 +36,13 @@ def label_ranges(
     places = distinct // (missing + 1), distinct % (missing + 1)
     is_nice = spec.is_nice(name)
     below, above = _find_grid(values, released()) if is_nice else (values, values)
-    ends = below.take(pa.array(places[0])), above.take(pa.array(places[1]))
+    low_ends = below.take(pa.array(places[0]))
+    high_ends = above.take(pa.array(places[1]))
     if is_nice:
-        ends, index = _merge(*ends, index)
+        (low_ends, high_ends), index = _merge(low_ends, high_ends, index)
+    ends = low_ends, high_ends
     if spec.format_of(name) == "interval":
-        shown = _as_text(*ends)
+        shown = _as_text(low_ends, high_ends)
     else:
         shown = pa.StructArray.from_arrays(ends, names=list(BOUNDS))
     return Labels(index.astype(np.int32), shown, ends=ends if is_nice else None)
@@ -71,6 +74,6 @@ def _merge(
 
 def _as_text(low: pa.Array, high: pa.Array) -> pa.Array:
     """Return ``[low, high]``, and a single value as itself."""
-    bounds = low.cast(pa.string()), high.cast(pa.string())
+    bounds = moment_texts(low, high)
     ranges = pc.binary_join_element_wise("[", bounds[0], ", ", bounds[1], "]", "")
     return pc.if_else(pc.equal(*bounds), bounds[0], ranges)

@@ -52,8 +52,8 @@ class Labels:
         used = np.zeros(len(self.shown), dtype=bool)
         used[self.index[self.index >= 0]] = True
         number = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
-        shown = self.shown.filter(pa.array(used))
-        return replace(self, index=number[self.index], shown=shown)
+        labels = self.shown.filter(pa.array(used))
+        return replace(self, index=number[self.index], shown=labels)
 
     def sorted(self) -> "Labels":
         """Return the same, the smallest first: no other order is for others to see."""
@@ -85,6 +85,21 @@ def number_distinct(
     number = np.empty(keys.size, dtype=np.int64)
     number[order] = np.cumsum(is_new) - 1
     return rising[is_new], number
+
+
+def stable_order(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the order that sorts numbers from 0 on; equal ones stay as they are.
+
+    What a stable `np.argsort` does, which takes one pass for numbers of 16 bits only:
+    their low halves are sorted first, then the high ones.
+    """
+    order = np.argsort((numbers & 0xFFFF).astype(np.uint16), kind="stable")
+    rest = numbers >> 16
+    while rest.any():
+        high = (rest & 0xFFFF).astype(np.uint16)[order]
+        order = order[np.argsort(high, kind="stable")]
+        rest >>= 16
+    return order
 
 
 def digest_classes(

@@ -35,10 +35,10 @@ def show_own(
         if index >= 0 and codes[-1] < len(values):
             own = _ask(show, values.take(pa.array(codes)))
         texts.append(own if own is not None or index < 0 else plain[index])
-    shown = pa.array(texts, pa.string()).dictionary_encode()
-    of_pair = shown.indices.fill_null(-1).to_numpy().astype(np.int32)
+    labels = pa.array(texts, pa.string()).dictionary_encode()
+    of_pair = labels.indices.fill_null(-1).to_numpy().astype(np.int32)
     return replace(
-        usual, index=of_pair[number.ravel()], shown=shown.dictionary, ends=None
+        usual, index=of_pair[number.ravel()], shown=labels.dictionary, ends=None
     )
 
 

@@ -23,7 +23,8 @@ from core_mondrian.encoding.encoder import (
     without_population,
 )
 from core_mondrian.encoding.table import EncodedTable
-from core_mondrian.engine.grow import Grown, grow
+from core_mondrian.engine.grow import grow
+from core_mondrian.engine.grown import Grown
 from core_mondrian.errors import InternalError
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.recoding.labels import number_distinct
@@ -34,12 +35,11 @@ from core_mondrian.recoding.recode import (
     release_digest,
 )
 from core_mondrian.recoding.representatives import number_leaves
+from core_mondrian.runtime.array_types import Codes, Integers
+from core_mondrian.runtime.runs import run_members
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.suppression import Suppression
 from core_mondrian.tables.keys import Key
-
-Integers = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 SUPPRESSED: Final = -1
 DIVIDED: Final = -2
@@ -78,6 +78,10 @@ class Shares(NamedTuple):
         """Return each row's place among these entries, given all rows of its tuple.
 
         Lots drawn under the key decide, never the order the rows come in.
+
+            tuple_of   4  4  9      rows   2  1  1       entries: 3 rows of 4, 1 of 9
+            tuples     9  4  4  4   order  1  3  2  0    by tuple, then at random
+            result     2  0  1  0   2 rows of tuple 4 to entry 0, one to entry 1
         """
         owners, which = number_distinct(tuples.astype(np.int64))
         n_found = np.bincount(which)
@@ -85,7 +89,7 @@ class Shares(NamedTuple):
         order = order_by_lot(tuples, self.content[first][which], contents, key)
         last = np.searchsorted(self.tuple_of, owners, side="right")
         n = last - first
-        places = np.repeat(first - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
+        places = run_members(first, n)
         rows = self.rows[places]
         if not np.array_equal(np.add.reduceat(rows, np.cumsum(n) - n), n_found):
             raise InternalError("the rows of a tuple are not those that were counted")
@@ -134,10 +138,10 @@ class Plan:
     @cached_property
     def tuple_of_piece(self) -> Integers:
         """The tuple that each piece is of, rising."""
-        pieces = self.grown.pieces
-        if pieces is None:
+        split_tuples = self.grown.split_tuples
+        if split_tuples is None:
             return np.arange(self.pieces.n_tuples)
-        return pieces.tuple_of
+        return split_tuples.tuple_of
 
     @cached_property
     def leaf_of_piece(self) -> Codes:
@@ -206,7 +210,7 @@ class Plan:
 
         ``contents_of`` is asked for the content of rows of divided tuples alone.
         """
-        if self.grown.pieces is None:
+        if self.grown.split_tuples is None:
             return row_tuple
         piece = self.piece_of_tuple[row_tuple]
         divided = np.flatnonzero(piece == DIVIDED)
@@ -224,10 +228,10 @@ class Plan:
         if divided.size:
             shares = self.shares
             width = self.grown.tree.n_classes + 1
-            known = shares.tuple_of.astype(np.int64) * width + shares.leaf + 1
-            order = np.argsort(known, kind="stable")
-            asked = tuples[divided].astype(np.int64) * width + leaves[divided] + 1
-            place = order[np.searchsorted(known, asked, sorter=order)]
+            keys = shares.tuple_of.astype(np.int64) * width + shares.leaf + 1
+            order = np.argsort(keys, kind="stable")
+            wanted = tuples[divided].astype(np.int64) * width + leaves[divided] + 1
+            place = order[np.searchsorted(keys, wanted, sorter=order)]
             piece[divided] = shares.piece[place]
         return piece
 
@@ -241,19 +245,21 @@ def places_of(spec: Spec, names: Sequence[str], shown: Sequence[str]) -> list[Pl
 
     ``shown`` are those that classes show.
     """
-    known, found = set(shown), []
+    names_shown, places = set(shown), []
     for name in names:
         if name in spec.removed:
             continue
         if name in spec.quasi_identifiers:
-            new = [bound for bound in spec.bounds_of(name) if bound in known] or [name]
-            found += [Place(one, "shown", name) for one in new]
+            new = [bound for bound in spec.bounds_of(name) if bound in names_shown] or [
+                name
+            ]
+            places += [Place(one, "shown", name) for one in new]
         else:
             how = "pseudonym" if name in spec.pseudonyms else "carried"
-            found.append(Place(name, how, name))  # type: ignore[arg-type]
+            places.append(Place(name, how, name))  # type: ignore[arg-type]
     if spec.class_id is not None:
-        found.append(Place(spec.class_id, "shown", None))
-    return found
+        places.append(Place(spec.class_id, "shown", None))
+    return places
 
 
 def build_plan(
@@ -287,8 +293,8 @@ def plan_of(
     ``used``: the codes of each column that are released, if there are other parts.
     """
     pieces = encoded.table
-    if grown.pieces is not None:
-        pieces = divide(pieces, grown.pieces.tuple_of, grown.pieces.rows)
+    if grown.split_tuples is not None:
+        pieces = divide(pieces, grown.split_tuples.tuple_of, grown.split_tuples.rows)
     pieces = without_population(pieces)
     recoded = recode_classes(
         replace(encoded, table=pieces), grown, spec, key, threads, used
@@ -299,8 +305,8 @@ def plan_of(
 def with_resolved_hierarchies(spec: Spec, encoded: Encoded) -> Spec:
     """Return the spec with the hierarchies that the table was encoded with."""
     trees = {column.name: column.hierarchy for column in encoded.table.columns}
-    found = {name: tree for name in spec.hierarchies if (tree := trees[name])}
-    return replace(spec, hierarchies=found)
+    resolved = {name: tree for name in spec.hierarchies if (tree := trees[name])}
+    return replace(spec, hierarchies=resolved)
 
 
 def tightened_spec(plan: Plan) -> Spec | None:

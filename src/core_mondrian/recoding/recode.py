@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.table import EncodedColumn
 from core_mondrian.engine.boxes import find_boxes, find_nodes
-from core_mondrian.engine.grow import Grown
+from core_mondrian.engine.grown import Grown
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.recoding.intervals import label_ranges
 from core_mondrian.recoding.labels import Labels, digest_classes, number_distinct
 from core_mondrian.recoding.own_labels import show_own
-from core_mondrian.recoding.representatives import label_middles, number_leaves
+from core_mondrian.recoding.representatives import label_representatives, number_leaves
 from core_mondrian.recoding.value_sets import find_sets, write_sets
+from core_mondrian.runtime.runs import run_members
 from core_mondrian.runtime.threads import (
     map_columns,
     map_threads,
@@ -139,7 +140,7 @@ def _label_columns(
                 return _used_codes(grown, i, len(values)) if used is None else used[i]
 
             return label_ranges(column.name, values, box, released, spec)
-        return label_middles(encoded, grown, i, box, how, key)
+        return label_representatives(encoded, grown, i, box, how, key)
 
     places = range(len(table.columns))
     return map_columns(label, places, len(grown.tuples.records), threads)
@@ -162,17 +163,18 @@ def _label_own(
     own = show_own(usual, sets, encoded.values[i], partial(show, column.name))
     if own.nodes is None:
         return own
-    nodes = _lowest_nodes(column, grown, i, _box_of_texts(own, *box))
+    nodes = _lowest_nodes(column, grown, i, _box_of_texts(own, box))
     return replace(own, nodes=nodes)
 
 
 def _box_of_texts(
-    labels: Labels, low: NDArray[np.int32], high: NDArray[np.int32]
+    labels: Labels, box: tuple[NDArray[np.int32], NDArray[np.int32]]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the codes of all classes that show what each class shows.
 
     A text of the user's stands for all of them, whatever the class.
     """
+    low, high = box
     lowest = np.full(len(labels.shown) + 1, np.iinfo(np.int32).max, dtype=np.int32)
     highest = np.zeros(len(labels.shown) + 1, dtype=np.int32)
     np.minimum.at(lowest, labels.index, low)
@@ -191,8 +193,9 @@ def _lowest_nodes(
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> NDArray[np.int32]:
     """Return the lowest hierarchy node over each class; -1: missing or mixed."""
-    nodes = np.empty(box[0].size, dtype=np.int32)
-    find_nodes(grown.columns, i, *box, nodes)
+    low, high = box
+    nodes = np.empty(low.size, dtype=np.int32)
+    find_nodes(grown.columns, i, low, high, nodes)
     # The engine's tree has one more node, the leaf of missing values.
     place = 1 + int(_tree(column).n_children[0])
     return np.where(nodes > place, nodes - 1, nodes).astype(np.int32)
@@ -234,19 +237,21 @@ def _released_codes(
     """Return the place among the tree's classes of each released record, and its code.
 
     The code is that of column ``i``.
+
+        records   [ leaf 0 | suppressed | leaf 1 ]
+        leaf        0  0  0  -1  -1       1  1
     """
     tree = grown.tree
     starts = tree.start[tree.leaves]
     n = tree.stop[tree.leaves] - starts
-    inside = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
     leaf = np.full(len(grown.tuples.records), -1, dtype=np.int32)
-    leaf[np.repeat(starts, n) + inside] = np.repeat(np.arange(n.size), n)
+    leaf[run_members(starts, n)] = np.repeat(np.arange(n.size), n)
     is_released = leaf >= 0
     return leaf[is_released], grown.tuples.records[:, i][is_released]
 
 
 def _used_codes(grown: Grown, i: int, missing: int) -> NDArray[np.bool_]:
-    """Tell which codes of column ``i``, the missing one last, are released."""
+    """Return which codes of column ``i``, the missing one last, are released."""
     used = np.zeros(missing + 1, dtype=np.bool_)
     used[_released_codes(grown, i)[1]] = True
     return used
@@ -277,10 +282,10 @@ def describe_classes(
     first[class_of_leaf[::-1]] = np.arange(class_of_leaf.size)[::-1]
     of_tuple = np.append(class_of_leaf, -1)[leaf_of_tuple].astype(np.int32)
     # The first place is that of suppressed tuples.
-    counted = np.bincount(of_tuple + 1, encoded.table.counts, first.size + 1)[1:]
+    class_rows = np.bincount(of_tuple + 1, encoded.table.counts, first.size + 1)[1:]
     return ReleasedClasses(
         of_tuple,
-        counted.astype(np.int64),
+        class_rows.astype(np.int64),
         tuple(None if x.nodes is None else x.nodes[first] for x in labels),
         tuple(
             None if x.representatives is None else x.representatives[first]
@@ -311,7 +316,7 @@ def _class_numbers(recoded: Recoded, spec: Spec) -> NDArray[np.int64]:
     """Return the number of each leaf's class, from 1 on by what it shows; last: -1.
 
     Where suppressed rows are blank, a class that is blank all over has no number
-    either: it would tell the two apart.
+    either: it would distinguish the two.
     """
     ranks = _rank_cells(recoded)
     numbers = np.empty(ranks.shape[1], dtype=np.int64)
@@ -336,25 +341,19 @@ def _rank_cells(recoded: Recoded) -> NDArray[np.int64]:
 def release_digest(recoded: Recoded, spec: Spec) -> str:
     """Return a SHA-256 of the distinct released tuples with their rows, sorted.
 
-    Where suppressed rows are blank, a reader cannot tell them from a class that shows
-    nothing: neither is in it.
+    Where suppressed rows are blank, a reader cannot distinguish them from a class that
+    shows nothing: neither is in it.
     """
-    shown = {
+    texts = {
         name: item.texts.take(pa.array(item.order)).to_pylist()
         for name, item in recoded.labels.items()
     }
-    ranks, is_seen = _rank_cells(recoded), _is_seen(recoded, spec)
-    return digest_classes(shown, ranks[:, is_seen], recoded.classes.rows[is_seen])
+    ranks, seen = _rank_cells(recoded), is_seen(recoded, spec)
+    return digest_classes(texts, ranks[:, seen], recoded.classes.rows[seen])
 
 
-def shown_sizes(recoded: Recoded, spec: Spec) -> NDArray[np.int64]:
-    """Return the rows of each class that a reader can tell from suppressed rows."""
-    rows = recoded.classes.rows[_is_seen(recoded, spec)]
-    return rows[rows > 0]
-
-
-def _is_seen(recoded: Recoded, spec: Spec) -> NDArray[np.bool_]:
-    """Tell by class whether it differs from blank rows, or there are none of these."""
+def is_seen(recoded: Recoded, spec: Spec) -> NDArray[np.bool_]:
+    """Return by class whether it differs from blank rows, or there are none."""
     if spec.leaves_out:
         return np.ones(recoded.leaf_of_class.size, dtype=np.bool_)
     return np.asarray((_rank_cells(recoded) >= 0).any(axis=0), dtype=np.bool_)

@@ -11,7 +11,7 @@ from core_mondrian.encoding.columns import as_floats
 from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.engine.boxes import find_medians
-from core_mondrian.engine.grow import Grown
+from core_mondrian.engine.grown import Grown
 from core_mondrian.recoding.labels import Labels
 from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.tables.keys import Key
@@ -20,7 +20,7 @@ Box = tuple[NDArray[np.int32], NDArray[np.int32]]
 _NANOSECONDS = {"D": 86400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-def label_middles(
+def label_representatives(
     encoded: Encoded, grown: Grown, i: int, box: Box, how: str, key: Key
 ) -> Labels:
     """Return the number each class shows in column ``i``.
@@ -51,8 +51,8 @@ def number_leaves(grown: Grown) -> NDArray[np.int32]:
 def _medians(grown: Grown, i: int, box: Box) -> NDArray[np.int32]:
     tree = grown.tree
     codes = np.empty(box[0].size, dtype=np.int32)
-    bounds = tree.start[tree.leaves], tree.stop[tree.leaves]
-    find_medians(grown.tuples, i, *bounds, codes)
+    start, stop = tree.start[tree.leaves], tree.stop[tree.leaves]
+    find_medians(grown.tuples, i, start, stop, codes)
     return codes
 
 
@@ -60,42 +60,42 @@ def _label_means(grown: Grown, i: int, values: pa.Array, box: Box) -> Labels:
     """Show class means: exact smallest value plus mean distance from it.
 
     The distances of dates and long numbers are taken before they become floats, which
-    could not tell neighbours apart.
+    could not distinguish neighbours.
     """
     low, high = box
-    shown = np.flatnonzero(high < len(values))
+    present = np.flatnonzero(high < len(values))
     exact = _exact(values)
     leaf = number_leaves(grown)[grown.tree.order]
     records = grown.tuples.records
     codes, rows = records[:, i], records[:, -2]
     inside = np.zeros(low.size + 1, dtype=bool)
-    inside[shown] = True
+    inside[present] = True
     inside = inside[leaf]
     leaf, codes, rows = leaf[inside], codes[inside], rows[inside]
     distance = (exact[codes] - exact[low[leaf]]).astype(np.float64)
-    total = np.bincount(leaf, weights=distance * rows, minlength=low.size)[shown]
-    counted = np.bincount(leaf, weights=rows, minlength=low.size)[shown]
-    return _label_offsets(values, low, shown, total / counted)
+    total = np.bincount(leaf, weights=distance * rows, minlength=low.size)[present]
+    n_rows = np.bincount(leaf, weights=rows, minlength=low.size)[present]
+    return _label_offsets(values, low, present, total / n_rows)
 
 
 def label_midpoints(values: pa.Array, box: Box) -> Labels:
-    """Show the middle between the smallest and the largest value."""
+    """Show the midpoint between the smallest and the largest value."""
     low, high = box
-    shown = np.flatnonzero(high < len(values))
+    present = np.flatnonzero(high < len(values))
     exact = _exact(values)
-    width = (exact[high[shown]] - exact[low[shown]]).astype(np.float64)
-    return _label_offsets(values, low, shown, width / 2)
+    width = (exact[high[present]] - exact[low[present]]).astype(np.float64)
+    return _label_offsets(values, low, present, width / 2)
 
 
 def _label_offsets(
     values: pa.Array,
     low: NDArray[np.int32],
-    shown: NDArray[np.intp],
+    present: NDArray[np.intp],
     offset: NDArray[Any],
 ) -> Labels:
-    """Show, in the classes ``shown``, the smallest value plus an offset."""
+    """Show, in the classes ``present``, the smallest value plus an offset."""
     exact = _exact(values)
-    origin = exact[low[shown]]
+    origin = exact[low[present]]
     if _stays_whole(values, exact):
         offset = np.floor(offset)
         if exact.dtype == np.int64:
@@ -103,11 +103,11 @@ def _label_offsets(
         else:
             offset = np.array([int(x) for x in offset], dtype=object)
     distinct, index = np.unique(origin + offset, return_inverse=True)
-    middles = np.full(low.size, np.nan)
-    middles[shown] = origin + offset
+    representatives = np.full(low.size, np.nan)
+    representatives[present] = origin + offset
     every = np.full(low.size, -1, dtype=np.int32)
-    every[shown] = index.ravel()
-    return Labels(every, _typed(distinct, values.type), representatives=middles)
+    every[present] = index.ravel()
+    return Labels(every, _typed(distinct, values.type), representatives=representatives)
 
 
 def _samples(encoded: Encoded, grown: Grown, i: int, key: Key) -> NDArray[np.int32]:
@@ -116,6 +116,10 @@ def _samples(encoded: Encoded, grown: Grown, i: int, key: Key) -> NDArray[np.int
     A keyed hash of the class's own rows, as a multiset, decides: a reader without the
     key cannot try which rows would have drawn the value shown. Every column draws for
     itself, so that no person's row is put together again.
+
+        order   [ class 0, by code | class 1, by code ]
+        ends      2  3  7            8  10               rows up to each record
+        place           ▲            ▲                   one row of each, at random
     """
     leaf = number_leaves(grown)[grown.tree.order]
     records = grown.tuples.records[leaf >= 0]
@@ -168,7 +172,7 @@ def _hash_text(text: str) -> np.uint64:
 
 
 def _stays_whole(values: pa.Array, exact: NDArray[Any]) -> bool:
-    """Tell whether means are whole: of dates, and of what a float cannot count."""
+    """Return whether means are whole: of dates, and of what a float cannot count."""
     if pa.types.is_temporal(values.type):
         return True
     is_whole = exact.size > 0 and exact.dtype.kind in "iO"

@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.array_types import Floats
+
 Integers: TypeAlias = NDArray[Any]
-Floats: TypeAlias = NDArray[np.float64]
 Pair: TypeAlias = tuple[pa.Array, pa.Array]
 
 _MOST_STEPS: Final = 50
@@ -69,8 +70,8 @@ def _decimal_grid(values: pa.Array) -> Pair:
     kind = values.type
     most = 10**kind.precision - 1
     numbers = [_unscaled(value, kind.scale) for value in values.to_pylist()]
-    found = _whole_grid(np.array(numbers, object), _WHOLE_STEPS, (-most, most))
-    return _pair(([_scaled(x, kind.scale) for x in ends] for ends in found), kind)
+    grid = _whole_grid(np.array(numbers, object), _WHOLE_STEPS, (-most, most))
+    return _pair(([_scaled(x, kind.scale) for x in ends] for ends in grid), kind)
 
 
 def _integer_grid(values: pa.Array) -> Pair:
@@ -78,8 +79,8 @@ def _integer_grid(values: pa.Array) -> Pair:
     limits = np.iinfo(kind.to_pandas_dtype())
     numbers = np.asarray(values)
     wide = numbers.astype(np.uint64 if pa.types.is_uint64(kind) else np.int64)
-    found = _whole_grid(wide, _WHOLE_STEPS, (int(limits.min), int(limits.max)))
-    return _pair(found, kind)
+    grid = _whole_grid(wide, _WHOLE_STEPS, (int(limits.min), int(limits.max)))
+    return _pair(grid, kind)
 
 
 def _pair(ends: Any, kind: pa.DataType) -> Pair:  # noqa: ANN401  # two lists
@@ -116,14 +117,14 @@ def _join(steps: Integers) -> _Cells:
 
 
 def _is_coarse(steps: Integers) -> bool:
-    """Tell whether steps hold values enough: on average, or half of those with any."""
+    """Return whether steps hold enough values: on average, or half of those used."""
     counts = np.unique(steps, return_counts=True)[1]
     n_full = int(np.count_nonzero(counts >= _FEWEST_VALUES))
     # The last step may lack some.
     return (counts.size - 1) * _FEWEST_VALUES <= steps.size or 2 * n_full >= counts.size
 
 
-def _middle(values: Sequence[Any] | Integers) -> tuple[Any, Any]:
+def _midpoint(values: Sequence[Any] | Integers) -> tuple[Any, Any]:
     """Return the values that all but one in 20 are between."""
     n = len(values) - 1
     return values[n // 20], values[n - n // 20]
@@ -133,7 +134,7 @@ def _whole_grid(
     values: Integers, steps: Sequence[int], limits: tuple[int, int]
 ) -> tuple[list[int], list[int]]:
     """Return the ends of cells of whole numbers, which are multiples of a step."""
-    low, high = _middle(values)
+    low, high = _midpoint(values)
     least = (int(high) - int(low)) / _MOST_STEPS
     wide = [step for step in steps if least <= _FEWEST_VALUES * step]
     wide = [step for step in wide if step <= _widest(values)]
@@ -164,7 +165,7 @@ def _float_grid(values: pa.Array) -> Pair:
     kind = values.type
     narrow = kind.to_pandas_dtype()
     numbers = np.asarray(values.cast(pa.float64()))
-    low, high = _middle(numbers)
+    low, high = _midpoint(numbers)
     least = max((high / _MOST_STEPS) - (low / _MOST_STEPS), _TINY)
     exponent = float(np.floor(np.log10(least))) - 1
     scales = [(d, exponent + e) for e in range(40) for d in (1.0, 2.0, 5.0)]
@@ -193,7 +194,7 @@ def _float_grid(values: pa.Array) -> Pair:
 
 
 def _are_whole(numbers: Floats) -> bool:
-    """Tell whether all are whole numbers, but for what divisions round."""
+    """Return whether all are whole numbers, except for what divisions round."""
     whole = np.round(numbers)
     is_close = np.isclose(numbers, whole, rtol=1e-12, atol=1e-9)
     return bool((is_close & ((whole != 0) | (numbers == 0))).all())
@@ -202,9 +203,9 @@ def _are_whole(numbers: Floats) -> bool:
 def _extremes(values: Integers, cells: _Cells, end: str) -> Integers:
     """Return the smallest or largest value of each value's cell; values rise."""
     order = slice(None, None, -1 if end == "first" else 1)
-    found = np.zeros(cells.first.size, dtype=values.dtype)
-    found[cells.of_value[order]] = values[order]
-    extremes: Integers = found[cells.of_value]
+    of_cell = np.zeros(cells.first.size, dtype=values.dtype)
+    of_cell[cells.of_value[order]] = values[order]
+    extremes: Integers = of_cell[cells.of_value]
     return extremes
 
 
@@ -217,8 +218,8 @@ def _tens(exponent: float) -> tuple[float, bool]:
 def _count(values: Floats, digit: float, exponent: float) -> Floats:
     """Return how many steps the values are from 0."""
     tens, is_small = _tens(exponent)
-    found: Floats = (values * tens if is_small else values / tens) / digit
-    return found
+    count: Floats = (values * tens if is_small else values / tens) / digit
+    return count
 
 
 def _multiple(count: Floats, digit: float, exponent: float) -> Floats:
@@ -226,10 +227,10 @@ def _multiple(count: Floats, digit: float, exponent: float) -> Floats:
     tens, is_small = _tens(exponent)
     whole = count * digit
     with np.errstate(over="ignore"):
-        found = whole / tens if is_small else whole * tens
+        numbers = whole / tens if is_small else whole * tens
     if abs(exponent) > _EXACT_TENS:
-        found = np.array([float(f"{x:.0f}e{exponent:.0f}") for x in whole.tolist()])
-    return np.asarray(found + 0.0)  # no -0
+        numbers = np.array([float(f"{x:.0f}e{exponent:.0f}") for x in whole.tolist()])
+    return np.asarray(numbers + 0.0)  # no -0
 
 
 def _unscaled(value: Decimal, scale: int) -> int:
@@ -255,8 +256,8 @@ def _clock_grid(values: pa.Array) -> Pair:
         limits = (_LIMITS.min + 1, _LIMITS.max)  # the very first one is no duration
     else:
         limits = (0, _DAY // unit - 1)
-    found = _whole_grid(numbers, steps, (int(limits[0]), int(limits[1])))
-    below, above = (pa.array(end, pa.int64()).cast(wide).view(kind) for end in found)
+    grid = _whole_grid(numbers, steps, (int(limits[0]), int(limits[1])))
+    below, above = (pa.array(end, pa.int64()).cast(wide).view(kind) for end in grid)
     return below, above
 
 
@@ -276,7 +277,7 @@ class _Period(NamedTuple):
     """Moment a step starts at."""
 
     def starts_at(self, moments: Integers) -> bool:
-        """Tell whether all of the moments are starts of a step."""
+        """Return whether all of the moments are starts of a step."""
         steps, place = np.unique(self.number(moments), return_inverse=True)
         starts = np.array([self.start(int(step)) for step in steps], dtype=object)
         return bool((starts[place.ravel()] == moments).all())
@@ -288,7 +289,7 @@ def _moment_grid(values: pa.Array) -> Pair:
     moments = _local(values)
     unit = np.datetime_data(moments.dtype)[0]
     numbers = moments.astype(np.int64)
-    low, high = _middle(numbers)
+    low, high = _midpoint(numbers)
     least = (int(high) - int(low)) / _MOST_STEPS
     periods = [one for one in _periods(unit) if least <= _FEWEST_VALUES * one.width]
     exact = [one for one in periods if one.starts_at(numbers)]
@@ -315,9 +316,9 @@ def _periods(unit: str) -> list[_Period]:
     """Return the steps of the calendar, rising: of the clock, a week, months, years."""
     day = 1 if unit == "D" else _DAY // _NANOSECONDS[unit]
     clock = [1] if unit == "D" else _clock_steps(_NANOSECONDS[unit])
-    found = [_ticks(step, 0) for step in clock]
-    found.append(_ticks(7 * day, _WEEK_STARTS * day))
-    return found + [_months(n, day, unit) for n in _MONTH_STEPS]
+    periods = [_ticks(step, 0) for step in clock]
+    periods.append(_ticks(7 * day, _WEEK_STARTS * day))
+    return periods + [_months(n, day, unit) for n in _MONTH_STEPS]
 
 
 def _ticks(width: int, origin: int) -> _Period:
@@ -334,8 +335,8 @@ def _months(n: int, day: int, unit: str) -> _Period:
 
     def number(moments: Integers) -> Integers:
         months = moments.astype(f"M8[{unit}]").astype("M8[M]").astype(np.int64)
-        found: Integers = (months + origin) // n
-        return found
+        number_of: Integers = (months + origin) // n
+        return number_of
 
     def start(place: int) -> int:
         month = np.datetime64(place * n - origin, "M")

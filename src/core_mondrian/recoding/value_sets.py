@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.runs import run_starts
+
 MISSING = "null"
 _MARKS = frozenset(',{}"')
 
@@ -28,10 +30,15 @@ def find_sets(
     """Collect the distinct codes of each class, given as pairs of class and code.
 
     Every class has at least one pair. Sets are numbered by size, then by their codes.
+
+        class     0 | 1     | 2     | 3
+        members   7 | 2  5  | 2  5  | 3         firsts  0  1  3  5
+        sets      {3} {7} {2, 5}                starts  0  1  2  4
+        of_class  1   2       2       0
     """
     width = int(codes.max(initial=0)) + 1
     pairs = np.sort(owner.astype(np.int64) * width + codes)
-    pairs = pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
+    pairs = pairs[run_starts(pairs)]
     # Big-endian, so that bytes compare as the numbers do.
     members = (pairs % width).astype(">i4")
     sizes = np.bincount(pairs // width, minlength=n_classes)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from narwhals.typing import IntoDataFrame
@@ -11,7 +11,13 @@ from narwhals.typing import IntoDataFrame
 from core_mondrian.errors import PrivacyViolation, SpecError, drops_context
 from core_mondrian.release.manifests import Manifest, Unasked, finite
 from core_mondrian.release.owner_record import OwnerRecord
-from core_mondrian.release.release_tree import Branch, SizeBin, grow_branches, size_bins
+from core_mondrian.release.release_tree import (
+    Branch,
+    ReleasedTable,
+    SizeBin,
+    grow_branches,
+    size_bins,
+)
 from core_mondrian.release.released_classes import ShownClasses, read_classes
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.verification.verify import Verification, open_release, verify
@@ -70,10 +76,12 @@ class Explanation:
     """What could not be found out."""
     tree: Branch | None
     """How the classes divide; None: the recount failed, so no cell is shown."""
+    shown: ReleasedTable | None = field(repr=False, compare=False)
+    """The classes that differ from suppressed rows; None: as for ``tree``."""
 
     @property
     def passed(self) -> bool:
-        """Tell whether nothing is wrong."""
+        """Return whether nothing is wrong."""
         return not self.problems
 
     def check(self) -> None:
@@ -153,7 +161,8 @@ def explain(
     notes = list(_notes(spec, manifest))
     if asked.unit is not None and asked.unit not in frame.columns:
         notes.append(
-            f"persons cannot be recounted without {asked.unit!r}: rows are instead"
+            f"persons cannot be recounted without {asked.unit!r}: rows are counted "
+            "instead"
         )
         asked = replace(asked, unit=None)
     budget = None if manifest is None else manifest.budget
@@ -179,6 +188,7 @@ def explain(
         problems=() if recount.problem is None else (recount.problem,),
         notes=tuple(notes),
         tree=grow_branches(classes.table(), depth, width) if shows_cells else None,
+        shown=_seen(every, asked).table() if shows_cells else None,
     )
     problems = dict.fromkeys((*found.problems, *_problems(found)))
     return replace(found, problems=tuple(problems))
@@ -190,7 +200,7 @@ def _notes(spec: Spec | None, manifest: Manifest | None) -> Iterator[str]:
         yield "no manifest: no digest to compare with"
         return
     if manifest.digest is None:
-        yield "the manifest has no digest: it cannot tell whether the file is the same"
+        yield "the manifest has no digest: whether the file is the same is unknown"
     if spec is None and manifest.unknown:
         yield "what is not recounted is not in the manifest in full: give the spec"
     if spec is not None and spec.quasi_identifiers != manifest.spec.quasi_identifiers:
@@ -259,6 +269,13 @@ def _with_told(
     return (*known, *others)
 
 
+def _seen(classes: ShownClasses, spec: Spec) -> ShownClasses:
+    """Return the classes without one that looks like suppressed rows."""
+    if spec.leaves_out:
+        return classes
+    return classes.without_blanks(int(classes.rows[classes.blank].sum()))
+
+
 def _count_blank(
     classes: ShownClasses, spec: Spec, recount: _Recount, budget: int | None
 ) -> int:
@@ -277,10 +294,8 @@ def _compare_digest(
 
     Of a file without types, cells may be read in several ways: one has to fit.
     """
-    n_blank = 0
-    if manifest is not None and not manifest.spec.leaves_out:
-        n_blank = int(classes.rows[classes.blank].sum())
-    digests = classes.without_blanks(n_blank).digests()
+    seen = classes if manifest is None else _seen(classes, manifest.spec)
+    digests = seen.digests()
     first = next(digests)
     if manifest is None or manifest.digest is None:
         return first, "unknown"
@@ -291,29 +306,29 @@ def _compare_digest(
     return first, "differs"
 
 
-def _problems(found: Explanation) -> Iterator[str]:
+def _problems(explanation: Explanation) -> Iterator[str]:
     """Yield what is wrong, the worst first."""
-    yield from (one.problem for one in found.models if one.problem is not None)
-    manifest = found.manifest
+    yield from (one.problem for one in explanation.models if one.problem is not None)
+    manifest = explanation.manifest
     if manifest is None:
         return
-    if found.digest_match == "differs":
+    if explanation.digest_match == "differs":
         yield "the quasi-identifiers are not those of the manifest: the digests differ"
     yield from (f"the manifest contradicts itself: {x}" for x in manifest.faults())
     if manifest.n_rows is not None:
-        yield from _unlike("rows", manifest.n_rows, found.n_rows)
-    if found.record is not None:
-        faults = found.record.faults()
+        yield from _unlike("rows", manifest.n_rows, explanation.n_rows)
+    if explanation.record is not None:
+        faults = explanation.record.faults()
         yield from (f"the owner's record contradicts itself: {x}" for x in faults)
-        if found.record.release != manifest.digest:
+        if explanation.record.release != manifest.digest:
             yield "the owner's record is of another release"
-    if _counts_alike(manifest.spec, found.spec):
-        yield from _unlike("classes", manifest.n_classes, found.n_classes)
-    yield from _differences(found, manifest)
+    if _counts_alike(manifest.spec, explanation.spec):
+        yield from _unlike("classes", manifest.n_classes, explanation.n_classes)
+    yield from _differences(explanation, manifest)
 
 
 def _counts_alike(told: Spec, asked: Spec) -> bool:
-    """Tell whether both have the same idea of what a class is."""
+    """Return whether both have the same idea of what a class is."""
     return (told.quasi_identifiers, told.suppressed == "blank") == (
         asked.quasi_identifiers,
         asked.suppressed == "blank",
@@ -322,18 +337,18 @@ def _counts_alike(told: Spec, asked: Spec) -> bool:
 
 def _unlike(what: str, told: int, found: int) -> Iterator[str]:
     if told != found:
-        yield f"the manifest tells of {told} {what}, the table has {found}"
+        yield f"the manifest states {told:,} {what}, the table has {found:,}"
 
 
-def _differences(found: Explanation, manifest: Manifest) -> Iterator[str]:
+def _differences(explanation: Explanation, manifest: Manifest) -> Iterator[str]:
     """Yield models of which the manifest tells something else than the recount."""
-    if manifest.spec.unit != found.spec.unit:
+    if manifest.spec.unit != explanation.spec.unit:
         return  # persons were counted, and now rows
     names = dict(manifest.reached)
-    for one in found.models:
+    for one in explanation.models:
         is_told = names.get(one.name) is not None  # else the release does not show it
         if one.passed and is_told and not _is_same(one.told, one.reached):
-            yield f"{one.name} reaches another figure than the manifest tells"
+            yield f"{one.name} reaches another figure than the manifest states"
 
 
 def _is_same(told: float | None, reached: float | None) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from core_mondrian.measures.lost_columns import find_lost
 from core_mondrian.measures.mistyped import find_mistyped
 from core_mondrian.recoding.plan import Plan
 from core_mondrian.release.result import Release
@@ -20,7 +21,13 @@ def release_from(
     """Return what was made of a plan; ``evidence`` is what else a Release holds."""
     encoded, grown = plan.encoded, plan.grown
     mistyped = find_mistyped(encoded.table, plan.spec)
-    evidence["warnings"] = (*mistyped, *evidence["warnings"])
+    known = {one.column for one in mistyped}
+    lost = find_lost(plan.pieces, plan.recoded.classes, plan.spec)
+    evidence["warnings"] = (
+        *mistyped,
+        *(one for one in lost if one.column not in known),
+        *evidence["warnings"],
+    )
     return Release(
         data=data,
         spec=plan.spec,

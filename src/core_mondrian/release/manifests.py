@@ -16,6 +16,7 @@ from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.keys import BY_COLUMN, KEYS, TABLES, SpecKeys
 from core_mondrian.spec.toml_file import spec_from_mapping
 
 T = TypeVar("T")
@@ -24,12 +25,23 @@ Counts = Mapping[str, Mapping[str, int]]
 
 _FORMATS: Final = (1, 2)
 """Format 1, of version 0.1.0, also held what depends on hidden cells."""
+_SINCE: Final = {
+    name: item.default
+    for name, item in SpecKeys.__dataclass_fields__.items()
+    if "key" in item.metadata and item.metadata["key"].is_new
+}
+"""What older versions did, whose manifests lack a key."""
 _HINT: Final = "it may have been changed: take the one written beside the release"
 
 
 @dataclass(frozen=True, slots=True)
 class Unasked(PrivacyModel):
     """Every class passes: stands in where no model can be built from a manifest."""
+
+    @property
+    def limits_anything(self) -> bool:
+        """Accepted, though nothing fails it: nobody is told that it was passed."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +220,7 @@ def whole_spec(
     Raises:
         SpecError: it does not; the message names the keys.
     """
-    since = {"guard_formulas": False, "small_patterns": "repair"}
-    asked = {**since, **record.get("spec", {})}
+    asked = {**_SINCE, **record.get("spec", {})}
     try:
         spec = _rebuild(asked, manifest.spec.models, manifest.spec.hierarchies)
         lacking = sorted(
@@ -222,7 +233,7 @@ def whole_spec(
         lacking = ["suppress"]
     if lacking:
         raise SpecError(
-            f"the manifest does not tell in full: {', '.join(lacking)}",
+            f"the manifest does not state in full: {', '.join(lacking)}",
             hint="give the spec that the release was made with: --spec FILE",
         )
     return spec
@@ -247,7 +258,7 @@ def rebuild_spec(asked: Mapping[str, Any], trees: Mapping[str, Hierarchy]) -> Sp
             lacking = [] if spec.to_json() == asked else ["what was asked"]
     if lacking:
         raise SpecError(
-            f"the file does not tell in full: {', '.join(lacking)}",
+            f"the file does not state in full: {', '.join(lacking)}",
             hint="give the spec as well",
         )
     return spec
@@ -263,26 +274,20 @@ def _rebuild(
     name = policy.pop("name")
     if "breakout_thresholds" in policy:
         policy["breakout_thresholds"] = dict(policy["breakout_thresholds"])
-    same = (
-        *("quasi_identifiers", "identifiers", "unit", "pseudonyms", "weight"),
-        *("accept", "uncovered", "missing", "suppress", "suppress_multiplier"),
-        *("suppressed", "weights", "inline_below", "exclude", "null_values"),
-        *("class_id", "shuffle", "guard_formulas", "pseudonym_domains"),
-    )
-    given = {key: asked[key] for key in same if asked.get(key) is not None}
+    apart = {"k", "models", "hierarchies", "small_patterns", *BY_COLUMN, *TABLES}
+    given = {
+        key: asked[key]
+        for key in KEYS
+        if key not in {*apart, "policy"} and asked.get(key) is not None
+    }
     if asked["missing"] == "pattern":
         given["small_patterns"] = asked["small_patterns"]
-    for key in ("numbers", "categories", "nice"):
+    for key in BY_COLUMN:
         given[key] = {"default": asked[key], **asked[f"{key}_by_column"]}
     bounds = asked["thresholds"].items()
     given["thresholds"] = {key: "off" if x is None else x for key, x in bounds}
     spec = spec_from_mapping({**given, "k": 2, "policy": name, name: policy})
-    return dataclasses.replace(
-        spec,
-        models=models,
-        hierarchies=trees,
-        uncovered_by_column=asked["uncovered_by_column"],
-    )
+    return dataclasses.replace(spec, models=models, hierarchies=trees)
 
 
 def _hierarchies(

@@ -94,15 +94,15 @@ def release_html(release: "Release[Any]") -> str:
     )
 
 
-def sweep_html(found: "Sweep") -> str:
+def sweep_html(sweep: "Sweep") -> str:
     """Return what each combination would cost and protect."""
-    knees = found.knees
-    names = tuple(found.points[0].parameters) if found.points else ()
+    knees = sweep.knees
+    names = tuple(sweep.points[0].parameters) if sweep.points else ()
     titles = (*names, "loss", "", "classes", "highest risk", "suppressed", "")
-    known = [point.figures for point in found.points]
+    known = [point.figures for point in sweep.points]
     losses = _bars([0.0 if one is None else one.loss or 0.0 for one in known], _ORANGE)
     rows: list[list[Cell]] = []
-    for point, figures, length in zip(found.points, known, losses, strict=True):
+    for point, figures, length in zip(sweep.points, known, losses, strict=True):
         start = [Figure(f"{value:g}") for value in point.parameters.values()]
         none = Figure("-")
         if figures is None:
@@ -119,7 +119,7 @@ def sweep_html(found: "Sweep") -> str:
                 "knee" if point in knees else "",
             ]
         )
-    facts = [("rows", f"{found.n_rows:,}"), ("", "figures, not a release")]
+    facts = [("rows", f"{sweep.n_rows:,}"), ("", "figures, not a release")]
     return _box("Sweep", _facts(facts), _table("", titles, rows))
 
 

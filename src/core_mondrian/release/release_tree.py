@@ -106,7 +106,11 @@ def _grow(
         for code in divided.codes[:n].tolist()
     ]
     return Branch(
-        *(shows, n_rows, n_classes, table.columns[column], tuple(branches)),
+        shows=shows,
+        n_rows=n_rows,
+        n_classes=n_classes,
+        column=table.columns[column],
+        branches=tuple(branches),
         n_others=int(divided.codes.size) - n,
         other_rows=int(divided.rows[n:].sum()),
         other_classes=int(divided.classes[n:].sum()),

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from core_mondrian.recoding.labels import Labels, digest_classes
 from core_mondrian.release.release_tree import ReleasedTable
+from core_mondrian.runtime.array_types import ArrowArray, Integers
 from core_mondrian.tables.frames import arrow_column
 from core_mondrian.verification.counting import (
-    Array,
-    Codes,
     class_sizes,
     code_column,
     code_series,
@@ -33,7 +32,7 @@ class Reading:
     """What the distinct cells of a column may have been: texts, from the smallest."""
 
     texts: tuple[str, ...]
-    rank: Codes
+    rank: Integers
     """The place among ``texts`` of each cell; that of a blank is after the last."""
 
 
@@ -42,11 +41,11 @@ class ShownClasses:
     """The classes of a table: rows that show the same."""
 
     columns: tuple[str, ...]
-    cells: tuple[Codes, ...]
+    cells: tuple[Integers, ...]
     """Per column, the number of what each class shows; the last one is a blank."""
     readings: tuple[tuple[Reading, ...], ...]
     """Per column, the likeliest reading first: a CSV file has no types."""
-    rows: Codes
+    rows: Integers
 
     @property
     def blank(self) -> NDArray[np.bool_]:
@@ -115,7 +114,7 @@ def read_classes(
     return ShownClasses(tuple(shown), tuple(cells), tuple(readings), class_sizes(keys))
 
 
-def _without_unused(reading: Reading, cells: Codes) -> Reading:
+def _without_unused(reading: Reading, cells: Integers) -> Reading:
     """Drop texts that no class shows; the blank one stays the last."""
     n = len(reading.texts)
     used = np.zeros(n + 1, dtype=np.bool_)
@@ -125,7 +124,7 @@ def _without_unused(reading: Reading, cells: Codes) -> Reading:
     return Reading(texts, (np.cumsum(used) - 1)[reading.rank])
 
 
-def _plain(column: Array) -> Array:
+def _plain(column: ArrowArray) -> ArrowArray:
     """Return a column as one array, without a dictionary, text as plain text."""
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -137,7 +136,7 @@ def _plain(column: Array) -> Array:
     return pa.array([], kind) if is_empty else whole
 
 
-def _as_struct(ends: Sequence[Array]) -> Array:
+def _as_struct(ends: Sequence[ArrowArray]) -> ArrowArray:
     is_blank = np.logical_and.reduce(
         [end.is_null().to_numpy(zero_copy_only=False) for end in ends]
     )
@@ -145,7 +144,7 @@ def _as_struct(ends: Sequence[Array]) -> Array:
     return pa.StructArray.from_arrays(ends, names, mask=pa.array(is_blank))
 
 
-def _read(values: Array) -> Iterator[Reading]:
+def _read(values: ArrowArray) -> Iterator[Reading]:
     """Yield what distinct cells may have been, by their type or by how they look."""
     try:
         parts = values.flatten() if pa.types.is_struct(values.type) else [values]
@@ -160,7 +159,7 @@ def _read(values: Array) -> Iterator[Reading]:
         yield _ordered(texts, sorted(range(len(texts)), key=texts.__getitem__))
 
 
-def _as_typed(values: Array) -> Iterator[Labels]:
+def _as_typed(values: ArrowArray) -> Iterator[Labels]:
     """Yield the values, and as a coarser moment: Parquet has no whole seconds."""
     none = np.zeros(0, dtype=np.int32)
     yield Labels(none, values)

@@ -1,7 +1,8 @@
 """A report that is asked for: where it goes and what it shows besides the usual."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -14,12 +15,24 @@ if TYPE_CHECKING:
 
 
 Audience: TypeAlias = Literal["owner", "readers"]
+_WRITER: Final = ("core_mondrian.report.page", "write_page")
+"""What draws a report. It knows releases, so no release knows it but by this name."""
 _NEEDED: Final = {
     "altair": "Altair",
     "vl_convert": "vl-convert-python",
     "jinja2": "Jinja2",
 }
 """The packages of the extra `report`: by the name they are imported and installed."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a report is of, which the release itself does not know."""
+
+    table: str | None = None
+    """The name of the table, as people know it."""
+    date: str | None = None
+    """The day of the report. Without one, the same release has the same report."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,7 @@ class ReportFile:
     """Whether it tells what each stage took, which differs from run to run."""
     audience: Audience = "owner"
     """Readers get what they can compute from the release, and no more."""
+    of: Subject = field(default_factory=Subject)
 
     def check(self, spec: "Spec") -> None:
         """Refuse what no report can be, before any work.
@@ -41,6 +55,17 @@ class ReportFile:
             SpecError: the file is no page, the painting not of two of its columns, or
                 the extra is not installed.
         """
+        self.check_kind()
+        if self.painting is not None:
+            check_painting(self.painting, spec.quasi_identifiers)
+
+    def check_kind(self) -> None:
+        """Refuse what no report of any spec can be.
+
+        Raises:
+            SpecError: the file is no page, it is for nobody known, or the extra is not
+                installed.
+        """
         require_report("a report")
         if self.path.suffix.lower() not in (".html", ".htm"):
             raise SpecError(
@@ -48,15 +73,23 @@ class ReportFile:
             )
         if self.audience not in get_args(Audience):
             raise SpecError(f"a report is for one of {', '.join(get_args(Audience))}")
-        if self.painting is not None:
-            check_painting(self.painting, spec.quasi_identifiers)
 
     def page_of(self, release: "Release[Any]") -> bytes:
         """Return what the file holds."""
         page = release.report_html(
-            timings=self.timings, painting=self.painting, audience=self.audience
+            timings=self.timings,
+            painting=self.painting,
+            audience=self.audience,
+            of=self.of,
         )
         return page.encode()
+
+
+def write_page(release: "Release[Any]", **shown: Any) -> str:  # noqa: ANN401
+    """Return the report of a release as one page of HTML; see `report.page`."""
+    module, name = _WRITER
+    page: str = getattr(import_module(module), name)(release, **shown)
+    return page
 
 
 def require_report(what: str, extra: str = "report") -> None:

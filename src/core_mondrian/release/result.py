@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.measures.disclosure_warnings import DisclosureWarning
-from core_mondrian.recoding.recode import Recoded, release_digest, shown_sizes
+from core_mondrian.recoding.recode import Recoded, release_digest
 from core_mondrian.runtime.stages import Spent
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from core_mondrian.measures.risk import Risk
     from core_mondrian.measures.savings import Saving
     from core_mondrian.measures.utility import Measures
-    from core_mondrian.release.report_file import Audience
+    from core_mondrian.release.report_file import Audience, Subject
 
 FrameT = TypeVar("FrameT")
 
@@ -108,7 +108,7 @@ class Release(Generic[FrameT]):
 
     @property
     def beta(self) -> float | None:
-        """Policy `best`: the weight of impurity next to loss, given or chosen."""
+        """Policy `best`: the weight of impurity relative to loss, given or chosen."""
         return None if self._search is None else self._search.beta
 
     @property
@@ -124,15 +124,22 @@ class Release(Generic[FrameT]):
         return {"effort": self._search.effort, "beta": self._search.beta}
 
     @property
+    def column_weights(self) -> dict[str, float] | None:
+        """What the search weighed each quasi-identifier by, for the spec's target.
+
+        It reveals how they relate to the target: for the owner, not to be published.
+        """
+        table = self._encoded.table
+        if table.column_weights is None:
+            return None
+        names = [column.name for column in table.columns]
+        return dict(zip(names, table.column_weights, strict=True))
+
+    @property
     def class_sizes(self) -> NDArray[np.int64]:
         """Rows of each class."""
         rows = self._recoded.classes.rows
         return rows[rows > 0]
-
-    @property
-    def shown_class_sizes(self) -> NDArray[np.int64]:
-        """Rows of each class that a reader can tell from suppressed rows."""
-        return shown_sizes(self._recoded, self.spec)
 
     @cached_property
     def digest(self) -> str:
@@ -206,7 +213,7 @@ class Release(Generic[FrameT]):
         """Return what each group of a column lost, those of most rows first.
 
         The column is one of ``by`` that `anonymize` was given, or that of ``equity``.
-        Groups of fewer rows than a class needs are not told apart.
+        Groups of fewer rows than a class needs are not shown separately.
 
         Raises:
             SpecError: the release was made without that column.
@@ -228,7 +235,7 @@ class Release(Generic[FrameT]):
 
         encoded, classes = self._encoded, self._recoded.classes
         return find_savings(
-            *(self._pieces, encoded.values, classes, self.spec, self.measures())
+            self._pieces, encoded.values, classes, self.spec, self.measures()
         )
 
     def tree_table(self) -> pa.Table:
@@ -293,7 +300,7 @@ class Release(Generic[FrameT]):
 
     @property
     def is_split(self) -> bool:
-        """Tell whether rows of some tuple are in several classes."""
+        """Return whether rows of some tuple are in several classes."""
         return self._pieces.n_tuples > self._encoded.table.n_tuples
 
     @property
@@ -327,6 +334,11 @@ class Release(Generic[FrameT]):
             "search": self.search,
             "equity": None if self.balance is None else self.balance.to_json(),
             "funnel": self.funnel.to_json(),
+            **(
+                {}
+                if self.column_weights is None
+                else {"column_weights": self.column_weights}
+            ),
             **({} if self.known_bound is None else {"bound": self._bound.to_json()}),
         }
 
@@ -386,16 +398,24 @@ class Release(Generic[FrameT]):
         timings: bool = False,
         painting: tuple[str, str] | None = None,
         audience: "Audience" = "owner",
+        of: "Subject | None" = None,
     ) -> str:
         """Return the report as one page of HTML; the same bytes for the same release.
 
         ``timings`` adds the seconds and the memory of each stage, which differ from
         run to run; ``painting`` names the two quasi-identifiers that are painted. The
         report is the owner's; with ``audience="readers"`` it may go with the release.
+        ``of`` names the table and the day at its top.
         """
-        from core_mondrian.report.page import write_page
+        from core_mondrian.release.report_file import Subject, write_page
 
-        return write_page(self, timings=timings, painting=painting, audience=audience)
+        return write_page(
+            self,
+            timings=timings,
+            painting=painting,
+            audience=audience,
+            of=of or Subject(),
+        )
 
     def report(
         self,
@@ -419,10 +439,23 @@ class Release(Generic[FrameT]):
         check_place(file.path, overwrite=overwrite)
         write_files({file.path: file.page_of(self)}, overwrite=overwrite)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):  # asked for by Python, copies and notebooks
+            raise AttributeError(name)
+        raise AttributeError(
+            f"a Release has no {name!r}; its table is release.data, and "
+            "release.save(path) writes it with its manifest"
+        )
+
     def __repr__(self) -> str:
+        n_warnings = sum(not warning.accepted for warning in self.warnings)
+        plural = "" if n_warnings == 1 else "s"
+        warned = f", {n_warnings} warning{plural}: see .warnings" if n_warnings else ""
+        released = self.n_rows - self.n_suppressed
         return (
-            f"Release({self.n_rows - self.n_suppressed} of {self.n_rows} rows in "
-            f"{self.verification.n_classes} classes, digest {self.digest[:12]})"
+            f"Release({released:,} of {self.n_rows:,} rows in "
+            f"{self.verification.n_classes:,} classes, "
+            f"digest {self.digest[:12]}{warned})"
         )
 
     def _repr_html_(self) -> str:
@@ -456,10 +489,6 @@ class PartedRelease(Release[FrameT]):
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
-        return self.verification.class_sizes
-
-    @property
-    def shown_class_sizes(self) -> NDArray[np.int64]:
         return self.verification.class_sizes
 
     @property

@@ -61,7 +61,7 @@ class PublicKey:
         return _fingerprint(self._key)
 
     def fits(self, raw: bytes, signature: bytes) -> bool:
-        """Tell whether the key's owner signed exactly ``raw``."""
+        """Return whether the key's owner signed exactly ``raw``."""
         from cryptography.exceptions import InvalidSignature
 
         try:

@@ -124,13 +124,13 @@ def _number_axis(view: View) -> Axis:
     is_plain = is_whole or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     edges = _round_edges(bounds, is_whole) if is_plain else _shown_edges(bounds)
     edges = _joined(edges, column.values, view.before[:-1], view.least_rows)
-    texts = _name_ranges(edges.tolist(), _spell(edges, bounds, is_plain), is_whole)
+    texts = _name_ranges(edges.tolist(), _edge_texts(edges, bounds, is_plain), is_whole)
     of_code = np.append(np.searchsorted(edges, column.values, side="right"), len(texts))
     unit = 1.0 if is_whole and view.cells.representatives is None else 0.0
     return Axis((*texts, BLANK), of_code, _spread_ranges(bounds, edges, unit))
 
 
-def _spell(edges: Floats, bounds: Bounds, is_plain: bool) -> list[str]:  # noqa: FBT001
+def _edge_texts(edges: Floats, bounds: Bounds, is_plain: bool) -> list[str]:  # noqa: FBT001
     """Return the edges as text, days without the time that all of them have."""
     if is_plain:
         return [f"{edge:.12g}" for edge in edges.tolist()]

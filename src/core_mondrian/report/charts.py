@@ -233,7 +233,7 @@ def _figures(point: "Point", n_rows: int) -> Row:
 
 
 def _choose_panels(rows: list[Row]) -> Iterator[_Panel]:
-    yield _Panel("loss: what the release no longer tells", "loss", ".2~p")
+    yield _Panel("loss: what the release no longer shows", "loss", ".2~p")
     yield _Panel("classes", "classes", ",d")
     if any(row.get("suppressed") for row in rows):
         yield _Panel("rows suppressed", "suppressed", ".2~p")
@@ -344,7 +344,7 @@ def _draw_labels(found: Chart, panel: _Panel) -> list[Chart]:
     ]
 
 
-def draw_comparison(found: "Comparison") -> Chart:
+def draw_comparison(comparison: "Comparison") -> Chart:
     """Return both tables' statistics as dots, a panel for each question.
 
     Raises:
@@ -353,15 +353,17 @@ def draw_comparison(found: "Comparison") -> Chart:
     require_report("a chart")
     import altair as alt
 
-    answers = [answer for answer in found.answers if answer.rows]
+    answers = [answer for answer in comparison.answers if answer.rows]
     if not answers:
         raise SpecError("no question has an answer, so there is nothing to draw")
     charts = [_draw_answer(answer) for answer in answers]
     stacked = alt.vconcat(*charts, spacing=24).resolve_scale(
         x="independent", y="independent"
     )
-    rows = f"{found.n_original:,} rows, {found.n_released:,} released, k = {found.k}"
-    notes = [rows, f"score {found.sentence}"] if found.score is not None else [rows]
+    rows = f"{comparison.n_original:,} rows, {comparison.n_released:,} released"
+    notes = [f"{rows}, k = {comparison.k}"]
+    if comparison.score is not None:
+        notes.append(f"score {comparison.sentence}")
     return styled(stacked, "The original and its release", _wrapped(notes))
 
 

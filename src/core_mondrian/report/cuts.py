@@ -63,14 +63,16 @@ class TreeFacts:
 def describe_tree(release: Release[Any], views: list[View]) -> TreeFacts:
     """Return the figures and the first branches of the partition tree."""
     tree = release.tree
-    teller = _Teller(release, views)
+    describer = _Describer(release, views)
     roots = np.flatnonzero(tree.parent < 0).tolist()
     return TreeFacts(
         n_nodes=tree.n_nodes,
         n_classes=tree.n_classes,
         depth=int(tree.depth.max(initial=0)),
         levels=_levels(tree),
-        top=tuple(b for root in roots if (b := teller.tell(root, "", DEPTH)).rows),
+        top=tuple(
+            b for root in roots if (b := describer.describe(root, "", DEPTH)).rows
+        ),
     )
 
 
@@ -86,7 +88,7 @@ def _levels(tree: PartitionTree) -> tuple[Level, ...]:
     )
 
 
-class _Teller:
+class _Describer:
     """Names branches by the classes below them."""
 
     def __init__(self, release: Release[Any], views: list[View]) -> None:
@@ -98,7 +100,7 @@ class _Teller:
         self._classes = release._recoded.class_of_leaf[order]  # noqa: SLF001
         self._rows = np.append(0, np.cumsum(tree.rows[tree.leaves][order]))
 
-    def tell(self, node: int, shows: str, depth: int) -> Branch:
+    def describe(self, node: int, shows: str, depth: int) -> Branch:
         tree = self._tree
         first, last = self._leaves(node)
         children: list[Branch] = []
@@ -109,7 +111,7 @@ class _Teller:
                 span = self._leaves(child)
                 if self._rows[span[1]] > self._rows[span[0]]:
                     words = self._describe(column, self._classes[slice(*span)])
-                    children.append(self.tell(child, words, depth - 1))
+                    children.append(self.describe(child, words, depth - 1))
         children.sort(key=lambda branch: -branch.rows)
         return Branch(
             shows,

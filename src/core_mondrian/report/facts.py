@@ -142,7 +142,7 @@ def collect_facts(release: Release[Any]) -> Facts:
     measures = release.measures().to_json()
     balance = release.balance
     axes: dict[str, Axis] = {}
-    columns = tuple(_tell_columns(release, views, axes))
+    columns = tuple(_column_facts(release, views, axes))
     risks = measure_risk(before, k), measure_risk(after, k)
     return Facts(
         n_rows=release.n_rows,
@@ -154,7 +154,7 @@ def collect_facts(release: Release[Any]) -> Facts:
         counts_persons=spec.unit is not None,
         has_population=spec.population is not None,
         policy=spec.policy.name,
-        models=tuple(_tell_models(release)),
+        models=tuple(_model_facts(release)),
         before=risks[0],
         after=risks[1],
         uniqueness=(
@@ -218,7 +218,7 @@ def _fitting(release: Release[Any]) -> Integers | None:
     return counted.astype(np.int64)
 
 
-def _tell_models(release: Release[Any]) -> Iterator[ModelFacts]:
+def _model_facts(release: Release[Any]) -> Iterator[ModelFacts]:
     for model, found in zip(
         release.spec.models, release.verification.models, strict=True
     ):
@@ -241,20 +241,20 @@ def _find_unique(
 ) -> Iterator[Uniqueness]:
     """Yield whom columns, pairs and larger sets single out; not all together."""
 
-    def found(chosen: tuple[int, ...]) -> Uniqueness:
-        told = [names[i] for i in chosen]
-        return measure_uniqueness(pick(before, chosen), pick(after, chosen), told, k)
+    def uniqueness_of(chosen: tuple[int, ...]) -> Uniqueness:
+        columns = [names[i] for i in chosen]
+        return measure_uniqueness(pick(before, chosen), pick(after, chosen), columns, k)
 
     by_values = sorted(range(len(names)), key=lambda i: -before.columns[i].n_codes)
     tried = sorted(by_values[:_MOST_PAIRED])
     for i in range(len(names) if len(names) > 1 else 0):
-        yield found((i,))
-    pairs = [found(two) for two in combinations(tried, 2) if len(names) > 2]
+        yield uniqueness_of((i,))
+    pairs = [uniqueness_of(two) for two in combinations(tried, 2) if len(names) > 2]
     yield from pairs
     if len(names) > 3:
         best = max(pairs, key=lambda one: (one.unique_before, one.small_before))
         first = tuple(names.index(name) for name in best.columns)
-        yield from map(found, _grow_set(before, first, tried))
+        yield from map(uniqueness_of, _grow_set(before, first, tried))
 
 
 def _grow_set(
@@ -275,7 +275,7 @@ def _grow_set(
         yield chosen
 
 
-def _tell_columns(
+def _column_facts(
     release: Release[Any], views: list[View], axes: dict[str, Axis]
 ) -> Iterator[ColumnFacts]:
     """Yield what became of each column; ``axes`` keeps those that are to be related.

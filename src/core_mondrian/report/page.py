@@ -7,7 +7,12 @@ from importlib.resources import files
 from typing import Any
 
 from core_mondrian.engine.funnel_counts import STAGES
-from core_mondrian.release.report_file import Audience, check_painting, require_report
+from core_mondrian.release.report_file import (
+    Audience,
+    Subject,
+    check_painting,
+    require_report,
+)
 from core_mondrian.release.result import Release
 from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts
@@ -19,7 +24,8 @@ from core_mondrian.report.pictures import (
     draw_sizes,
 )
 from core_mondrian.report.plain import DASH, between, manifest_text, writable
-from core_mondrian.report.public import public_values
+from core_mondrian.report.public import PublicFacts
+from core_mondrian.report.sample import released_table, sample_rows
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -32,7 +38,7 @@ _PAINTING_WIDTH = 720
 _SUPPRESSED = {
     "drop": "left out",
     "blank": "kept without a value in any quasi-identifier",
-    "separate": "left out, and given back apart",
+    "separate": "left out, and returned separately",
 }
 
 
@@ -42,9 +48,11 @@ def write_page(
     timings: bool = False,
     painting: tuple[str, str] | None = None,
     audience: Audience = "owner",
+    of: Subject = Subject(),  # noqa: B008  # a constant
 ) -> str:
     """Return the report of a release as HTML.
 
+    ``of`` names the table and the day, which no release knows.
     ``timings`` adds what each stage took, which differs from run to run.
     ``painting`` names the two columns that are painted; else those cut most often.
     For ``audience="readers"`` it holds what they can compute anyway, and no more.
@@ -55,10 +63,7 @@ def write_page(
     """
     require_report("a report")
     if audience == "readers":
-        shown: str = _template("public.html.j2").render(
-            style=_resource("report.css"), **public_values(release)
-        )
-        return shown
+        return write_public_page(PublicFacts.of_release(release), of)
     facts = collect_facts(release)
     manifest = manifest_text(facts.manifest)
     people = "persons" if facts.counts_persons else "rows"
@@ -67,10 +72,14 @@ def write_page(
     page: str = _template("report.html.j2").render(
         facts=facts,
         spec=release.spec,
-        roles=wording.say_roles(release.spec, release.carried),
-        useless=wording.say_useless(facts.columns, release.spec),
+        roles=wording.role_texts(release.spec, release.carried),
+        useless=wording.lost_categories(facts.columns, release.spec),
         style=_resource("report.css"),
-        verdict=wording.say_verdict(facts),
+        verdict=wording.verdict_of(facts),
+        warnings_line=wording.warnings_text(facts),
+        of=of,
+        of_line=wording.subject_text(of, facts.manifest["versions"]),
+        sample=sample_rows(released_table(release)),
         figures=wording.key_figures(facts),
         risks=wording.risk_rows(facts),
         people=people,
@@ -82,7 +91,7 @@ def write_page(
         least=max(facts.k, 2),
         suppressed_how=_SUPPRESSED[release.spec.suppressed],
         uniqueness=_choose_unique(facts),
-        steps=[_tell_steps(column) for column in facts.columns],
+        steps=[_describe_steps(column) for column in facts.columns],
         charts={i: draw_bins(column) for i, column in enumerate(most) if column.bins},
         sizes=draw_sizes(facts.sizes) if facts.sizes else "",
         relations=_choose_relations(facts),
@@ -98,6 +107,18 @@ def write_page(
         versions=facts.manifest["versions"],
         manifest={"text": manifest, "data": _encode(manifest)},
     )
+    return page
+
+
+def write_public_page(facts: PublicFacts, of: Subject) -> str:
+    """Return the report for readers of a release as HTML.
+
+    Raises:
+        SpecError: the extra `report` is not installed.
+    """
+    require_report("a report")
+    values = {"style": _resource("report.css"), "of": of, **facts.page_values(of)}
+    page: str = _template("public.html.j2").render(**values)
     return page
 
 
@@ -158,7 +179,7 @@ def _choose_relations(facts: Facts) -> dict[str, list[Any]]:
     }
 
 
-def _tell_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any kind
+def _describe_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any kind
     """Return how far a column was generalized, as words and as parts of a bar."""
     exact, *rest = column.steps
     gone = ("blank", "missing, as it was", "suppressed")

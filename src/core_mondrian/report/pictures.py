@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
 from itertools import accumulate
@@ -23,13 +23,12 @@ from core_mondrian.report.plain import between, writable
 
 WIDTH = 220
 """Narrow, so that labels stay legible on a telephone and in two columns of print."""
+_WIDE = 720
+"""As wide as the page, for a chart that has no other beside it."""
 GRID = "#e6e6e6"
 BEFORE, EXACT, GENERAL = "#8c8c8c", PALETTE[0], PALETTE[5]
 """The original; released as it was; released as something more general."""
 _SIDES = ("original", "release")
-_TWO = ("first", "second")
-PAIR = PALETTE[0], PALETTE[1]
-"""The first and the second of two releases."""
 _OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
 # The chart is one picture with one name; its parts would be pictures without any.
 _PARTS = re.compile(r'(<g class="[^"<>]*") role="[^"]*" aria-roledescription="[^"]*"')
@@ -58,17 +57,26 @@ def draw_crowds(crowds: Sequence[tuple[str, float, float]], people: str) -> str:
         f"Shares of {people} by how many look alike, original and release; the table "
         "below the chart has the figures"
     )
-    return _draw_sides(shares, words)
+    return _at_both_widths(lambda width: _draw_sides(shares, words, width))
 
 
-def _draw_sides(shares: Sequence[tuple[str, dict[str, float]]], words: str) -> str:
+def _at_both_widths(draw: Callable[[int], str]) -> str:
+    """Return a chart twice: the style shows the one that fits the page."""
+    return (
+        f'<div class="roomy">{draw(_WIDE)}</div><div class="narrow">{draw(WIDTH)}</div>'
+    )
+
+
+def _draw_sides(
+    shares: Sequence[tuple[str, dict[str, float]]], words: str, width: int = WIDTH
+) -> str:
     """Return two bars for each name: the original, and above each other the release."""
     rows = [
         {"at": at, "side": _SIDES[part != "before"], "part": part, "share": share}
         for at, (_, parts) in enumerate(shares)
         for part, share in parts.items()
     ]
-    return _embed(_compiled_bins(), rows, [name for name, _ in shares], words)
+    return _embed(_compiled_bins(width), rows, [name for name, _ in shares], words)
 
 
 def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
@@ -82,27 +90,17 @@ def draw_sizes(sizes: tuple[SizeBin, ...]) -> str:
 def draw_shares(shares: Sequence[tuple[str, float]], words: str) -> str:
     """Return a bar for each name; ``words`` say what they are."""
     rows = [{"at": at, "share": share} for at, (_, share) in enumerate(shares)]
-    return _embed(_compiled_shares(), rows, [name for name, _ in shares], words)
-
-
-def draw_pairs(
-    pairs: Sequence[tuple[str, float | None, float | None]], words: str
-) -> str:
-    """Return two bars for each name, in the colours `PAIR`; None: there is no bar."""
-    rows = [
-        {"at": at, "side": side, "share": share}
-        for at, (_, *shares) in enumerate(pairs)
-        for side, share in zip(_TWO, shares, strict=True)
-        if share is not None
-    ]
-    return _embed(_compiled_pairs(), rows, [name for name, *_ in pairs], words)
+    names = [name for name, _ in shares]
+    return _at_both_widths(
+        lambda width: _embed(_compiled_shares(width), rows, names, words)
+    )
 
 
 # Every column has the same chart but for its rows and names, and to compile one takes
 # longer than to draw ten.
 @cache
-def _compiled_bins() -> dict[str, Any]:
-    bars = _bars(9)
+def _compiled_bins(width: int) -> dict[str, Any]:
+    bars = _bars(9, width)
     bars["encoding"]["yOffset"] = {"field": "side", "sort": list(_SIDES)}
     bars["encoding"]["color"] = {
         "field": "part",
@@ -116,32 +114,19 @@ def _compiled_bins() -> dict[str, Any]:
 
 
 @cache
-def _compiled_pairs() -> dict[str, Any]:
-    bars = _bars(9)
-    # Two places each, also where a name has one bar, and names that have none.
-    bars["encoding"]["yOffset"] = {"field": "side", "scale": {"domain": list(_TWO)}}
-    bars["encoding"]["color"] = {
-        "field": "side",
-        "legend": None,
-        "scale": {"domain": list(_TWO), "range": list(PAIR)},
-    }
-    return compile_chart(bars)
-
-
-@cache
-def _compiled_shares() -> dict[str, Any]:
-    bars = _bars(17)
+def _compiled_shares(width: int) -> dict[str, Any]:
+    bars = _bars(17, width)
     bars["encoding"]["color"] = {"value": EXACT}
     return compile_chart(bars)
 
 
-def _bars(step: int) -> dict[str, Any]:
+def _bars(step: int, width: int = WIDTH) -> dict[str, Any]:
     """Return horizontal bars of shares without their rows; two may have one name."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "background": None,
         "padding": 4,
-        "width": WIDTH,
+        "width": width,
         "height": {"step": step},
         "data": {"name": "rows", "values": []},
         "params": [{"name": "names", "value": []}],

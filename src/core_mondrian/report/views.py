@@ -108,18 +108,20 @@ def _bounds_of(view: View) -> Bounds:
         return Bounds(shown, shown, texts)
     if view.labels.ends is not None:
         ends = [np.append(as_floats(end), np.nan) for end in view.labels.ends]
-        texts = _spell(view.labels.ends[0]) | _spell(view.labels.ends[1])
+        texts = _texts_by_value(view.labels.ends[0]) | _texts_by_value(
+            view.labels.ends[1]
+        )
         return Bounds(ends[0][index], ends[1][index], texts)
     is_blank = index < 0
     numbers = values_of(cells.column)
     used = np.unique(np.concatenate([cells.low[~is_blank], cells.high[~is_blank]]))
-    texts = _spell(view.values.take(pa.array(used)))
+    texts = _texts_by_value(view.values.take(pa.array(used)))
     low, high = (
         np.where(is_blank, np.nan, numbers[end]) for end in (cells.low, cells.high)
     )
     return Bounds(low, high, texts)
 
 
-def _spell(values: pa.Array) -> dict[float, str]:
+def _texts_by_value(values: pa.Array) -> dict[float, str]:
     texts = comparable(values).cast(pa.string()).to_pylist()
     return dict(zip(as_floats(values).tolist(), texts, strict=True))

@@ -1,13 +1,14 @@
 """How figures are written: numbers, shares, risks, and the sentence at the top."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.measures.risk import Risk
 from core_mondrian.measures.utility import ColumnMeasures
+from core_mondrian.release.report_file import Subject
 from core_mondrian.report.facts import ColumnFacts, Facts
 from core_mondrian.report.plain import DASH, between
 from core_mondrian.spec.declaration import Spec
@@ -86,7 +87,7 @@ def short(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 
-def say_roles(spec: Spec, carried: Sequence[str]) -> list[tuple[str, list[str]]]:
+def role_texts(spec: Spec, carried: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Return what becomes of which columns, those that are generalized first."""
     hidden = [*spec.pseudonyms]
     roles = {
@@ -100,10 +101,10 @@ def say_roles(spec: Spec, carried: Sequence[str]) -> list[tuple[str, list[str]]]
     return [(role, names) for role, names in roles.items() if names]
 
 
-def say_useless(
+def lost_categories(
     columns: Sequence[ColumnFacts | ColumnMeasures], spec: Spec
 ) -> list[str]:
-    """Return the categories that tell nothing any more for want of a hierarchy."""
+    """Return the categories that tell nothing any more without a hierarchy."""
     return [
         column.name
         for column in columns
@@ -114,37 +115,46 @@ def say_useless(
     ]
 
 
-def say_verdict(facts: Facts) -> Verdict:
+def verdict_of(facts: Facts) -> Verdict:
     """Return what the release promises, first of all."""
     smallest = facts.after.smallest
     names = tuple(short(model.name) for model in facts.models)
-    proof = _say_rows(facts)
+    proof = _rows_text(facts)
     if smallest is None:
         return Verdict("Nothing is released", names, proof, is_weak=True)
-    if smallest == 1:
-        says = "Some rows stand alone in the release"
-        return Verdict(says, names, proof, is_weak=True)
-    nobody, everybody = "No row", "Every row"
-    if facts.counts_persons:
-        nobody, everybody = "Nobody", "Everybody"
-    says = f"{nobody} can be told from fewer than {smallest - 1:,} others"
-    if smallest == 2:
-        says = f"{everybody} looks like at least one other"
-    return Verdict(says, names, proof)
+    says = alike_text(smallest, are_persons=facts.counts_persons)
+    return Verdict(says, names, proof, is_weak=smallest < 2)
 
 
-def _say_rows(facts: Facts) -> str:
+def alike_text(smallest: int, *, are_persons: bool) -> str:
+    """Return what the smallest class promises, in one sentence."""
+    if smallest < 2:
+        return "Some rows share their released values with no other row"
+    others = "one other" if smallest == 2 else f"{smallest - 1:,} others"
+    whose = "Every person shares their" if are_persons else "Every row shares its"
+    return f"{whose} released values with at least {others}"
+
+
+def _rows_text(facts: Facts) -> str:
     who = "persons" if facts.counts_persons else "rows"
     before, after = facts.before, facts.after
     unique = part_of(before.n_unique, before.n_people)
     was = f"In the original, {unique} of {before.n_people:,} {who} were the only ones"
     now = f"{after.n_unique:,} are" if after.n_unique else "none is"
-    text = f"{was} of their kind; in the release {now}."
-    open_ = sum(not item["accepted"] for item in facts.warnings)
-    if open_:
-        text += f" There {'is' if open_ == 1 else 'are'} {count(open_, 'warning')}"
-        text += " to look at."
-    return text
+    return f"{was} of their kind; in the release {now}."
+
+
+def subject_text(of: Subject, versions: Mapping[str, str]) -> str:
+    """Return of which table the report is, of which day and version."""
+    own = versions.get("core-mondrian")
+    parts = (of.table, of.date, None if own is None else f"core-mondrian {own}")
+    return " · ".join(part for part in parts if part)
+
+
+def warnings_text(facts: Facts) -> str:
+    """Return how many warnings nobody has accepted; nothing: none."""
+    n = sum(not item["accepted"] for item in facts.warnings)
+    return f"{count(n, 'warning')} to look at" if n else ""
 
 
 def key_figures(facts: Facts) -> list[dict[str, str]]:

@@ -7,12 +7,14 @@ import functools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[str, float], None]
 """``progress(stage, done)``: how much of a stage is done, from 0 to 1."""
 _UNITS: Final = ("", "k", "M", "G", "T")
@@ -59,6 +61,28 @@ class Throughput:
         self._report(ProgressUpdate(done, text, figures))
 
 
+class Steps:
+    """Reports a stage of several steps, each of which is a share of the work."""
+
+    def __init__(
+        self, progress: Progress | None, stage: str, shares: Sequence[float]
+    ) -> None:
+        """Begin a stage; ``shares`` are in any unit, such as seconds once measured."""
+        self._report = None if progress is None else partial(progress, stage)
+        self._whole = sum(shares)
+        self._shares = iter(shares)
+        self._done = 0.0
+        if self._report is not None:
+            self._report(0.0)
+
+    def end(self, result: T) -> T:
+        """Return what the next step returned: it is done."""
+        self._done += next(self._shares)
+        if self._report is not None:
+            self._report(min(self._done / self._whole, 1.0))
+        return result
+
+
 def _short(number: float) -> str:
     for unit in _UNITS[:-1]:
         if number < 1000:
@@ -73,6 +97,7 @@ class _Clock:
     def __init__(self) -> None:
         self.start = time.perf_counter()
         self._since: dict[str, float] = {}
+        self._ends: dict[str, float] = {}
 
     def seconds_left(self, stage: str, done: float) -> int | None:
         """Return the seconds that are left of a stage; None: nobody knows yet."""
@@ -80,15 +105,25 @@ class _Clock:
         since = self._since.setdefault(stage, now)
         if not 0 < done < 1:
             return None
+        left = (now - since) * (1 - done) / done
+        self._ends[stage] = now + left
         # Clocks may jump.
-        return max(round((now - since) * (1 - done) / done), 0)
+        return max(round(left), 0)
 
     def text(self, stage: str, done: float) -> str:
-        """Return what is said about a stage next to its bar."""
-        left = self.seconds_left(stage, done)
+        """Return what is said about a stage beside its bar."""
         parts = [done.text] if isinstance(done, ProgressUpdate) else []
-        parts += [f"{left // 60}:{left % 60:02d} left"] if left else []
-        return ", ".join(parts)
+        left = _left_text(self.seconds_left(stage, done))
+        return ", ".join([*parts, *([left] if left else [])])
+
+    def countdown(self, stage: str) -> str:
+        """Return the time that is left by now, also in the middle of a long step."""
+        end = self._ends.get(stage)
+        return "" if end is None else _left_text(round(end - time.perf_counter()))
+
+
+def _left_text(left: int | None) -> str:
+    return f"{left // 60}:{left % 60:02d} left" if left and left > 0 else ""
 
 
 def watched(work: Callable[P, R]) -> Callable[P, R]:
@@ -142,7 +177,7 @@ def _print_lines() -> Progress:
 
 
 def _in_notebook() -> bool:
-    """Tell whether outputs are shown by a front end that knows HTML.
+    """Return whether outputs are shown by a front end that knows HTML.
 
     Whoever runs in a notebook has loaded IPython already.
     """
@@ -154,21 +189,40 @@ def _in_notebook() -> bool:
 @contextmanager
 def _terminal_bars() -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
+    from rich.progress import (
+        BarColumn,
+        ProgressColumn,
+        SpinnerColumn,
+        Task,
+        TaskID,
+        TaskProgressColumn,
+        TextColumn,
+    )
     from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    clock = _Clock()
+
+    class TimeLeft(ProgressColumn):
+        """Counts down between two reports, too."""
+
+        def render(self, task: Task) -> Text:
+            text: str = task.fields["text"]
+            left = "" if task.finished else clock.countdown(task.description)
+            return Text(", ".join(part for part in (text, left) if part))
 
     columns = (
-        *(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()),
-        TextColumn("{task.fields[text]}"),
+        *(SpinnerColumn(finished_text=" "), TextColumn("{task.description}")),
+        *(BarColumn(), TaskProgressColumn(), TimeLeft()),
     )
     tasks: dict[str, TaskID] = {}
-    clock = _Clock()
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
 
         def show(stage: str, done: float) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=1.0, text="")
-            text = clock.text(stage, done)
+            clock.seconds_left(stage, done)
+            text = done.text if isinstance(done, ProgressUpdate) else ""
             bars.update(tasks[stage], completed=done, text=text)
 
         yield show

@@ -1,4 +1,4 @@
-"""Stages: what a run tells of itself while it goes on."""
+"""Stages: what a run reports of itself while it goes on."""
 
 import re
 import sys
@@ -44,7 +44,7 @@ class Stages:
 
 
 def peak_megabytes() -> float | None:
-    """Return the most memory that this process has had; None: it cannot be told."""
+    """Return the most memory that this process has had; None: it is unknown."""
     try:  # without what the process had that started this one, which the other counts
         with Path("/proc/self/status").open("rb", buffering=0) as file:
             status = file.read()

@@ -4,6 +4,7 @@ recoding          `fit` and `Recoding`: a tree fitted once, applied to new rows
 fitted_columns    columns of new rows as codes, next to the values that a fit named
 recoding_parts    a recoding as tables and plain values, and back
 recoding_tree     the tree in terms of values
+fresh_cuts        a tree for the new rows of one release
 walking           where a new row stops in the tree (compiled)
 cohorts           rows that are shown together, from the finest node that suffices
 judge             do sets of rows pass the models, next to the table of the fit?

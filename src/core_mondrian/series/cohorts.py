@@ -1,18 +1,36 @@
 """Cohorts: rows that are shown together, in the finest node that has enough of them."""
 
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.recoding.labels import number_distinct
+from core_mondrian.recoding.labels import number_distinct, stable_order
 from core_mondrian.series.judge import Judge, Members
-from core_mondrian.series.recoding_tree import RecodingTree
 
 Integers = NDArray[np.int64]
 
 TooSmall = Literal["ancestor", "wait", "withhold"]
 TOO_SMALL: Final = get_args(TooSmall)
+
+
+class Ancestry(Protocol):
+    """A tree, as far as it matters here: who is above whom."""
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes there are."""
+        ...
+
+    @property
+    def parent(self) -> Integers:
+        """The node above each; -1: there is none."""
+        ...
+
+    @property
+    def depth(self) -> Integers:
+        """How many nodes are above each."""
+        ...
 
 
 class Formed(NamedTuple):
@@ -29,7 +47,7 @@ class Formed(NamedTuple):
 
 
 def form_cohorts(
-    tree: RecodingTree,
+    tree: Ancestry,
     node: Integers,
     members: Members,
     judge: Judge,
@@ -52,7 +70,7 @@ def form_cohorts(
     found: list[Integers] = [np.zeros(0, dtype=np.int64)]
     n_found = 0
     level = tree.depth[node]
-    by_level = np.argsort(-level, kind="stable")
+    by_level = stable_order(level.max(initial=0) - level)
     edges = np.searchsorted(-level[by_level], -np.arange(level.max(initial=-1), -2, -1))
     risen = by_level[:0]
     for i, depth in enumerate(range(int(level.max(initial=-1)), -1, -1)):

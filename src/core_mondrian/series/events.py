@@ -2,19 +2,25 @@
 
 A cohort is divided into parts: rows that go on being shown, rows that are shown anew
 together, and rows of which nothing is shown any more. Each part has to pass the models
-as the rows were shown last, for that is what a reader sees who compares releases:
+as the rows were shown last, for that is what a reader sees who compares releases. If
+too few would leave, there are two ways (`Departures`):
 
     shown before    a b c d e f g h i j k l          k = 5; a and g are gone
-    shown now       . b . d e . . h i . k l          with them three by lot: c, f, j
+    together        a b c d e f g h i j k l          they wait until three more go
+    by lot          . b . d e . . h i . k l          three go along: c, f, j
 
-If the part that leaves would be too small, rows by lot leave with it: no reader can
-tell who is gone from who went along. Where that does not pass, the whole cohort
-leaves. Who has left is never shown again: else those who are gone would be the ones
-that did not come back.
+Together: rows are shown as they were until enough leave with them; nobody who is still
+there has to go, unless too few would stay behind. By lot: no reader can tell who is
+gone from who went along; where that does not pass, the whole cohort leaves.
+
+Who has left is never shown again: else those who are gone would be the ones that did
+not come back.
 """
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +30,9 @@ from core_mondrian.series.judge import Judge, Members
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+Departures = Literal["together", "by lot"]
+DEPARTURES: Final = get_args(Departures)
 
 GONE, SAME, OTHER = range(3)
 """What became of a row that was shown: it is gone, as it was, or it has changed."""
@@ -60,27 +69,63 @@ class Histories(NamedTuple):
         )
 
 
-def settle(rows: Histories, judge: Judge) -> Integers:
+def settle(rows: Histories, judge: Judge, departures: Departures) -> Integers:
     """Return what is shown of each row: `KEPT`, `NOTHING`, or the new cohort.
 
     Cohorts of which all rows are the same are kept as they are.
     """
     shown = np.full(rows.cohort.size, KEPT, dtype=np.int64)
-    left = np.flatnonzero(_is_affected(rows))
-    for enters, least in product((True, False), (*_TRIES, 0)):
+    left = np.flatnonzero(_anything_of(rows.cohort, rows.fate != SAME))
+    is_by_lot = departures == "by lot"
+    for plan_of in _plans_by_lot(judge) if is_by_lot else _plans_together(judge):
         here = rows.take(left)
-        plan = _plan(here, least * judge.least, enters=enters)
-        done = _are_sound(here, plan, judge)
+        plan = plan_of(here)
+        done = _are_sound(here, plan, judge) & _anything_of(here.cohort, plan != KEPT)
         shown[left[done]] = plan[done]
         left = left[~done]
-    shown[left] = NOTHING
+    shown[left] = NOTHING if is_by_lot else KEPT
     return shown
 
 
-def _is_affected(rows: Histories) -> Flags:
-    touched = np.zeros(int(rows.cohort.max(initial=-1)) + 1, dtype=np.bool_)
-    touched[rows.cohort[rows.fate != SAME]] = True
-    return touched[rows.cohort]
+def _plans_by_lot(judge: Judge) -> Iterator[Callable[[Histories], Integers]]:
+    for enters, least in product((True, False), (*_TRIES, 0)):
+        yield partial(_plan, least=least * judge.least, enters=enters)
+
+
+def _plans_together(judge: Judge) -> Iterator[Callable[[Histories], Integers]]:
+    """Yield what may become of a cohort; if nothing passes, it stays as it is."""
+    for enters, leaves in ((True, True), (True, False), (False, True)):
+        yield partial(_plan_together, enters=enters, leaves=leaves)
+    yield partial(_plan_dissolved, judge=judge)
+
+
+def _plan_together(rows: Histories, *, enters: bool, leaves: bool) -> Integers:
+    """Return what would be shown: who cannot leave is shown as before."""
+    is_same = rows.fate == SAME
+    plan = np.where(is_same, KEPT, NOTHING if leaves else KEPT)
+    if enters:
+        plan = np.where(~is_same & (rows.entering >= 0), rows.entering, plan)
+    return plan
+
+
+def _plan_dissolved(rows: Histories, judge: Judge) -> Integers:
+    """Return nothing, where those who are gone are enough to leave by themselves.
+
+    By then too few would stay behind, or values of either part do not pass. Persons are
+    counted, and no more: if values of those who are gone decided whether the others
+    go with them, the cohort's staying would tell of values of those who are gone.
+    """
+    cohorts, cohort = number_distinct(rows.cohort)
+    gone = np.where(rows.fate == GONE, cohort, -1)
+    is_enough = judge.sizes(rows.members, gone, cohorts.size) >= judge.least
+    return np.where(is_enough[cohort], NOTHING, KEPT)
+
+
+def _anything_of(cohort: Integers, is_so: Flags) -> Flags:
+    """Return of each row whether something is so of any row of its cohort."""
+    found = np.zeros(int(cohort.max(initial=-1)) + 1, dtype=np.bool_)
+    found[cohort[is_so]] = True
+    return found[cohort]
 
 
 def _plan(rows: Histories, least: int, *, enters: bool) -> Integers:
@@ -120,7 +165,7 @@ def _going_along(rows: Histories, plan: Integers, least: int) -> Flags:
 
 
 def _are_sound(rows: Histories, plan: Integers, judge: Judge) -> Flags:
-    """Tell of each row whether all parts of its cohort pass."""
+    """Return of each row whether all parts of its cohort pass."""
     cohorts, cohort = number_distinct(rows.cohort)
     width = int(plan.max(initial=0)) + 3
     parts, part = number_distinct(cohort * width + plan + 2)

@@ -19,7 +19,7 @@ _MOST_CELLS: Final = 1 << 24
 
 
 def is_compared(model: PrivacyModel) -> bool:
-    """Tell whether a model compares a class with a table: with that of the fit, here.
+    """Return whether a model compares a class with a table: with that of the fit, here.
 
     Of somebody's own nobody knows, so it is taken to do so.
     """
@@ -69,7 +69,7 @@ class Judge(NamedTuple):
         return np.bincount(pairs // width, minlength=n_groups).astype(np.int64)
 
     def passing(self, members: Members, group: Integers, n_groups: int) -> Flags:
-        """Tell which groups pass every model; a group of -1 is none."""
+        """Return which groups pass every model; a group of -1 is none."""
         sizes = self.sizes(members, group, n_groups)
         passes: Flags = sizes >= self.least
         for model in self.spec.models:
@@ -86,7 +86,7 @@ class Judge(NamedTuple):
         chosen: Integers,
         sizes: Integers,
     ) -> Flags:
-        """Tell which of the chosen groups pass one model."""
+        """Return which of the chosen groups pass one model."""
         number = np.full(sizes.size + 1, -1, dtype=np.int64)
         number[chosen] = np.arange(chosen.size)
         among = number[group]  # a group of -1 finds the last one: none

@@ -57,19 +57,28 @@ def read_private(path: Path, kind: str, version: int) -> Parts:
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}", hint=CHECK_PATH) from None
+    return parse_private(raw, str(path), kind, version)
+
+
+def parse_private(raw: bytes, place: str, kind: str, version: int) -> Parts:
+    """Return the parts of what such a file holds; ``place`` says where it was.
+
+    Raises:
+        DataError: it is of another kind or version, or is damaged.
+    """
     head = _HEAD.match(raw)
     if head is None or head[1].decode() != kind:
         hint = f"name the file of a {kind}; if it was one, take a copy from a backup"
-        raise DataError(f"{path}: not a {kind}, or damaged", hint=hint)
+        raise DataError(f"{place}: not a {kind}, or damaged", hint=hint)
     if int(head[2]) != version:
         raise DataError(
-            f"{path}: a {kind} of version {int(head[2])}, and this program reads "
+            f"{place}: a {kind} of version {int(head[2])}, and this program reads "
             f"version {version}",
             hint="use the version of core-mondrian that wrote it, or make it anew",
         )
     body = raw[head.end() :]
     if hashlib.sha256(body).hexdigest().encode() != head[3]:
-        raise DataError(f"{path}: damaged", hint=_DAMAGED)
+        raise DataError(f"{place}: damaged", hint=_DAMAGED)
     rows = _table(body).to_pylist()
     return {row["name"]: _read_part(row["content"]) for row in rows}
 

@@ -1,6 +1,6 @@
 """fit() and Recoding: a tree fitted once, and applied to new rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,8 +21,9 @@ from core_mondrian.encoding.columns import rank_column
 from core_mondrian.encoding.encoder import Coded, Encoded, collapse
 from core_mondrian.engine.grow import grow
 from core_mondrian.errors import InternalError, SpecError, drops_context
-from core_mondrian.hierarchies.base import Builder, Uncovered
+from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.learned import Learned
+from core_mondrian.hierarchies.uncovered import Uncovered
 from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.recoding.recode import Recoded, release_digest
 from core_mondrian.runtime.stages import Spent, Stages
@@ -45,7 +46,13 @@ from core_mondrian.series.recoding_tree import (
     walk,
 )
 from core_mondrian.series.shown_cells import Box, show_cohorts, show_nodes
-from core_mondrian.spec.declaration import RANGES, Spec, check_choice, check_look_alikes
+from core_mondrian.spec.declaration import (
+    RANGES,
+    Spec,
+    as_spec,
+    check_choice,
+    check_look_alikes,
+)
 from core_mondrian.spec.policies import BestPolicy
 from core_mondrian.spec.suppression import Suppression
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
@@ -61,7 +68,7 @@ from core_mondrian.verification.verify import Verification, verify, verify_besid
 
 FrameT = TypeVar("FrameT")
 KIND: Final = "recoding"
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,12 @@ class Applied(Generic[FrameT]):
     """Rows of each cohort."""
     spent: Mapping[str, Spent] = field(repr=False)
     _recoded: Recoded = field(repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"Applied({self.n_shown:,} of {self.n_rows:,} rows in "
+            f"{self.verification.n_classes:,} classes, digest {self.digest[:12]})"
+        )
 
     @property
     def n_rows(self) -> int:
@@ -320,12 +333,16 @@ class Batch(NamedTuple):
 @drops_context
 def fit(
     data: Any,  # noqa: ANN401  # any frame
-    spec: Spec,
+    spec: Spec | str | Iterable[str] | None = None,
     *,
     too_small: TooSmall = "ancestor",
     threads: int | None = None,
+    **keys: Any,  # noqa: ANN401
 ) -> Recoding:
     """Fit a recoding: cut the table as `anonymize` does, and keep the cuts.
+
+    ``fit(people, ["age", "sex"], k=5)`` is short for
+    ``fit(people, Spec(["age", "sex"], k=5))``.
 
     Classes are disjoint and missing is one more value, whatever the spec's defaults.
     ``too_small`` says what becomes of new rows that are too few where they stop: they
@@ -337,7 +354,7 @@ def fit(
     """
     check_threads(threads)
     check_choice("too_small", too_small, TOO_SMALL)
-    wanted = fitting_spec(spec)
+    wanted = fitting_spec(as_spec(spec, keys))
     frame, encoded = load_and_encode(data, wanted, Stages(None), threads)
     check_look_alikes(wanted, frame.columns)
     grown = grow(encoded.table, wanted, threads=threads)
@@ -381,6 +398,7 @@ def fitting_spec(spec: Spec) -> Spec:
     """
     wrong = {
         "a population": spec.population is not None,
+        "a target": spec.target is not None,
         "missing = 'pattern'": spec.missing == "pattern",
         "a suppression budget": _has_budget(spec),
         "nice bounds": any(spec.is_nice(name) for name in spec.quasi_identifiers),

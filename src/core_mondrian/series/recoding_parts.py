@@ -11,7 +11,7 @@ from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.release.manifests import rebuild_spec
 from core_mondrian.series.fitted_columns import FittedColumn, FittedValues
 from core_mondrian.series.recoding import Recoding, builder_of, fitting_spec
-from core_mondrian.series.recoding_tree import RecodingTree
+from core_mondrian.series.recoding_tree import Pooled, RecodingTree
 from core_mondrian.spec.declaration import Spec
 
 _NODES: Final = ("low", "high", "first_child", "n_children")
@@ -28,6 +28,7 @@ def recoding_parts(recoding: Recoding) -> dict[str, Any]:
             "columns": [column.name for column in recoding.columns],
         },
         "tree": _tree_table(recoding.tree),
+        "pooled": pa.table(recoding.tree.pooled._asdict()),
     }
     for i, column in enumerate(recoding.columns):
         parts[f"values {i}"] = pa.table({"value": column.values})
@@ -80,7 +81,7 @@ def _read(parts: Mapping[str, Any], spec: Spec | None) -> Recoding:
         )
         for i, name in enumerate(wanted.sensitive)
     )
-    tree = _read_tree(parts["tree"], len(names))
+    tree = _read_tree(parts["tree"], parts["pooled"], len(names))
     return Recoding(wanted, columns, values, tree, told["too_small"])
 
 
@@ -129,7 +130,7 @@ def _tree_table(tree: RecodingTree) -> pa.Table:
     return pa.table({**plain, **boxes})
 
 
-def _read_tree(table: pa.Table, n_columns: int) -> RecodingTree:
+def _read_tree(table: pa.Table, pooled: pa.Table, n_columns: int) -> RecodingTree:
     parent, column, cut, first, last = (
         np.array(table.column(name), dtype=np.int64) for name in _PLAIN
     )
@@ -140,5 +141,13 @@ def _read_tree(table: pa.Table, n_columns: int) -> RecodingTree:
         for name in _BOXES
     )
     return RecodingTree(
-        parent, column, cut, first, last, low, high, has_missing.astype(np.bool_)
+        parent=parent,
+        column=column,
+        cut=cut,
+        first=first,
+        last=last,
+        low=low,
+        high=high,
+        has_missing=has_missing.astype(np.bool_),
+        pooled=Pooled(*(np.array(pooled.column(name)) for name in Pooled._fields)),
     )

@@ -1,7 +1,8 @@
 r"""The tree of a recoding, in terms of values: where a new row stops in it.
 
 A number cut names the last value on its left. A category cut names ranges of leaves,
-one for each child, and maybe a child for all the rest, the pool:
+one for each child, and maybe children for the rest, pools, which know the leaves that
+the fit has seen in them:
 
              age <= 39                     occupation
             /         \                   /     |     \
@@ -20,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.table import EncodedTable
-from core_mondrian.engine.grow import Grown
+from core_mondrian.engine.grown import Grown
 from core_mondrian.engine.layout import CUT
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.series.fitted_columns import NextColumn, lowest_over
 from core_mondrian.series.walking import (
     LEAF_RANGE,
@@ -39,6 +41,15 @@ Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 _POOL: Final = -1
 _BLANK: Final = -2
+
+
+class Pooled(NamedTuple):
+    """Leaves that the fit has seen in pools, one entry for each."""
+
+    child: Integers
+    """The node that is the pool."""
+    code: Codes
+    """Of the parent's column."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,7 @@ class RecodingTree:
     """The box (node, column): smallest and largest value seen; -1: all are missing."""
     has_missing: Flags
     """Whether missing values were seen (node, column)."""
+    pooled: Pooled
 
     @property
     def n_nodes(self) -> int:
@@ -100,13 +112,17 @@ def tree_of(grown: Grown, table: EncodedTable) -> RecodingTree:
         InternalError: tuples were divided or suppressed, which no recoding can repeat.
     """
     tree = grown.tree
-    if grown.pieces is not None or tree.n_suppressed or (tree.parent[1:] < 0).any():
+    if (
+        grown.split_tuples is not None
+        or tree.n_suppressed
+        or (tree.parent[1:] < 0).any()
+    ):
         raise InternalError("a recoding of a tree that is not disjoint")
     low, high, has_missing = _boxes(tree, table)
     is_number = np.array([column.kind == "number" for column in table.columns])
     parents = tree.parent[1:]
     of = tree.column[parents]
-    is_left = tree.high[1:] <= tree.at[parents]
+    is_left = tree.high[1:] <= tree.cut_code[parents]
     missing = np.array([item.missing for item in table.columns])[of]
     first, last = tree.low.copy(), tree.high.copy()
     is_blank = first[1:] == missing
@@ -116,8 +132,36 @@ def tree_of(grown: Grown, table: EncodedTable) -> RecodingTree:
     first[1:] = np.where(is_number[of], np.where(is_left, -1, 0), first[1:])
     column = np.where(tree.kind == CUT, tree.column, -1)
     return RecodingTree(
-        *(tree.parent, column, tree.at, first, last, low, high, has_missing)
+        parent=tree.parent,
+        column=column,
+        cut=tree.cut_code,
+        first=first,
+        last=last,
+        low=low,
+        high=high,
+        has_missing=has_missing,
+        pooled=_pooled(tree, table),
     )
+
+
+def _pooled(tree: PartitionTree, table: EncodedTable) -> Pooled:
+    """Return the leaves in each pool: two pools of one cut may look alike by labels."""
+    children, codes = [_empty()], [np.zeros(0, dtype=np.int32)]
+    for i, column in enumerate(table.columns):
+        if column.kind != "category":
+            continue
+        is_pool = (tree.low < 0) & (tree.parent >= 0)
+        pools = np.flatnonzero(is_pool & (tree.column[tree.parent] == i))
+        n = tree.stop[pools] - tree.start[pools]
+        inside = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+        places = np.repeat(tree.start[pools], n) + inside
+        width = column.missing + 1
+        seen = np.repeat(pools, n) * width + table.codes[tree.order[places], i]
+        pairs, _ = number_distinct(seen)
+        pairs = pairs[pairs % width != column.missing]
+        children.append(pairs // width)
+        codes.append((pairs % width).astype(np.int32))
+    return Pooled(np.concatenate(children), np.concatenate(codes))
 
 
 def _boxes(tree: PartitionTree, table: EncodedTable) -> tuple[Codes, Codes, Flags]:
@@ -212,9 +256,12 @@ def _named_ranges(tree: RecodingTree, columns: Sequence[NextColumn]) -> Ranges:
         if item.column.kind == "category":
             own = _children(tree, i)
             own = own[tree.last[own] >= 0]
-            children = np.append(children, own)
-            firsts = np.append(firsts, item.fitted[tree.first[own]])
-            lasts = np.append(lasts, item.fitted[tree.last[own]])
+            is_own = tree.column[tree.parent[tree.pooled.child]] == i
+            leaves = item.fitted[tree.pooled.code[is_own]]
+            children = np.concatenate([children, own, tree.pooled.child[is_own]])
+            ends = item.fitted[tree.first[own]], item.fitted[tree.last[own]]
+            firsts = np.concatenate([firsts, ends[0], leaves])
+            lasts = np.concatenate([lasts, ends[1], leaves])
     return _ranges(tree, children, firsts, lasts)
 
 
@@ -275,6 +322,7 @@ def in_codes_of(tree: RecodingTree, columns: Sequence[NextColumn]) -> RecodingTr
         for name in ("low", "high", "cut", "first", "last")
     }
     of = np.append(-1, tree.column[tree.parent[1:]])
+    pooled = tree.pooled.code.copy()
     for i, item in enumerate(columns):
         number = np.append(item.fitted[:-1], np.int32(-1))
         for name in ("low", "high"):
@@ -283,4 +331,7 @@ def in_codes_of(tree: RecodingTree, columns: Sequence[NextColumn]) -> RecodingTr
         here = tree.column == i if is_number else (of == i) & (tree.last >= 0)
         for name in ("cut",) if is_number else ("first", "last"):
             arrays[name][here] = number[arrays[name][here]]
-    return replace(tree, **arrays)
+        if not is_number:
+            here = of[tree.pooled.child] == i
+            pooled[here] = number[pooled[here]]
+    return replace(tree, **arrays, pooled=tree.pooled._replace(code=pooled))

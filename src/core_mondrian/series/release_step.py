@@ -1,11 +1,11 @@
 """One more release of a series: who is shown in which cohort, given the table as it is.
 
 Rows that were shown and are as they were stay in their cohorts. New rows form cohorts
-of their own. Rows that are gone or have changed leave their cohorts, with others
-(`events`). Nothing here is written anywhere: `series` does that.
+of their own. Rows that are gone or have changed leave their cohorts, with
+others (`events`). Nothing here is written anywhere: `series` does that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -18,10 +18,11 @@ from core_mondrian.errors import DataError, InternalError, SpecError, list_names
 from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.series.cohorts import Formed, form_cohorts
 from core_mondrian.series.events import GONE, KEPT, OTHER, SAME, Histories, settle
+from core_mondrian.series.fresh_cuts import FreshCuts, cut_afresh
 from core_mondrian.series.judge import Judge, Members
 from core_mondrian.series.recoding import Batch, fit
 from core_mondrian.series.recoding_tree import guide, walk
-from core_mondrian.series.row_hashes import RowHashes, hash_rows
+from core_mondrian.series.row_hashes import RowHashes, find_places, hash_rows
 from core_mondrian.series.shown_cells import (
     Box,
     cells_of,
@@ -53,14 +54,18 @@ from core_mondrian.tables.frames import (
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """What became of rows: in = shown + waiting + withheld + withdrawn."""
+    """What became of rows: in = shown + outdated + waiting + withheld + withdrawn."""
 
     n_in: int
     n_shown: int
+    """Rows that are shown as they are."""
+    n_outdated: int
+    """Rows that have changed, and are shown as they were before."""
     n_waiting: int
     """New rows that are too few; they come in again with the next release."""
     n_withheld: int
@@ -71,17 +76,26 @@ class RowCounts:
     """Of those shown, those that were not before."""
     n_gone: int
     """Rows that were shown, and are no longer in the table."""
+    n_lingering: int
+    """Of those gone, those that are shown still, until enough others leave."""
+
+    @property
+    def n_released(self) -> int:
+        """Rows of the release."""
+        return self.n_shown + self.n_outdated + self.n_lingering
 
     @property
     def add_up(self) -> bool:
-        """Tell whether every row is counted once."""
-        out = self.n_waiting + self.n_withheld + self.n_withdrawn
+        """Return whether every row is counted once."""
+        out = self.n_outdated + self.n_waiting + self.n_withheld + self.n_withdrawn
         return self.n_in == self.n_shown + out
 
     def to_json(self) -> dict[str, int]:
         """Return plain values."""
-        names = ("in", "shown", "waiting", "withheld", "withdrawn", "new", "gone")
-        return {name: getattr(self, f"n_{name}") for name in names}
+        return {
+            item.name.removeprefix("n_"): getattr(self, item.name)
+            for item in fields(self)
+        }
 
 
 class Step(NamedTuple):
@@ -89,7 +103,14 @@ class Step(NamedTuple):
 
     shown: Shown
     cohort: Integers
-    """The cohort of each row of the table; -1: it is not shown."""
+    """The cohort of each row of the table; -1: it is not shown as it is."""
+    key: NDArray[np.uint64]
+    """Which row each row of the table is."""
+    entered: Integers
+    """Rows of the table that are shown from now on, in new cohorts."""
+    kept: Integers
+    """Places, in the last release, of rows that are shown as they were there: they are
+    the same, or cannot leave as yet."""
     counts: RowCounts
 
 
@@ -129,10 +150,11 @@ def take_step(state: State, frame: nw.DataFrame[Any], threads: int | None) -> St
     table = _look_up(state, shown, frame)
     fate = _find_unchanged(shown.records, table)
     arrivals = _arrivals(state, shown, frame, table, fate, threads)
+    fresh = _cut(state, shown, frame, table, arrivals, threads)
     shown, batch = in_batch_codes(shown, arrivals.batch)
     arrivals = arrivals._replace(batch=batch)
     arrivals = _without_covered(shown, table, arrivals, fate)
-    return _Deciding(state, shown, table, arrivals, fate).decide()
+    return _Deciding(state, shown, table, arrivals, fate, fresh).decide()
 
 
 def _check_names(state: State, frame: nw.DataFrame[Any]) -> None:
@@ -165,7 +187,8 @@ def _first(state: State, frame: nw.DataFrame[Any], threads: int | None) -> Shown
     kinds = tuple(pa.null() for _ in recoding.columns)
     none = np.zeros(0, dtype=np.uint64)
     records = no_records(len(recoding.values))
-    return Shown(recoding, records, no_cohorts(kinds), none, none, columns)
+    released = pa.table({})
+    return Shown(recoding, records, released, no_cohorts(kinds), none, none, columns)
 
 
 def _kind(frame: nw.DataFrame[Any], name: str) -> str:
@@ -180,6 +203,9 @@ def _kind(frame: nw.DataFrame[Any], name: str) -> str:
         (pa.types.is_integer, "numbers"),
         (pa.types.is_floating, "numbers"),
         (pa.types.is_decimal, "decimals"),
+        (pa.types.is_time, "times of day"),
+        (pa.types.is_duration, "spans of time"),
+        (_has_zone, "moments of a time zone"),
         (pa.types.is_temporal, "moments"),
         (pa.types.is_nested, "nested"),
     ):
@@ -188,12 +214,17 @@ def _kind(frame: nw.DataFrame[Any], name: str) -> str:
     return "text"
 
 
+def _has_zone(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is not None
+
+
 def _check_kinds(shown: Shown, frame: nw.DataFrame[Any]) -> None:
     """Refuse a table of other columns: every row would seem to have changed."""
     known = dict(shown.columns)
     if other := sorted(set(known) ^ set(frame.columns)):
         raise SpecError(
-            f"columns differ from those of the first release: {list_names(other)}",
+            "columns differ from those of the first release: "
+            f"{list_names(other, frame.columns)}",
             hint="a series keeps its columns; begin another one for others",
         )
     for name, kind in known.items():
@@ -213,18 +244,9 @@ def _look_up(state: State, shown: Shown, frame: nw.DataFrame[Any]) -> _Table:
         if column.hierarchy is not None and spec.categories_of(column.name) == "set"
     ]
     hashes = hash_rows(frame, spec, state.rules.row_key, state.key, fixed)
-    place = _places(shown.records.hashes.key, hashes.key)
+    place = find_places(shown.records.hashes.key, hashes.key)
     retired = np.append(shown.withdrawn, shown.withheld)
-    return _Table(hashes, place, _places(retired, hashes.key) >= 0)
-
-
-def _places(among: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> Integers:
-    """Return where each word stands among some, in any order; -1: nowhere."""
-    if not among.size:
-        return np.full(wanted.size, -1, dtype=np.int64)
-    order = np.argsort(among)
-    place = np.minimum(np.searchsorted(among[order], wanted), among.size - 1)
-    return np.where(among[order[place]] == wanted, order[place], -1)
+    return _Table(hashes, place, find_places(retired, hashes.key) >= 0)
 
 
 def _find_unchanged(records: Records, table: _Table) -> NDArray[np.int8]:
@@ -234,6 +256,7 @@ def _find_unchanged(records: Records, table: _Table) -> NDArray[np.int8]:
     places = table.record[rows]
     before, now = records.hashes.take(places), table.hashes.take(rows)
     is_same = (before.shown == now.shown) & (before.generalized == now.generalized)
+    is_same &= before.person == now.person
     fate[places] = np.where(is_same, SAME, OTHER)
     return fate
 
@@ -264,6 +287,27 @@ def _arrivals(
     return _Arrivals(rows, batch, codes, members)
 
 
+def _cut(
+    state: State,
+    shown: Shown,
+    frame: nw.DataFrame[Any],
+    table: _Table,
+    arrivals: _Arrivals,
+    threads: int | None,
+) -> FreshCuts | None:
+    """Cut the new rows by themselves; None: they go down the first tree."""
+    if state.rules.cuts == "first":
+        return None
+    rows = arrivals.rows[table.record[arrivals.rows] < 0]
+    batch = arrivals.batch
+    if rows.size != arrivals.rows.size:
+        some = open_frame(take_rows(frame, rows))
+        batch = shown.recoding.encode(some, threads)
+    keys = table.hashes.key[rows]
+    lot = keyed_hash([keys], state.key.derive("allocation"))
+    return cut_afresh(batch, lot, state.forming_spec, threads)
+
+
 def _without_covered(
     shown: Shown, table: _Table, arrivals: _Arrivals, fate: NDArray[np.int8]
 ) -> _Arrivals:
@@ -272,7 +316,8 @@ def _without_covered(
     known = np.flatnonzero(place >= 0)
     records, cohorts = shown.records.take(place[known]), shown.cohorts
     own = records.cohort
-    fits = records.hashes.shown == table.hashes.shown[arrivals.rows[known]]
+    before, now = records.hashes, table.hashes.take(arrivals.rows[known])
+    fits = (before.shown == now.shown) & (before.person == now.person)
     for i, item in enumerate(arrivals.batch.columns):
         box = covered_codes(item, Box(cohorts.low[:, i], cohorts.high[:, i]))
         code = arrivals.codes[known, i]
@@ -298,6 +343,8 @@ class _Deciding(NamedTuple):
     arrivals: _Arrivals
     fate: NDArray[np.int8]
     """What became of each row that was shown."""
+    fresh: FreshCuts | None
+    """Where the new rows are, cut by themselves."""
 
     def decide(self) -> Step:
         """Return what the release shows."""
@@ -305,23 +352,25 @@ class _Deciding(NamedTuple):
         record = self.table.record[self.arrivals.rows]
         entering = np.full(self.fate.size, -1, dtype=np.int64)
         entering[record[record >= 0]] = formed.of_tuple[record >= 0]
-        parts = settle(self._histories(entering), self._judge(self.state.spec))
+        histories, judge = self._histories(entering), self._judge(self.state.spec)
+        parts = settle(histories, judge, self.state.rules.departures)
         formed = _accepted(formed, record, parts)
         records = self.shown.records
         kept = np.flatnonzero(parts == KEPT)
         used, number = number_distinct(records.cohort[kept])
         new, order = self._new_cohorts(formed)
         cohort = np.full(self.table.record.size, -1, dtype=np.int64)
-        cohort[self._rows_of(kept)] = number
+        is_same = self.fate[kept] == SAME
+        cohort[self._rows_of(kept[is_same])] = number[is_same]
         is_new = formed.of_tuple >= 0
         entered = self.arrivals.rows[is_new]
         cohort[entered] = used.size + order[formed.of_tuple[is_new]]
-        shown = self.shown._replace(
-            records=self._records(kept, number, is_new, cohort[entered]),
-            cohorts=self.shown.cohorts.take(used).plus(new),
-        )
-        left = records.hashes.key[parts != KEPT]
-        return self._count(shown, cohort, left, entered)
+        cohorts = self.shown.cohorts.take(used).plus(new)
+        records = self._records(kept, number, is_new, cohort[entered])
+        records = records.take(self._order(records, cohorts.release))
+        shown = self.shown._replace(records=records, cohorts=cohorts)
+        left = self.shown.records.hashes.key[parts != KEPT]
+        return self._count(shown, cohort, left, entered, kept)
 
     def _judge(self, spec: Spec) -> Judge:
         """Return the judge of sets of rows, by the models of a spec."""
@@ -334,11 +383,30 @@ class _Deciding(NamedTuple):
         group = np.zeros(record.size, dtype=np.int64)
         known = record >= 0
         group[known] = 1 + self.shown.records.cohort[record[known]]
+        if self.fresh is None:
+            return self._form_by_tree(np.arange(record.size), group)
+        new = form_cohorts(
+            self.fresh.tree,
+            self.fresh.node,
+            self.arrivals.members.take(~known),
+            self._judge(self.state.forming_spec),
+            self.state.rules.too_small,
+        )
+        changed = self._form_by_tree(np.flatnonzero(known), group[known])
+        of_row = np.full(record.size, -1, dtype=np.int64)
+        of_row[~known] = new.of_tuple
+        is_in = changed.of_tuple >= 0
+        of_row[known] = np.where(is_in, changed.of_tuple + new.n_cohorts, -1)
+        # What those of the fresh tree show is made of their own rows alone.
+        return Formed(of_row, np.append(np.full(new.n_cohorts, -1), changed.node))
+
+    def _form_by_tree(self, chosen: Integers, group: Integers) -> Formed:
+        """Form cohorts of some arrivals by the tree of the first release."""
         recoding, batch = self.shown.recoding, self.arrivals.batch
         return form_cohorts(
             recoding.tree,
-            walk(guide(recoding.tree, batch.columns), self.arrivals.codes),
-            self.arrivals.members,
+            walk(guide(recoding.tree, batch.columns), self.arrivals.codes[chosen]),
+            self.arrivals.members.take(chosen),
             self._judge(self.state.forming_spec),
             recoding.too_small,
             group,
@@ -364,10 +432,15 @@ class _Deciding(NamedTuple):
         recoding, batch = self.shown.recoding, self.arrivals.batch
         inside = formed.of_tuple >= 0
         owner, codes = formed.of_tuple[inside], self.arrivals.codes[inside]
-        nodes = Box(*(end[formed.node] for end in recoding.tree.box(batch.columns)))
-        box = own_boxes(owner, codes, formed.n_cohorts).joined(nodes)
+        own = own_boxes(owner, codes, formed.n_cohorts)
+        is_of_tree = (formed.node >= 0)[:, None]
+        ends = zip(recoding.tree.box(batch.columns), own, strict=True)
+        box = own.joined(
+            Box(*(np.where(is_of_tree, end[formed.node], x) for end, x in ends))
+        )
         labels = label_cohorts(batch.encoded, box, owner, codes, self.state.spec)
-        rising = np.lexsort([label_ranks(item) for item in reversed(labels)])
+        ranks = [label_ranks(item) for item in reversed(labels)]
+        rising = np.lexsort([self._lots(owner, inside, formed.n_cohorts), *ranks])
         missing = np.array([item.column.missing for item in batch.columns])
         is_blank = box.high == missing
         low, high = (np.where(is_blank, np.int32(-1), end) for end in box)
@@ -382,15 +455,38 @@ class _Deciding(NamedTuple):
         placed = cohorts.take(rising)._replace(number=cohorts.number)
         return placed, np.argsort(rising)
 
+    def _lots(self, owner: Integers, inside: Flags, n_cohorts: int) -> Words:
+        """Return a lot for each new cohort: of those that look alike, none is first.
+
+        Else those of new rows would precede those of changed ones.
+        """
+        keys = self.table.hashes.key[self.arrivals.rows[inside]]
+        lots = np.full(n_cohorts, np.iinfo(np.uint64).max)
+        np.minimum.at(lots, owner, keyed_hash([keys], self.state.key.derive("cohorts")))
+        return lots
+
     def _records(
         self, kept: Integers, number: Integers, is_new: Flags, cohort: Integers
     ) -> Records:
         """Return the records of rows that stay, and of those that enter."""
         hashes, rows = self.table.hashes, self.arrivals.rows[is_new]
-        stay = self.shown.records.take(kept)
-        stay = stay._replace(hashes=hashes.take(self._rows_of(kept)), cohort=number)
+        is_same = self.fate[kept] == SAME
+        before = self.shown.records.take(kept)._replace(cohort=number)
+        as_before = before.take(~is_same)
+        stay = before.take(is_same)
+        stay = stay._replace(hashes=hashes.take(self._rows_of(kept[is_same])))
         enter = Records(hashes.take(rows), self.arrivals.members.values[is_new], cohort)
-        return stay.plus(enter)
+        return stay.plus(as_before).plus(enter)
+
+    def _order(self, records: Records, since: Integers) -> Integers:
+        """Return an order that says nothing but the cohort: by lot within it.
+
+        Who moves to another cohort draws again, or both orders would say which row
+        became which. ``since`` is the release that formed each cohort.
+        """
+        words = [records.hashes.key, since[records.cohort].view(np.uint64)]
+        lot = keyed_hash(words, self.state.key.derive("order"))
+        return np.lexsort((lot, records.cohort))
 
     def _count(
         self,
@@ -398,6 +494,7 @@ class _Deciding(NamedTuple):
         cohort: Integers,
         left: NDArray[np.uint64],
         entered: Integers,
+        kept: Integers,
     ) -> Step:
         """Return the step, with the keys of those who are not shown any more."""
         keys, rows = self.table.hashes.key, self.arrivals.rows
@@ -407,19 +504,23 @@ class _Deciding(NamedTuple):
         if self.state.rules.too_small == "withhold":
             withheld, waiting = np.append(withheld, keys[waiting]), waiting[:0]
         is_out = cohort < 0
+        n_lingering = int(np.count_nonzero(self.fate[kept] == GONE))
         counts = RowCounts(
             n_in=cohort.size,
             n_shown=int(np.count_nonzero(~is_out)),
+            n_outdated=int(np.count_nonzero(self.fate[kept] == OTHER)),
             n_waiting=waiting.size,
             n_withheld=int(np.isin(keys[is_out], withheld).sum()),
             n_withdrawn=int(np.isin(keys[is_out], withdrawn).sum()),
             n_new=entered.size,
             n_gone=int(np.count_nonzero(self.fate == GONE)),
+            n_lingering=n_lingering,
         )
-        if not counts.add_up:
+        if not counts.add_up or counts.n_released != shown.records.cohort.size:
             raise InternalError("rows shown and not shown do not add up to rows read")
         shown = shown._replace(withdrawn=withdrawn, withheld=withheld)
-        return Step(settled_codes(shown, self.arrivals.batch), cohort, counts)
+        shown = settled_codes(shown, self.arrivals.batch)
+        return Step(shown, cohort, keys, entered, kept, counts)
 
 
 def _accepted(formed: Formed, record: Integers, parts: Integers) -> Formed:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.errors import DataError, list_names
-from core_mondrian.series.fitted_columns import cast_column
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.cell_keys import cell_keys
 from core_mondrian.tables.files.cells import unified_texts
@@ -58,7 +58,7 @@ def hash_rows(
     person = own
     if spec.unit is not None:
         cells = unified_texts(arrow_column(frame, spec.unit), spec.null_values)
-        person = keyed_hash([_text_words(cells, spec.unit)], key.derive("person"))
+        person = keyed_hash([cell_keys(cells)], key.derive("person"))
     return RowHashes(
         own,
         _hash_cells(frame, names, key.derive("cells")),
@@ -67,21 +67,42 @@ def hash_rows(
     )
 
 
+def find_places(among: Words, wanted: Words) -> NDArray[np.int64]:
+    """Return where each word stands among some, in any order; -1: nowhere."""
+    if not among.size:
+        return np.full(wanted.size, -1, dtype=np.int64)
+    order = np.argsort(among)
+    place = np.minimum(np.searchsorted(among[order], wanted), among.size - 1)
+    return np.where(among[order[place]] == wanted, order[place], -1)
+
+
 def _key_words(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Words]:
+    """Return a word per cell, by its value: 7 and 7.0 are one, whatever their type.
+
+    Else a row would come again under another key, and both of its classes be compared.
+    """
     columns = [arrow_column(frame, name) for name in names]
     for name, column in zip(names, columns, strict=True):
-        if column.null_count:
+        n_missing = pc.sum(column.is_null(nan_is_null=True)).as_py() or 0
+        if n_missing:
             raise DataError(
-                f"{column.null_count} rows have no row key: {name!r} is missing",
+                f"{n_missing:,} rows have no row key: {name!r} is missing",
                 hint="every row needs a key that stays the same over all releases",
             )
-    pairs = zip(columns, names, strict=True)
-    return [_text_words(column, name) for column, name in pairs]
+        _check_exact(column, name)
+    return [cell_keys(column) for column in columns]
 
 
-def _text_words(column: pa.ChunkedArray, name: str) -> Words:
-    """Return a word per cell: 7 and "7" are one key, whatever a file was read as."""
-    return cell_keys(cast_column(column, pa.string(), name))
+def _check_exact(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse keys that were whole numbers once, and are too large for floats now."""
+    if not pa.types.is_floating(column.type):
+        return
+    numbers = column.to_numpy()
+    if (np.abs(numbers) >= 2.0 ** (np.finfo(numbers.dtype).nmant + 1)).any():
+        raise DataError(
+            f"row keys in {name!r} are floats, and too large to be exact",
+            hint="read them as whole numbers or as text, in every release",
+        )
 
 
 def _check_unique(key: Words, names: Sequence[str]) -> None:
@@ -89,9 +110,9 @@ def _check_unique(key: Words, names: Sequence[str]) -> None:
     n_repeated = int(np.count_nonzero(rising[1:] == rising[:-1]))
     if n_repeated:
         raise DataError(
-            f"{n_repeated} rows have the row key of another: {list_names(names)}",
-            hint="name columns that are different in every row, such as a visit's "
-            "number next to the person's",
+            f"{n_repeated:,} rows have the row key of another: {list_names(names)}",
+            hint="name columns that are different in every row, such as the "
+            "person's number and the visit's",
         )
 
 

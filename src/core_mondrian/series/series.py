@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
@@ -22,22 +23,26 @@ from core_mondrian.errors import DataError, OutputError, SpecError, drops_contex
 from core_mondrian.recoding.recode import release_digest
 from core_mondrian.release.manifests import manifest_text
 from core_mondrian.release.signatures import digest_file
+from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.series.cohorts import TooSmall
+from core_mondrian.series.events import Departures
 from core_mondrian.series.release_step import RowCounts, Step, take_step
-from core_mondrian.series.state import Chain, Rules, State, series_spec
+from core_mondrian.series.state import Chain, Cuts, Rules, State, series_spec
 from core_mondrian.series.state_file import read_state, write_state
-from core_mondrian.series.step_rows import persons_of, step_rows
+from core_mondrian.series.step_rows import as_frame, persons_of, step_rows
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.files.atomic_write import (
     flush,
     manifest_of,
     output_error,
     record_of,
+    undisturbed,
 )
+from core_mondrian.tables.files.dialect import WRITTEN
 from core_mondrian.tables.files.kinds import known_kind
-from core_mondrian.tables.files.staging import NO_LINKS, try_lock
+from core_mondrian.tables.files.staging import NO_LINKS, published, try_lock
 from core_mondrian.tables.files.write import table_writer
-from core_mondrian.tables.frames import drop_column, open_frame
+from core_mondrian.tables.frames import open_frame
 from core_mondrian.tables.keys import open_key
 from core_mondrian.verification.read_back import read_release
 from core_mondrian.verification.verify import Verification
@@ -45,8 +50,8 @@ from core_mondrian.verification.verify_series import (
     Numbered,
     SeriesVerification,
     first_values,
+    verify_moves,
     verify_next,
-    verify_persons,
     verify_series,
 )
 
@@ -56,6 +61,7 @@ _LOCK: Final = "lock"
 _DRAFT: Final = "draft"
 _RELEASES: Final = "releases"
 _RECORDS: Final = "records"
+_NUMBER: Final = re.compile(r"r([1-9]\d*)\.")
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,8 @@ class Series:
         *,
         row_key: str | Sequence[str],
         too_small: TooSmall = "ancestor",
+        cuts: Cuts = "afresh",
+        departures: Departures = "together",
         cohort: str = "cohort",
         cohort_size: int | None = None,
         suffix: str = ".parquet",
@@ -102,8 +110,12 @@ class Series:
         """Begin a series in a new folder.
 
         ``row_key`` names the columns that say which row is which, from release to
-        release. ``too_small``: new rows that are too few for a class of their own
-        move up to an ancestor, wait for more, or are withheld. ``cohort`` is the column
+        release. ``cuts``: new rows are cut "afresh", by themselves, or by the tree of
+        the "first" release. ``too_small``: those that are too few where they stop move
+        up to an ancestor, wait for more, or are withheld. ``departures``: rows that are
+        gone or have changed leave "together", as soon as a cohort has enough of them,
+        and are shown as they were until then; or at once, and others "by lot" with
+        them. ``cohort`` is the column
         that says who is shown together; ``cohort_size`` asks for larger cohorts than
         the models do, which survive more deletions. ``suffix`` says in which form
         files are written. ``key`` makes pseudonyms; by default one is drawn.
@@ -113,7 +125,7 @@ class Series:
             OutputError: it cannot be made.
         """
         names = (row_key,) if isinstance(row_key, str) else tuple(row_key)
-        rules = Rules(names, too_small, cohort, cohort_size, suffix)
+        rules = Rules(names, cuts, departures, too_small, cohort, cohort_size, suffix)
         known_kind(Path(f"x{suffix}"), SpecError)
         state = State(
             secrets.token_hex(8), series_spec(spec, rules), rules, open_key(key)
@@ -173,13 +185,18 @@ class Series:
 
     @drops_context
     def release(
-        self, data: FrameT, *, threads: int | None = None
+        self,
+        data: FrameT,
+        *,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> SeriesRelease[FrameT]:
         """Release the table as it is now.
 
         Rows that were shown and are as they were are shown as they were. Others are
         new, or leave, see `docs/series.md`. The release is verified next to the one
         before, as it was written, and remembered before anybody can see it.
+        ``progress`` is called with how much is done.
 
         Raises:
             SpecError: columns are missing or of other names than at first.
@@ -191,20 +208,24 @@ class Series:
         check_threads(threads)
         frame = open_frame(data)
         with self._alone() as state:
-            step = take_step(state, frame, threads)
-            made = _Making(self.folder, state, step, frame, threads)
-            found = made.write()
+            end = Steps(progress, "releasing", (6.0, 1.0, 3.0)).end
+            step = end(take_step(state, frame, threads))
+            made = end(_Making(self.folder, state, step, frame, threads))
+            found = end(made.write())
             # From here on the release is remembered; until it is published, nobody
             # has seen it. What a kill leaves in between is published later.
-            write_state(self.folder / _STATE, made.next_state(), overwrite=True)
-            _publish(self.folder, made.number, state.rules.suffix)
+            path = _file(self.folder / _RELEASES, made.number, state.rules.suffix)
+            with undisturbed():
+                write_state(self.folder / _STATE, made.next_state(), overwrite=True)
+                _publish(self.folder, made.number, state.rules.suffix)
+                published.append((path,))
         return SeriesRelease(
             number=made.number,
-            data=made.released,
-            path=_file(self.folder / _RELEASES, made.number, state.rules.suffix),
+            data=as_frame(made.table, frame),
+            path=path,
             counts=step.counts,
             verification=found,
-            cohort_sizes=np.bincount(step.cohort[step.cohort >= 0]),
+            cohort_sizes=np.bincount(step.shown.records.cohort),
         )
 
     @drops_context
@@ -212,11 +233,11 @@ class Series:
         """Recount all releases from their files.
 
         Raises:
-            PrivacyViolation: some rows can be told from too many others.
+            PrivacyViolation: some rows can be distinguished from too many others.
         """
         state = self.state()
         files = enumerate(self.paths, start=1)
-        tables = (Numbered(n, read_release(path, state.spec)) for n, path in files)
+        tables = (Numbered(n, _as_written(path, state.spec)) for n, path in files)
         return verify_series(tables, state.spec, state.rules.cohort)
 
     @contextmanager
@@ -240,6 +261,7 @@ class Series:
                 )
             state = read_state(self.folder / _STATE, self.spec)
             _publish(self.folder, state.chain.number, state.rules.suffix)
+            _check_is_last(self.folder, state.chain.number)
             yield state
         finally:
             os.close(handle)
@@ -269,6 +291,17 @@ def _publish(folder: Path, number: int, suffix: str) -> None:
     shutil.rmtree(draft)
 
 
+def _check_is_last(folder: Path, number: int) -> None:
+    """Refuse a state that does not know what was given away: from a backup, say."""
+    for path in (folder / _RELEASES).glob("r*"):
+        found = _NUMBER.match(path.name)
+        if found is not None and int(found[1]) > number:
+            raise DataError(
+                f"{path}: the state does not know this release; it is an older one",
+                hint="restore the last state, or begin another series",
+            )
+
+
 class _Making:
     """A release that is being made."""
 
@@ -282,15 +315,18 @@ class _Making:
     ) -> None:
         self.folder, self.state, self.step, self.threads = folder, state, step, threads
         self.number = state.chain.number + 1
-        self.released, self._recoded = step_rows(state, step, frame, threads)
+        self._rows = step_rows(state, step, frame, threads)
         self._manifest = b""
         self._record = b""
+
+    @property
+    def table(self) -> pa.Table:
+        """The release."""
+        return self._rows.table
 
     def write(self) -> Verification:
         """Write all files of the release to a draft, and verify what was written."""
         found = self._verify()
-        if self.state.spec.is_unit_removed:
-            self.released = drop_column(self.released, str(self.state.spec.unit))
         draft = self.folder / _DRAFT
         try:
             draft.mkdir(mode=0o700)
@@ -307,8 +343,7 @@ class _Making:
 
     def _write_files(self, draft: Path, found: Verification) -> None:
         file = _file(draft, self.number, self.state.rules.suffix)
-        table = nw.from_native(self.released, eager_only=True).to_arrow()
-        table_writer(table, file, guard=self.state.spec.guard_formulas)(file)
+        table_writer(self.table, file, guard=self.state.spec.guard_formulas)(file)
         self._verify_files(file)
         self._manifest = self._manifest_text(found, digest_file(file)).encode()
         manifest_of(file).write_bytes(self._manifest)
@@ -317,23 +352,24 @@ class _Making:
         record_of(file).write_bytes(self._record)
 
     def _verify(self) -> Verification:
-        """Recount the release in memory, where persons are known."""
+        """Recount the release in memory, where it is known whose each row is."""
         recoding = replace(self.step.shown.recoding, spec=self.state.spec)
-        found = recoding.verify(self.released, 0, self.threads)
-        if self.state.spec.unit is not None:
-            before, after = self.state.shown, self.step.shown
-            verify_persons(
-                None if before is None else persons_of(before),
-                persons_of(after),
-                self.state.spec,
-                recoding.compared(),
-            )
+        spec, before = self.state.spec, self.state.shown
+        found = recoding.verify(
+            self._rows.counted(spec.unit), self._rows.n_blank, self.threads
+        )
+        verify_moves(
+            None if before is None else persons_of(before),
+            persons_of(self.step.shown),
+            spec,
+            recoding.compared(),
+        )
         return found
 
     def _verify_files(self, file: Path) -> None:
         """Recount what was written next to the release before."""
         spec, cohort = self.state.spec, self.state.rules.cohort
-        after = Numbered(self.number, read_release(file, spec))
+        after = Numbered(self.number, _as_written(file, spec))
         before = None
         if self.number > 1:
             before = Numbered(self.number - 1, self._read(self.number - 1))
@@ -345,7 +381,7 @@ class _Making:
         path = _file(self.folder / _RELEASES, number, self.state.rules.suffix)
         if not path.exists():
             raise DataError(
-                f"{path}: gone, and the next release is verified next to it",
+                f"{path}: gone, and the next release is verified together with it",
                 hint="put it back: copy releases from there, do not move them",
             )
         manifest = manifest_of(path)
@@ -358,12 +394,12 @@ class _Making:
                 f"{path}: it or its manifest is not as it was released",
                 hint="put it back as it was",
             )
-        return read_release(path, self.state.spec)
+        return _as_written(path, self.state.spec)
 
     def next_state(self) -> State:
         """Return what is remembered once the release is made."""
         chain = Chain(self.number, _digest(self._manifest), _digest(self._record))
-        return replace(self.state, chain=chain, shown=self.step.shown)
+        return replace(self.state, chain=chain, shown=self._rows.shown)
 
     def _manifest_text(self, found: Verification, digest: str) -> str:
         """Return what goes with the release: nothing that it does not show itself."""
@@ -379,14 +415,14 @@ class _Making:
                     "previous": state.chain.manifest,
                     "cohort": state.rules.cohort,
                 },
-                "rows": {"released": found.n_rows},
+                "rows": {"released": found.n_rows, "budget": found.n_suppressed_blank},
                 "classes": found.n_classes,
                 "models": [
                     {"name": x.name, "reached": None if is_hidden else x.reached}
                     for x in found.models
                 ],
                 "allocation": "none",
-                "digests": {"release": release_digest(self._recoded, spec)},
+                "digests": {"release": release_digest(self._rows.recoded, spec)},
                 "files": {"release": digest},
                 "versions": {"core-mondrian": __version__},
             }
@@ -405,6 +441,10 @@ class _Making:
                 "cohorts": self.step.shown.cohorts.n_cohorts,
             }
         )
+
+
+def _as_written(file: Path, spec: Spec) -> pa.Table:
+    return read_release(file, spec, dialect=WRITTEN)
 
 
 def _digest(raw: bytes) -> str:

@@ -10,7 +10,7 @@ from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.table import EncodedColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.recoding.intervals import label_ranges
-from core_mondrian.recoding.labels import Labels, number_distinct
+from core_mondrian.recoding.labels import Labels, number_distinct, stable_order
 from core_mondrian.recoding.recode import (
     Recoded,
     describe_classes,
@@ -39,9 +39,11 @@ class Box(NamedTuple):
 
 def show_cohorts(encoded: Encoded, formed: Formed, nodes: Box, spec: Spec) -> Recoded:
     """Say what each cohort shows; ``nodes`` has the box of each node, by column."""
-    shown = np.flatnonzero(formed.of_tuple >= 0)
-    owner = formed.of_tuple[shown]
-    codes = encoded.table.codes[shown, : len(encoded.table.columns)]
+    owner = formed.of_tuple
+    codes = encoded.table.codes[:, : len(encoded.table.columns)]
+    is_shown = owner >= 0
+    if not is_shown.all():
+        owner, codes = owner[is_shown], codes[is_shown]
     own = own_boxes(owner, codes, formed.n_cohorts)
     box = own.joined(Box(nodes.low[formed.node], nodes.high[formed.node]))
     labels = label_cohorts(encoded, box, owner, codes, spec)
@@ -78,8 +80,9 @@ def own_boxes(owner: NDArray[np.int64], codes: Codes, n_cohorts: int) -> Box:
     """Return the box of the members of each cohort."""
     if not n_cohorts:
         return Box(codes[:0], codes[:0])
-    order = np.argsort(owner, kind="stable")
-    starts = np.searchsorted(owner[order], np.arange(n_cohorts))
+    order = stable_order(owner)
+    starts = np.cumsum(np.bincount(owner, minlength=n_cohorts)[:-1])
+    starts = np.append(0, starts)
     rising = codes[order]
     return Box(np.minimum.reduceat(rising, starts), np.maximum.reduceat(rising, starts))
 

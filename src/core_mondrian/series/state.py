@@ -1,7 +1,7 @@
 """What a series remembers: the recoding, the cohorts, and who is in which of them."""
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core_mondrian.errors import SpecError
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.series.cohorts import TOO_SMALL, TooSmall
+from core_mondrian.series.events import DEPARTURES, Departures
 from core_mondrian.series.recoding import Recoding, fitting_spec
 from core_mondrian.series.row_hashes import RowHashes
 from core_mondrian.spec.declaration import Spec, check_choice
@@ -21,12 +22,20 @@ Flags = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 
 
+Cuts = Literal["afresh", "first"]
+CUTS: Final = get_args(Cuts)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What holds for a series besides its spec."""
 
     row_key: tuple[str, ...]
     """The columns that say which row it is; they are not released."""
+    cuts: Cuts = "afresh"
+    """New rows are cut by themselves, or go down the tree of the first release."""
+    departures: Departures = "together"
+    """Who leaves waits for enough others, or takes others along at once."""
     too_small: TooSmall = "ancestor"
     """What becomes of new rows that are too few where they stop."""
     cohort: str = "cohort"
@@ -38,11 +47,13 @@ class Rules:
     """Of the files that are released."""
 
     def __post_init__(self) -> None:
+        check_choice("cuts", self.cuts, CUTS)
+        check_choice("departures", self.departures, DEPARTURES)
         check_choice("too_small", self.too_small, TOO_SMALL)
         names = (*self.row_key, self.cohort)
         if not self.row_key or not all(isinstance(x, str) and x for x in names):
             raise SpecError(
-                "row_key names the columns that tell rows apart, cohort a new column",
+                "row_key names the columns that identify a row, cohort a new column",
                 hint="such as row_key='person_id'",
             )
         size = self.cohort_size
@@ -144,9 +155,11 @@ class Shown(NamedTuple):
 
     recoding: Recoding
     records: Records
+    released: pa.Table
+    """The last release, a row for each of the records; without the unit."""
     cohorts: Cohorts
     withdrawn: Words
-    """Keys of rows that were shown and are never shown again."""
+    """Keys of rows that were shown and are never shown again, but may be blank."""
     withheld: Words
     """Keys of rows that are never shown at all."""
     columns: tuple[tuple[str, str], ...]
@@ -168,10 +181,12 @@ class State:
     @property
     def forming_spec(self) -> Spec:
         """The spec that cohorts have to satisfy when they are formed."""
+        # Rows that left are blank in releases; no row is left out of a cohort.
+        spec = replace(self.spec, suppressed="drop")
         size = self.rules.cohort_size
-        if size is None or size <= self.spec.min_rows:
-            return self.spec
-        return replace(self.spec, models=(*self.spec.models, KAnonymity(size)))
+        if size is None or size <= spec.min_rows:
+            return spec
+        return replace(spec, models=(*spec.models, KAnonymity(size)))
 
 
 def series_spec(spec: Spec, rules: Rules) -> Spec:
@@ -182,7 +197,7 @@ def series_spec(spec: Spec, rules: Rules) -> Spec:
     """
     wanted = fitting_spec(spec)
     wrong = {
-        "suppressed = 'blank' or 'separate'": wanted.suppressed != "drop",
+        "suppressed = 'separate'": wanted.suppressed == "separate",
         "class_id: the cohort is one": wanted.class_id is not None,
         "shuffle with a fixed seed": wanted.shuffle is not None,
     }
@@ -194,9 +209,10 @@ def series_spec(spec: Spec, rules: Rules) -> Spec:
     ]
     if shown:
         raise SpecError(
-            f"{shown} cannot tell rows apart: they are released",
+            f"{shown} cannot identify rows: they are released",
             hint="name a column that only you know, such as a record number",
         )
+    wanted = replace(wanted, policy=spec.policy)  # the first tree alone is disjoint
     hidden = {*wanted.removed, *wanted.pseudonyms}
     added = tuple(name for name in rules.row_key if name not in hidden)
     return replace(wanted, identifiers=(*wanted.identifiers, *added))

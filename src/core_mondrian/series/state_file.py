@@ -33,7 +33,7 @@ from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 KIND: Final = "series"
-VERSION: Final = 1
+VERSION: Final = 4
 _RECODING: Final = "recoding: "
 _HIERARCHY: Final = "hierarchy: "
 _ENDS: Final = ("low", "high", "has_missing")
@@ -46,7 +46,7 @@ def write_state(path: Path, state: State, *, overwrite: bool) -> None:
         SpecError: the file exists and is not to be overwritten.
         OutputError: the system refuses.
     """
-    write_private(path, KIND, VERSION, _parts(state), overwrite=overwrite)
+    write_private(path, KIND, VERSION, state_parts(state), overwrite=overwrite)
 
 
 def read_state(path: Path, spec: Spec | None) -> State:
@@ -56,16 +56,26 @@ def read_state(path: Path, spec: Spec | None) -> State:
         DataError: it is no state, of another version, or damaged.
         SpecError: the series has another spec, or needs it.
     """
-    parts = read_private(path, KIND, VERSION)
+    return read_parts(read_private(path, KIND, VERSION), str(path), spec)
+
+
+def read_parts(parts: Mapping[str, Any], place: str, spec: Spec | None) -> State:
+    """Return the state of `state_parts`; ``place`` says where they were.
+
+    Raises:
+        DataError: something is missing.
+        SpecError: the series has another spec, or needs it.
+    """
     try:
         return _read(parts, spec)
     except (KeyError, IndexError, TypeError, AttributeError, pa.ArrowException):
         raise DataError(
-            f"{path}: lacks parts of a series", hint="take a copy from a backup"
+            f"{place}: lacks parts of a series", hint="take a copy from a backup"
         ) from None
 
 
-def _parts(state: State) -> dict[str, Any]:
+def state_parts(state: State) -> dict[str, Any]:
+    """Return a state as tables and plain values."""
     told = {
         "name": state.name,
         "secret": state.key.secret.hex(),
@@ -86,6 +96,7 @@ def _parts(state: State) -> dict[str, Any]:
         **parts,
         **{_RECODING + name: part for name, part in recoding},
         "records": _record_table(shown.records),
+        "released": shown.released,
         "cohorts": _cohort_table(shown.cohorts),
         "withdrawn": pa.table({"key": shown.withdrawn}),
         "withheld": pa.table({"key": shown.withheld}),
@@ -114,6 +125,7 @@ def _read(parts: Mapping[str, Any], spec: Spec | None) -> State:
         # As it was fitted: a model of one's own, too.
         recoding=read_recoding(recoding, None if spec is None else state.forming_spec),
         records=_read_records(parts["records"]),
+        released=parts["released"],
         cohorts=_read_cohorts(parts["cohorts"]),
         withdrawn=_array(parts["withdrawn"], "key", np.uint64),
         withheld=_array(parts["withheld"], "key", np.uint64),

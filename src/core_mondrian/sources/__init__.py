@@ -1,19 +1,29 @@
-"""Rows and tuples that live elsewhere: in files, in a database, on a cluster.
+"""Rows that are elsewhere: in files, in a database, on a cluster.
 
-tuple_counts    what a source of rows has to say: its distinct tuples and their counts
-remote_plan     a plan made from such counts, all in memory
-tuple_relation  tuples as a relation: counted and divided by SQL, wherever they are
-tuple_store     such a relation in a folder, in DuckDB, with its parts
-part_tasks      what is done with each part: what its classes show, what is lost
-shown_labels    what all parts show, in files
-class_ledger    the classes of all parts: their digest and their numbers
-parted_plan     a plan whose tuples and classes stay in such a store
-disk_planner    puts tuples into such a store and makes that plan
-row_plan        what is asked of either plan to write rows
-row_coder       finds the tuple of each row again
-counted_release verifies a release whose different rows were counted
-memory          how much there is, and what fits into it
-files           CSV and Parquet files, folders and globs that need not fit into memory
-sql             tables in DuckDB, SQLite and PostgreSQL
-spark           tables on a Spark cluster
+A source counts distinct tuples, and later carries out the plan row by row.
+
+files             CSV and Parquet files, folders and globs that need not fit into memory
+sql               tables in DuckDB, SQLite and PostgreSQL
+spark             tables on a Spark cluster
+tuple_counts      TupleCounts: distinct tuples with counts, all that a plan needs
+remote_plan       make_plan(): a plan from such counts, in memory
+row_plan          what writing rows needs of a plan, in memory or on disk
+row_coder         finds the tuple of each row again
+recounted_plan    verifies a plan's release from what the source counted
+counted_release   the same where different rows were counted in a database
+tuple_relation    tuples as a relation: counted and divided by SQL
+tuple_store       such a relation in a folder, in DuckDB
+disk_planner      puts tuples into a store, and plans from there
+parted_plan       a plan whose tuples and classes stay in a store
+part_tasks        what is done with each part
+shown_labels      what all parts show, in files
+class_ledger      the classes of all parts: digest and numbers
+whole_groups      rows group by group, none divided
+split_rows        rows of tuples in several classes, some at a time
+memory            how much memory there is, and what fits into it
+mapped_files      arrays in files
+spill             a DuckDB that spills into a folder
+disk_use          the peak of disk use
+interruptible     long database calls that a signal ends
+causes            the usual causes of failures, in the same words for all sources
 """

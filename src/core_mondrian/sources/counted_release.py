@@ -14,7 +14,12 @@ from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 from core_mondrian.tables.files.cells import unified_texts
 from core_mondrian.verification.counting import code_column
-from core_mondrian.verification.verify import SHOWS_PSEUDONYM, Verification, WholeTable
+from core_mondrian.verification.verify import (
+    SHOWS_PSEUDONYM,
+    Verification,
+    WholeTable,
+    beside,
+)
 
 Counted = tuple[pa.Table, NDArray[np.int64]]
 """Different rows, and how often each occurs."""
@@ -22,6 +27,17 @@ _AT_ONCE: Final = 1 << 19
 """Different rows that are verified at a time, if there is room for them."""
 _ROW: Final = 512
 """Bytes that each of them takes."""
+
+
+def columns_of_models(spec: Spec, names: Sequence[str]) -> list[str]:
+    """Return what models look at in a release that has such columns, unit included."""
+    shown = [
+        one
+        for name in spec.quasi_identifiers
+        for one in ((name,) if name in names else spec.bounds_of(name) or (name,))
+    ]
+    unit = [] if spec.unit is None else [spec.unit]
+    return list(dict.fromkeys((*shown, *beside(spec, names), *spec.sensitive, *unit)))
 
 
 class CountedRelease(ABC):
@@ -99,3 +115,23 @@ def _divide(table: pa.Table) -> Counted:
     last = table.num_columns - 1
     rows = table.column(last).to_numpy().astype(np.int64)
     return table.select(range(last)), rows
+
+
+def repeats_query(cells: str, unit: object) -> str:
+    """Return a query of how often values ``v`` repeat; see `Repeats`.
+
+    With a ``unit``, among the persons ``u``.
+    """
+    if unit is None:
+        return (
+            "SELECT sum(n) AS a, count(*) AS b, "
+            "sum(CASE WHEN n = 1 THEN 1 ELSE 0 END) AS c "
+            f"FROM (SELECT count(*) AS n FROM {cells} GROUP BY v) AS t"
+        )
+    return (
+        f"WITH d AS MATERIALIZED (SELECT DISTINCT v, u FROM {cells}), "
+        "w AS (SELECT v, count(*) AS n, min(u) AS u FROM d GROUP BY v) "
+        "SELECT (SELECT count(*) FROM (SELECT DISTINCT u FROM d) AS x) AS a, "
+        "(SELECT count(*) FROM w) AS b, "
+        "(SELECT count(*) FROM (SELECT DISTINCT u FROM w WHERE n = 1) AS y) AS c"
+    )

@@ -59,17 +59,17 @@ class DiskPlanner:
         store.open(TupleShape(coded.encoded.table))
         for columns, counts in chunks:
             packer = TuplePacker(store.bits, counts.size)
-            for own, codes in zip(coded.maps, columns, strict=True):
+            for own, codes in zip(coded.codes, columns, strict=True):
                 packer.append(own[codes])
             store.add(packer.words, counts)
             self.limit.check_now()
             n_done = throughput.n_rows + counts.size
             throughput.step(counts.size, min(n_done / max(n_counted, 1), 1.0))
         self.stages.end("collapse")
-        encoded = coded.counted(store.finish())
+        encoded = coded.with_tuples(store.finish())
         give_back()
         plan = make_parted_plan(store, encoded, self.spec, self.key, self.stages)
-        maps = list(coded.maps)
+        maps = list(coded.codes)
         if self.spec.unit is not None:
             maps[-1] = plan.exchanged_persons()[maps[-1]].astype(np.int32)
         store.close()

@@ -33,8 +33,9 @@ def interruptible(
             done.set_exception(error)
 
     # Nobody waits for it at the end, should it not listen.
-    Thread(target=work, daemon=True).start()
+    thread = Thread(target=work, daemon=True)
     try:
+        thread.start()  # a signal may come while it starts
         while wait([done], _PAUSE).not_done:
             look()
     except BaseException:

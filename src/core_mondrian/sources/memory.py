@@ -124,7 +124,8 @@ class Limit:
             MemoryLimitError: always.
         """
         raise MemoryLimitError(
-            f"{n_tuples} distinct tuples so far do not fit into {show_size(self.size)}",
+            f"{n_tuples:,} distinct tuples so far do not fit into "
+            f"{show_size(self.size)}",
             hint="allow more: --memory SIZE, or have fewer distinct values: round "
             "numbers, shorten codes",
         )

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.engine.funnel_counts import Funnel
-from core_mondrian.engine.grow import Grown, freeze
+from core_mondrian.engine.grown import Grown
 from core_mondrian.engine.inputs import with_scratch
 from core_mondrian.engine.layout import Codes, Columns, Counts
 from core_mondrian.engine.parts import Arrays, SolvedPart, class_of_record
 from core_mondrian.engine.scheduler import number_nodes
 from core_mondrian.engine.split_tuples import number_split_tuples
+from core_mondrian.engine.tree import freeze
 from core_mondrian.measures.disclosure_warnings import (
     Generalized,
     KindCounts,
@@ -80,7 +81,10 @@ class PartContext:
         part.records[:, -1] = local.ravel()
         encoded = replace(self.encoded, table=tuples)
         return plan_of(
-            *(encoded, self._grown(part), replace(self.spec, class_id=None), self.key),
+            encoded=encoded,
+            grown=self._grown(part),
+            spec=replace(self.spec, class_id=None),
+            key=self.key,
             threads=1,
             used=used,
         )
@@ -92,7 +96,7 @@ class PartContext:
         codes[own, : self.blanked.codes.shape[1]] = self.blanked.codes[place]
 
     def _grown(self, part: SolvedPart) -> Grown:
-        names = tuple(column.name for column in self.encoded.table.columns)
+        names = self.encoded.table.names
         kinds = tuple(column.kind for column in self.encoded.table.columns)
         pieces = number_split_tuples(part.records)
         tuples = with_scratch(part.records)

@@ -8,7 +8,7 @@ It answers what `Plan` answers, as far as writing rows asks for it.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -59,6 +59,7 @@ from core_mondrian.sources.part_tasks import (
     Picked,
     unpack,
 )
+from core_mondrian.sources.recounted_plan import RecountedPlan
 from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels, ShownParts
 from core_mondrian.sources.tuple_relation import as_records
 from core_mondrian.sources.tuple_store import LocalStore
@@ -66,9 +67,6 @@ from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import (
     Verification,
-    WholeTable,
-    verify_buckets,
-    verify_counts,
 )
 
 Codes = NDArray[np.int32]
@@ -165,7 +163,7 @@ class DescribedParts:
 
 
 @dataclass(frozen=True)
-class PartedClasses:
+class PartedClasses(RecountedPlan):
     """The classes of a release in parts, wherever the parts are."""
 
     encoded: Encoded
@@ -324,7 +322,10 @@ class PartedClasses:
             _recoded=cast("Any", None),
             _key=self.key,
             parted=PartedFigures(
-                *(self.digest, self.measures, salt, digests),
+                digest=self.digest,
+                measures=self.measures,
+                salt=salt,
+                digests=digests,
                 is_split=self.n_split > 0,
             ),
             **evidence,
@@ -335,32 +336,9 @@ class PartedClasses:
         """A salt, and digests of what came in, as far as that is affordable."""
         return secrets.token_bytes(SALT), {}
 
-    def verify(
-        self, values: pa.Table, rows: NDArray[np.int64], names: Sequence[str]
-    ) -> Verification:
-        """Check what a source made of the plan, as it counted it again."""
-        self.check_rows(int(rows.sum()))
-        spec = with_resolved_hierarchies(self.spec, self.encoded)
-        return verify_counts(values, rows, spec, budget=self.budget, names=names)
-
-    def verify_buckets(
-        self,
-        buckets: Iterable[tuple[pa.Table, NDArray[np.int64]]],
-        whole: WholeTable,
-        names: Sequence[str],
-    ) -> Verification:
-        """Check the same where different rows are too many to be here at once."""
-        self.check_rows(whole.n_rows)
-        spec = with_resolved_hierarchies(self.spec, self.encoded)
-        return verify_buckets(buckets, whole, spec, budget=self.budget, names=names)
-
-    def check_rows(self, n_released: int) -> None:
-        """Raise unless rows released and suppressed are those that came in."""
-        gone = self.n_suppressed if self.spec.leaves_out else 0
-        if n_released + gone != self.n_rows:
-            raise InternalError(
-                "rows released and suppressed do not add up to rows read"
-            )
+    @property
+    def judged_by(self) -> tuple[Spec, int]:
+        return with_resolved_hierarchies(self.spec, self.encoded), self.budget
 
 
 @dataclass(frozen=True)
@@ -520,7 +498,9 @@ class LookedAtClasses:
         )
         classes = ReleasedClasses(owner.astype(np.int32), joined.rows, (), ())
         release = Generalized(
-            *(tuples, classes, np.ascontiguousarray(joined.mixed.T)),
+            tuples,
+            classes,
+            np.ascontiguousarray(joined.mixed.T),
             chance=joined.chance,
             n_classes=n_leaves,
         )
@@ -528,7 +508,7 @@ class LookedAtClasses:
 
     @property
     def leaves(self) -> NDArray[np.bool_]:
-        """Tell of each leaf whether its rows are looked at; last, suppressed rows."""
+        """Return of each leaf whether its rows are looked at; last, suppressed rows."""
         flags = np.zeros(self.n_leaves + 1, dtype=np.bool_)
         flags[self.leaf] = True
         return flags
@@ -543,4 +523,5 @@ class LookedAtClasses:
 
     def find_concerns(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
         """Say what columns that pass through may give away, by what was seen."""
-        return find_concerns(looked, self.spec, self.release)
+        # One column after the other: who has the rows does one thing at a time.
+        return find_concerns(looked, self.spec, self.release, threads=1)

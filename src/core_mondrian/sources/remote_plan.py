@@ -19,14 +19,12 @@ from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, lis
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
     Generalized,
-    Repeats,
     RowSample,
     find_concerns,
     sample_leaves,
     seen_columns,
 )
 from core_mondrian.measures.groups import count_groups
-from core_mondrian.measures.row_sample import look_at_frame
 from core_mondrian.recoding.plan import (
     Place,
     Plan,
@@ -38,6 +36,7 @@ from core_mondrian.recoding.plan import (
 from core_mondrian.release.from_plan import release_from
 from core_mondrian.release.result import Release
 from core_mondrian.runtime.stages import Stages
+from core_mondrian.sources.recounted_plan import RecountedPlan
 from core_mondrian.sources.tuple_counts import TupleCounts
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import check_columns, open_frame, row_weights
@@ -45,8 +44,6 @@ from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import (
     Verification,
     WholeTable,
-    verify_buckets,
-    verify_counts,
 )
 
 DataT = TypeVar("DataT")
@@ -64,7 +61,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class RemotePlan:
+class RemotePlan(RecountedPlan):
     """A plan, and the counts it was made from."""
 
     plan: Plan
@@ -73,25 +70,26 @@ class RemotePlan:
     """As asked; the plan's may be stricter."""
     budget: int
 
+    @property
+    def judged_by(self) -> tuple[Spec, int]:
+        plan = self.plan
+        return with_resolved_hierarchies(plan.spec, plan.encoded), plan.budget
+
     def verify(
         self, values: pa.Table, rows: Integers, names: Sequence[str]
     ) -> Verification:
-        """Check what a source made of the plan, as it counted it again.
+        return self._as_asked(super().verify(values, rows, names))
 
-        ``values`` has the released rows that differ in what models look at, ``rows``
-        how often each occurs, ``names`` the columns of the release.
+    def verify_buckets(
+        self,
+        buckets: Iterable[tuple[pa.Table, Integers]],
+        whole: WholeTable,
+        names: Sequence[str],
+    ) -> Verification:
+        return self._as_asked(super().verify_buckets(buckets, whole, names))
 
-        Raises:
-            PrivacyViolation: a class fails, or an identifier was not removed.
-            InternalError: rows were lost, or are not those that were planned.
-        """
-        plan = self.plan
-        _check_rows(plan.n_rows, plan.n_suppressed, plan.spec, int(rows.sum()))
-        found = verify_counts(
-            *(values, rows, with_resolved_hierarchies(plan.spec, plan.encoded)),
-            budget=plan.budget,
-            names=names,
-        )
+    def _as_asked(self, found: Verification) -> Verification:
+        """Leave out models that only the plan was made with."""
         return replace(found, models=found.models[: len(self.spec.models)])
 
     @property
@@ -137,62 +135,21 @@ class RemotePlan:
         return self.plan.places(names)
 
     @cached_property
-    def _generalized(self) -> Generalized:
+    def generalized(self) -> Generalized:
         return Generalized.of_plan(self.plan)
 
     def look(self, names: Sequence[str]) -> "_LookedAtLeaves":
         """Pick the rows that are looked at for what they give away."""
-        return _LookedAtLeaves(self, self.looked_at(names))
-
-    def verify_buckets(
-        self,
-        buckets: Iterable[tuple[pa.Table, Integers]],
-        whole: WholeTable,
-        names: Sequence[str],
-    ) -> Verification:
-        """Check the same where different rows are too many to be here at once."""
-        plan = self.plan
-        _check_rows(plan.n_rows, plan.n_suppressed, plan.spec, whole.n_rows)
-        spec = with_resolved_hierarchies(plan.spec, plan.encoded)
-        found = verify_buckets(buckets, whole, spec, budget=plan.budget, names=names)
-        return replace(found, models=found.models[: len(self.spec.models)])
-
-    def looked_at(self, names: Sequence[str]) -> NDArray[np.bool_]:
-        """Tell of each leaf, and of suppressed rows, whether `find_concerns` wants it.
-
-        ``names`` are the columns of the table.
-        """
         n_columns = len(seen_columns(self.spec, names))
-        return sample_leaves(self.plan, self._generalized, n_columns)
-
-    def find_concerns(
-        self,
-        rows: object,
-        tuples: Codes,
-        leaves: Codes,
-        repeats: Callable[[str], Repeats],
-    ) -> tuple[DisclosureWarning, ...]:
-        """Say what columns that pass through may give away.
-
-        ``rows`` is a frame of the original rows that are looked at (`looked_at`), with
-        all their columns; ``tuples`` and ``leaves`` are those of each.
-        """
-        frame = open_frame(rows)
-        piece = self.plan.pieces_of(tuples, leaves)
-        names = seen_columns(self.spec, frame.columns)
-        sight = look_at_frame(frame, names, piece)
-        return self.concerns_of(RowSample(tuple(frame.columns), sight, repeats))
-
-    def concerns_of(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
-        """Say what columns that pass through may give away, by what was seen."""
-        return find_concerns(looked, self.spec, self._generalized)
+        leaves = sample_leaves(self.plan, self.generalized, n_columns)
+        return _LookedAtLeaves(self, leaves)
 
     def entries(self) -> Entries:
         """Divide the counted tuples as their rows are, tuple by tuple."""
         plan = self.plan
         order = np.argsort(plan.tuple_of, kind="stable")
         order = order[self.counts.rows[order] > 0]
-        if plan.grown.pieces is None:
+        if plan.grown.split_tuples is None:
             return Entries(order, plan.tuple_of[order], self.counts.rows[order])
         # Both sides cover the same rows, tuple by tuple: cut them at all edges.
         owner = plan.tuple_of_piece
@@ -240,12 +197,6 @@ class RemotePlan:
         return {"_weights": weights, "_groups": groups}
 
 
-def _check_rows(n_rows: int, n_suppressed: int, spec: Spec, n_released: int) -> None:
-    gone = n_suppressed if spec.leaves_out else 0
-    if n_released + gone != n_rows:
-        raise InternalError("rows released and suppressed do not add up to rows read")
-
-
 @dataclass(frozen=True, slots=True)
 class _LookedAtLeaves:
     """See `row_plan.LookedAtRows`."""
@@ -257,7 +208,9 @@ class _LookedAtLeaves:
         return self.planned.plan.pieces_of(tuples, leaves)
 
     def find_concerns(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
-        return self.planned.concerns_of(looked)
+        # One column after the other: who has the rows does one thing at a time.
+        planned = self.planned
+        return find_concerns(looked, planned.spec, planned.generalized, threads=1)
 
 
 def make_plan(
@@ -278,7 +231,7 @@ def make_plan(
         InfeasibleError: no release satisfies the models within the budget.
     """
     frame = open_frame(counts.values)
-    check_columns(frame, (*spec.quasi_identifiers, *spec.counted))
+    check_columns(frame, (*spec.quasi_identifiers, *spec.sensitive_and_equity))
     _check_groups(spec, by)
     stages = Stages(None) if stages is None else stages
     coded = encode(frame, spec, stages.report("encode"), threads, counts.rows)
@@ -297,10 +250,10 @@ def make_plan(
 
 
 def _check_groups(spec: Spec, by: Sequence[str]) -> None:
-    known = {*spec.quasi_identifiers, *spec.counted}
+    known = {*spec.quasi_identifiers, *spec.sensitive_and_equity}
     if others := [name for name in by if name not in known]:
         raise SpecError(
-            f"losses by {list_names(others)} cannot be told from counts",
+            f"losses by {list_names(others)} cannot be computed from counts",
             hint="name quasi-identifiers or sensitive columns, or read all rows into "
             "memory",
         )

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker
-from core_mondrian.encoding.columns import comparable, distinct, is_text, look_up
+from core_mondrian.encoding.columns import comparable, distinct, look_up
 from core_mondrian.encoding.row_groups import RowGroups
 from core_mondrian.errors import DataError
 from core_mondrian.sources.mapped_files import map_file
+from core_mondrian.tables.arrow_types import holds_text
 from core_mondrian.tables.cell_keys import cell_keys
 
 Codes = NDArray[np.int32]
@@ -37,7 +38,7 @@ def number_values(column: Any) -> tuple[Codes, pa.Array]:  # noqa: ANN401
     if pa.types.is_floating(values.type):
         known = pc.if_else(pc.is_nan(values), None, values)
         values = pc.add(known, pa.scalar(0.0, values.type))
-    elif is_text(values.type):
+    elif holds_text(values.type):
         values = values.cast(pa.string())
     coded = values.dictionary_encode()
     place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.errors import SpecError, list_names
 from core_mondrian.measures.disclosure_warnings import DisclosureWarning, RowSample
 from core_mondrian.recoding.plan import Place, Shares
 from core_mondrian.release.result import Release
@@ -23,7 +24,7 @@ class LookedAtRows(Protocol):
 
     @property
     def leaves(self) -> NDArray[np.bool_]:
-        """Tell of each leaf whether its rows are; last, of suppressed rows."""
+        """Return of each leaf whether its rows are; last, of suppressed rows."""
 
     def pieces(self, tuples: Codes, leaves: Codes) -> Codes:
         """Return the pieces of rows, given the tuple and the leaf of each."""
@@ -96,3 +97,18 @@ class RowPlan(Protocol):
         **evidence: Any,  # noqa: ANN401
     ) -> Release[DataT]:
         """Return the release as `anonymize` does; ``data`` says where it is."""
+
+
+def check_released_names(names: Sequence[str], *, ignores_case: bool = False) -> None:
+    """Refuse a release with two columns of one name.
+
+    Raises:
+        SpecError: there are such columns.
+    """
+    plain = [name.lower() if ignores_case else name for name in names]
+    pairs = zip(names, plain, strict=True)
+    if twice := sorted({x for x, known in pairs if plain.count(known) > 1}):
+        raise SpecError(
+            f"the release would have several columns of one name: {list_names(twice)}",
+            hint="rename them, or choose another format or class_id",
+        )

@@ -8,12 +8,11 @@ import pyarrow as pa
 
 from core_mondrian.sources.interruptible import interruptible
 
-_CONFIG: Final = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "python_enable_replacements": False,
-}
+_PROGRESS: Final = (
+    "enable_progress_bar = true",
+    "enable_progress_bar_print = false",
+    "progress_bar_time = 0",
+)
 _LEAST: Final = 64 << 20
 _BATCH: Final = 1 << 18
 
@@ -33,23 +32,34 @@ def connect(
     Nothing is loaded or downloaded, no other database is opened, and no file is read
     but those that are ``readable``.
     """
+    file = name if name == ":memory:" else str(folder / name)
+    connection = open_duckdb(file, folder, max(memory, _LEAST), threads)
+    paths = ", ".join(literal(str(path)) for path in readable)
+    connection.execute(f"SET allowed_paths = [{paths}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def open_duckdb(
+    file: str | Path, folder: Path, memory: int, threads: int, **more: object
+) -> Any:  # noqa: ANN401
+    """Open a database that loads and downloads nothing, and spills into a folder."""
     import duckdb
 
     config: dict[str, Any] = {
-        **_CONFIG,
-        "memory_limit": f"{max(memory, _LEAST) >> 20}MiB",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "python_enable_replacements": False,
+        "memory_limit": f"{memory >> 20}MiB",
         "threads": threads,
         "temp_directory": str(folder / "spill"),
+        **more,
     }
-    file = name if name == ":memory:" else str(folder / name)
     connection = duckdb.connect(file, config=config)
-    paths = ", ".join(literal(str(path)) for path in readable)
-    connection.execute(f"SET allowed_paths = [{paths}]")
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
-    connection.execute("SET progress_bar_time = 0")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
+    for setting in _PROGRESS:
+        connection.execute(f"SET {setting}")
     return connection
 
 

@@ -180,7 +180,7 @@ class TupleRelation(ABC):
     def tuples(self, chosen: Chosen) -> Iterator[PatternTuples]:
         wanted = self._bits_of_pattern[chosen.patterns]
         self.upload("chosen_patterns", pa.table({"p": wanted}))
-        self.upload("chosen_gone", pa.table({"id": chosen.gone.astype(np.int32)}))
+        self.upload("chosen_gone", pa.table({"id": chosen.dropped.astype(np.int32)}))
         self.upload("chosen_more", pa.table({"id": chosen.more.astype(np.int32)}))
         names = ", ".join(f"t.{x}" for x in ["id", "p", "n", *self.shape.others])
         plain = ", ".join(["id", "n", *self.shape.others])
@@ -363,8 +363,8 @@ class TupleRelation(ABC):
         numbers = [cut for cut in cuts if cut.child is None]
         lists = [cut for cut in cuts if cut.child is not None]
         cases = [
-            f"WHEN node = {cut.node} THEN CASE WHEN c{cut.column} <= {cut.at} THEN "
-            f"{cut.first} ELSE {cut.first + 1} END"
+            f"WHEN node = {cut.node} THEN CASE WHEN c{cut.column} <= {cut.cut_code} "
+            f"THEN {cut.first} ELSE {cut.first + 1} END"
             for cut in numbers
         ]
         relation = self._planted

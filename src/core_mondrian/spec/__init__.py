@@ -1,8 +1,10 @@
-"""What is asked of a release.
+"""A release as it is specified.
 
+keys                   every key, declared once: what it holds, means, and is called
+metadata               what is declared of a key; readers, flags, schema, docs follow it
 declaration            Spec: everything that can change a released cell, as one value
-reading                how each key is read: the same in Python, TOML and flags
-descriptions           a sentence about every key
+reading                how keys are read: the same in Python, TOML and flags
+unknown_keys           keys that nobody declared, and what may be meant
 thresholds             the quality that a release should reach
 policies               cut policies and what may be asked of them
 suppression            the suppression budget: a share of the rows, or a number

@@ -6,17 +6,29 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from core_mondrian.errors import SpecError, about
-from core_mondrian.hierarchies.base import UNCOVERED, Builder, Uncovered
+from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.hierarchies.load import check_entry
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.hierarchies.uncovered import Uncovered
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.spec.descriptions import DESCRIPTIONS
+from core_mondrian.spec.keys import (
+    BY_COLUMN,
+    CHOICES,
+    FORMATS,
+    KEYS,
+    Categories,
+    Missing,
+    Numbers,
+    SmallPatterns,
+    SpecKeys,
+    Suppressed,
+)
 from core_mondrian.spec.policies import (
     BestPolicy,
     FunnelPolicy,
@@ -26,29 +38,13 @@ from core_mondrian.spec.policies import (
     check_policy,
     describe_policy,
 )
-from core_mondrian.spec.reading import bind_keys, read_keys
+from core_mondrian.spec.reading import bind_keys, check_keys, read_keys
 from core_mondrian.spec.suppression import Suppression, exact
 from core_mondrian.spec.thresholds import Thresholds
 from core_mondrian.tables.keys import Key
 
-Numbers = Literal[
-    "interval", "bounds", "struct", "mean", "median", "midpoint", "sample"
-]
-Categories = Literal["label", "set"]
-Missing = Literal["pattern", "value"]
-SmallPatterns = Literal["repair", "suppress"]
-Suppressed = Literal["drop", "blank", "separate"]
 ModelLike: TypeAlias = PrivacyModel | str | Mapping[str, Any]
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "numbers": get_args(Numbers),
-    "categories": ("label", "set"),
-    "missing": ("pattern", "value"),
-    "small_patterns": get_args(SmallPatterns),
-    "suppressed": get_args(Suppressed),
-    "uncovered": UNCOVERED,
-}
-FORMATS = ("numbers", "categories")
 _ROLES = (
     *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
     "weight",
@@ -67,8 +63,8 @@ class _SpecType(type):
 
 
 @dataclass(frozen=True, slots=True)
-class Spec(metaclass=_SpecType):
-    """What is asked of a release.
+class Spec(SpecKeys, metaclass=_SpecType):
+    """What a release is to be: columns, models, policy and formats.
 
     >>> Spec(["age", "sex"], k=5, policy="best", suppress="1%").min_rows
     5
@@ -79,82 +75,26 @@ class Spec(metaclass=_SpecType):
     ``"prefix:2"``, a mapping from values to groups, or a table with a column per level.
     """
 
-    quasi_identifiers: tuple[str, ...]
-    models: tuple[PrivacyModel, ...]
-    identifiers: tuple[str, ...] = ()
-    """Columns removed from the release."""
-    unit: str | None = None
-    """The column that says which person a row is of: sizes of classes then count
-    persons. It is removed from the release, unless it is among the pseudonyms too; it
-    may be among the identifiers. None: every row is a person."""
-    pseudonyms: tuple[str, ...] = ()
-    """Identifiers that are replaced by keyed pseudonyms instead of being removed."""
-    pseudonym_domains: Mapping[str, str] = field(default_factory=dict)
-    """Pseudonyms of one domain can be joined; a column's own is called like it."""
-    weight: str | None = None
-    """The column that says how many people a row stands for; only measures use it."""
-    accept: tuple[str, ...] = ()
-    """Columns whose warnings are known and accepted."""
-    hierarchies: Mapping[str, Hierarchy | Builder] = field(default_factory=dict)
-    """Trees, or how to make one of the column's values."""
-    uncovered: Uncovered = "error"
-    """Values a hierarchy lacks: refuse, hang them under the root, or blank them."""
-    uncovered_by_column: Mapping[str, Uncovered] = field(default_factory=dict)
-    policy: Policy = field(default_factory=BestPolicy)
-    missing: Missing | None = None
-    """None: one more value for `best`, kept apart by pattern for the others."""
-    small_patterns: SmallPatterns = "repair"
-    """Missing patterns that fail the models: repaired by blanking cells, or suppressed
-    whole as long as the budget lasts. Goes with ``missing="pattern"`` only."""
-    suppress: Suppression | None = None
-    """None: what the thresholds leave (1 %) for `paper`, nothing for the others."""
-    suppressed: Suppressed = "drop"
-    """Left out, kept with blanks, or left out and given back next to the release."""
-    numbers: Numbers = "interval"
-    numbers_by_column: Mapping[str, Numbers] = field(default_factory=dict)
-    nice: bool = False
-    """Put the bounds of ranges on a grid that all classes of a column share."""
-    nice_by_column: Mapping[str, bool] = field(default_factory=dict)
-    categories: Categories = "label"
-    """The lowest label over a class's values, or the set of them."""
-    categories_by_column: Mapping[str, Categories] = field(default_factory=dict)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """How much a loss in a quasi-identifier matters, next to 1 for the others."""
-    inline_below: int = 1000
-    """Partitions with fewer rows are solved in place: cuts can be undone (§3.5)."""
-    exclude: tuple[str, ...] = ()
-    """Quasi-identifiers left out of the minima that thresholds are compared with."""
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    null_values: tuple[str, ...] = ("",)
-    """Texts that stand for a missing value, next to the empty one, in every column of
-    text that the spec names: in CSV files, in other tables, and in the release."""
-    class_id: str | None = None
-    """The column that gets the number of each row's class; None: there is none."""
-    shuffle: int | None = None
-    """Seed of a row order that depends on the released cells alone; None: kept."""
-    guard_formulas: bool = False
-    """Of CSV files: an apostrophe before text that a spreadsheet would run."""
-
-    if TYPE_CHECKING:  # what `_SpecType` takes; the tests compare it with the fields
+    if TYPE_CHECKING:  # what `_SpecType` takes, from the declaration of the keys
 
         def __init__(  # noqa: PLR0913
             self,
+            # parameters of keys: begin (python -m website.spec_keys writes them)
             quasi_identifiers: str | Iterable[str],
             models: "ModelLike | Iterable[ModelLike]" = (),
             *,
+            k: int | None = None,
             identifiers: str | Iterable[str] = (),
             unit: str | None = None,
             pseudonyms: str | Iterable[str] = (),
             pseudonym_domains: Mapping[str, str] = ...,
             weight: str | None = None,
             accept: str | Iterable[str] = (),
-            hierarchies: Mapping[str, Any] = ...,
-            uncovered: Uncovered | Mapping[str, Uncovered] = "error",
-            uncovered_by_column: Mapping[str, Uncovered] = ...,
             policy: Policy | type[Policy] | str = "best",
             missing: Missing | None = None,
             small_patterns: SmallPatterns = "repair",
             suppress: Suppression | str | int | None = None,
+            suppress_multiplier: float = 1,
             suppressed: Suppressed = "drop",
             numbers: Numbers | Mapping[str, Numbers] = "interval",
             numbers_by_column: Mapping[str, Numbers] = ...,
@@ -162,19 +102,22 @@ class Spec(metaclass=_SpecType):
             nice_by_column: Mapping[str, bool] = ...,
             categories: Categories | Mapping[str, Categories] = "label",
             categories_by_column: Mapping[str, Categories] = ...,
+            hierarchies: Mapping[str, Any] = ...,
+            uncovered: Uncovered | Mapping[str, Uncovered] = "error",
+            uncovered_by_column: Mapping[str, Uncovered] = ...,
             weights: Mapping[str, float] = ...,
+            target: str | None = None,
             inline_below: int = 1000,
-            exclude: str | Iterable[str] = (),
-            thresholds: Thresholds | Mapping[str, float | None] = ...,
-            null_values: str | Iterable[str] = ("",),
             class_id: str | None = None,
             shuffle: int | None = None,
             guard_formulas: bool = False,
-            k: int | None = None,
+            exclude: str | Iterable[str] = (),
+            null_values: str | Iterable[str] = ("",),
+            thresholds: Thresholds | Mapping[str, float | None] = ...,
             best: Mapping[str, Any] = ...,
             paper: Mapping[str, Any] = ...,
             original: Mapping[str, Any] = ...,
-            suppress_multiplier: float = 1,
+            # parameters of keys: end
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -204,8 +147,8 @@ class Spec(metaclass=_SpecType):
         return self.policy.equity if isinstance(self.policy, BestPolicy) else None
 
     @property
-    def counted(self) -> tuple[str, ...]:
-        """Columns that tuples are counted by, next to the quasi-identifiers."""
+    def sensitive_and_equity(self) -> tuple[str, ...]:
+        """Columns that tuples are counted by, besides the quasi-identifiers."""
         if self.equity is None or self.equity in self.quasi_identifiers:
             return self.sensitive
         return tuple(dict.fromkeys((*self.sensitive, self.equity)))
@@ -214,7 +157,13 @@ class Spec(metaclass=_SpecType):
     def columns(self) -> tuple[str, ...]:
         """Every column the spec names."""
         weight = () if self.weight is None else (self.weight,)
-        named = (*self.quasi_identifiers, *self.counted, *self.removed)
+        target = () if self.target is None else (self.target,)
+        named = (
+            *self.quasi_identifiers,
+            *self.sensitive_and_equity,
+            *self.removed,
+            *target,
+        )
         return tuple(dict.fromkeys((*named, *self.pseudonyms, *weight, *self.accept)))
 
     @property
@@ -226,7 +175,7 @@ class Spec(metaclass=_SpecType):
 
     @property
     def is_unit_removed(self) -> bool:
-        """Tell whether there is a unit, and the release does not have it."""
+        """Return whether there is a unit, and the release does not have it."""
         return self.unit is not None and self.unit in self.removed
 
     def carried(self, columns: Iterable[str]) -> list[str]:
@@ -238,10 +187,15 @@ class Spec(metaclass=_SpecType):
         return [name for name in columns if name not in named]
 
     @property
+    def needs_rows(self) -> bool:
+        """Return whether all rows have to be in memory."""
+        return self.shuffle is not None or self.target is not None
+
+    @property
     def population(self) -> Any:  # noqa: ANN401
         """The table's population, if a model has one: a frame or a path."""
-        found = (getattr(model, "population", None) for model in self.models)
-        return next((table for table in found if table is not None), None)
+        populations = (getattr(model, "population", None) for model in self.models)
+        return next((table for table in populations if table is not None), None)
 
     def budget(self, n_rows: int) -> int:
         """Return the rows that may be suppressed out of ``n_rows``."""
@@ -268,7 +222,7 @@ class Spec(metaclass=_SpecType):
         return self.numbers_by_column.get(column, self.numbers)
 
     def is_nice(self, column: str) -> bool:
-        """Tell whether bounds of ``column`` are put on a grid."""
+        """Return whether bounds of ``column`` are put on a grid."""
         return self.nice_by_column.get(column, self.nice)
 
     def bounds_of(self, column: str) -> tuple[str, ...]:
@@ -277,7 +231,7 @@ class Spec(metaclass=_SpecType):
 
     @property
     def leaves_out(self) -> bool:
-        """Tell whether suppressed rows are not in the release, not even blank."""
+        """Return whether suppressed rows are not in the release, not even blank."""
         return self.suppressed != "blank"
 
     def categories_of(self, column: str) -> Categories:
@@ -293,7 +247,7 @@ class Spec(metaclass=_SpecType):
         return self.uncovered_by_column.get(column, self.uncovered)
 
     def is_flat(self, column: str) -> bool:
-        """Tell whether there are no groups between the column's values and the root."""
+        """Return whether no groups lie between the column's values and the root."""
         entry = self.hierarchies.get(column)
         return entry is None or isinstance(entry, Flat)
 
@@ -304,7 +258,9 @@ class Spec(metaclass=_SpecType):
     def to_json(self) -> dict[str, Any]:
         """Return the spec as plain values; hierarchies by digest, not by content."""
         plain: dict[str, Any] = {
-            item.name: getattr(self, item.name) for item in dataclasses.fields(self)
+            item.name: dict(value) if isinstance(value, Mapping) else value
+            for item in dataclasses.fields(self)
+            for value in [getattr(self, item.name)]
         }
         plain["models"] = [_describe(model) for model in self.models]
         plain["missing"] = self.missing_rule
@@ -315,14 +271,9 @@ class Spec(metaclass=_SpecType):
             else hierarchy_digest(entry)
             for name, entry in self.hierarchies.items()
         }
-        plain["uncovered_by_column"] = dict(self.uncovered_by_column)
         plain["thresholds"] = dataclasses.asdict(self.thresholds)
         suppress = self.suppress
         plain["suppress"] = None if suppress is None else str(suppress)
-        plain["numbers_by_column"] = dict(self.numbers_by_column)
-        plain["categories_by_column"] = dict(self.categories_by_column)
-        plain["nice_by_column"] = dict(self.nice_by_column)
-        plain["pseudonym_domains"] = dict(self.pseudonym_domains)
         plain["weights"] = {name: self.weight_of(name) for name in self.weights}
         result: dict[str, Any] = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
@@ -332,9 +283,8 @@ class Spec(metaclass=_SpecType):
 
 def _with_keys(text: str) -> str:
     """Return a docstring with a line for every key, for `help`."""
-    keys = [key for key in DESCRIPTIONS if "." not in key]
-    width = max(map(len, keys))
-    lines = [f"        {key:<{width}}  {DESCRIPTIONS[key]}" for key in keys]
+    width = max(map(len, KEYS))
+    lines = [f"        {key:<{width}}  {one.meaning}" for key, one in KEYS.items()]
     return "\n".join([text.rstrip(), "", "    Keys:", *lines, "    "])
 
 
@@ -342,12 +292,20 @@ if Spec.__doc__:  # else Python runs without docstrings
     Spec.__doc__ = _with_keys(Spec.__doc__)
 
 
-def as_spec(asked: Spec | str | Iterable[str], keys: Mapping[str, Any]) -> Spec:
+def as_spec(asked: Spec | str | Iterable[str] | None, keys: Mapping[str, Any]) -> Spec:
     """Return a spec as it is, or that of quasi-identifiers and other keys.
 
     Raises:
         SpecError: there are keys beside a whole spec, or they make none.
     """
+    if asked is None:
+        if "quasi_identifiers" not in keys:
+            check_keys(keys)  # one of them may be meant so
+            raise SpecError(
+                "nothing says which columns others may know",
+                hint="name them, and what they are protected by: ['age', 'sex'], k=5",
+            )
+        return Spec(**keys)
     if not isinstance(asked, Spec):
         return Spec(asked, **keys)
     if keys:
@@ -384,9 +342,9 @@ def check_look_alikes(spec: Spec, columns: Iterable[str]) -> None:
     Raises:
         SpecError: there are some; the verifier would take them for what is released.
     """
-    if found := look_alikes(spec, columns):
+    if alike := look_alikes(spec, columns):
         raise SpecError(
-            f"columns {found} are called like bounds of a quasi-identifier, and would "
+            f"columns {alike} are called like bounds of a quasi-identifier, and would "
             "be released as they are",
             hint="make them quasi-identifiers or identifiers, rename them, or accept "
             "them (accept) if they say nothing about persons",
@@ -396,23 +354,23 @@ def check_look_alikes(spec: Spec, columns: Iterable[str]) -> None:
 def _describe(model: PrivacyModel) -> dict[str, Any]:
     """Return a model's plain fields; what it protects by value is only counted.
 
-    Of a file its name is told, because folders are often named after people.
+    Of a file its name is shown, because folders are often named after people.
     """
     fields = {
         item.name: getattr(model, item.name)
         for item in dataclasses.fields(model)  # type: ignore[arg-type]
     }
-    told: dict[str, Any] = {"name": model.title, "model": type(model).__name__}
+    plain: dict[str, Any] = {"name": model.title, "model": type(model).__name__}
     for name, value in fields.items():
         if isinstance(value, int | float | str):
-            told[name] = value
+            plain[name] = value
         elif isinstance(value, Path):
-            told[name] = value.name
+            plain[name] = value.name
         elif isinstance(value, Hierarchy):
-            told[name] = hierarchy_digest(value)
+            plain[name] = hierarchy_digest(value)
         elif isinstance(value, tuple):
-            told[f"n_{name}"] = len(value)
-    return told
+            plain[f"n_{name}"] = len(value)
+    return plain
 
 
 def hierarchy_digest(hierarchy: Hierarchy) -> str:
@@ -427,18 +385,13 @@ def _check_columns(spec: Spec) -> None:
     if not spec.quasi_identifiers:
         raise SpecError(
             "no quasi-identifier",
-            hint="name at least one: --qid COLUMN, or in the spec",
+            hint="name at least one: ['age', 'sex'] in Python, --qid for each in a "
+            "command",
             key=("quasi_identifiers",),
         )
     _check_roles(spec)
-    by_column = ("hierarchies", "numbers_by_column", "categories_by_column")
-    for key in (
-        *by_column,
-        "nice_by_column",
-        "uncovered_by_column",
-        "weights",
-        "exclude",
-    ):
+    by_column = (f"{key}_by_column" for key in BY_COLUMN)
+    for key in ("hierarchies", *by_column, "weights", "exclude"):
         stray = sorted(set(getattr(spec, key)) - set(spec.quasi_identifiers))
         if stray:
             raise SpecError(
@@ -451,22 +404,61 @@ def _check_columns(spec: Spec) -> None:
             hint="name a column that passes through",
             key=("best", "equity"),
         )
+    _check_target(spec)
     _check_breakout(spec)
     _check_domains(spec)
+
+
+def _check_target(spec: Spec) -> None:
+    """Refuse a column that no model could be trained on, and other policies."""
+    if spec.target is None:
+        return
+    fault = None
+    if spec.target in spec.quasi_identifiers:
+        fault = "is a quasi-identifier: it is generalized, and a model needs it exact"
+    elif spec.target in (*spec.removed, *spec.pseudonyms):
+        fault = "is not released as it is"
+    if fault:
+        raise SpecError(
+            f"target {spec.target!r} {fault}",
+            hint="name a column that passes through, or a sensitive one",
+            key=("target",),
+        )
+    if not isinstance(spec.policy, BestPolicy):
+        raise SpecError(
+            f"policy {spec.policy.name!r} does not weigh columns, as target asks",
+            hint="take policy 'best', or leave target out",
+            key=("target",),
+        )
+
+
+def check_rows_are_here(spec: Spec, where: str) -> None:
+    """Refuse what takes the rows themselves; ``where`` says where they are instead.
+
+    Raises:
+        SpecError: a target is named.
+    """
+    if spec.target is not None:
+        raise SpecError(
+            f"target is measured on rows in memory, and these are {where}",
+            hint="measure it on a table or a sample in memory (column_weights), and "
+            "give what it says as weights",
+            key=("target",),
+        )
 
 
 def _check_breakout(spec: Spec) -> None:
     """Refuse breakout thresholds of columns that are never cut."""
     if not isinstance(spec.policy, PaperPolicy):
         return
-    known = spec.quasi_identifiers
+    names = spec.quasi_identifiers
     for name, _ in spec.policy.breakout_thresholds:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
             raise SpecError(
                 f"paper.breakout_thresholds for {name!r}, which is not a "
                 "quasi-identifier",
-                hint=f"did you mean {close[0]!r}?" if close else f"those: {[*known]}",
+                hint=f"did you mean {close[0]!r}?" if close else f"those: {[*names]}",
                 key=("paper", "breakout_thresholds", name),
             )
 
@@ -486,15 +478,16 @@ def _check_roles(spec: Spec) -> None:
     """Refuse a column with two roles; a unit may be an identifier or a pseudonym."""
     roles: dict[str, str] = {}
     for role in _ROLES:
-        asked = getattr(spec, role)
-        single = () if asked is None else (asked,)
-        for name in asked if isinstance(asked, tuple | list) else single:
+        columns = getattr(spec, role)
+        single = () if columns is None else (columns,)
+        for name in columns if isinstance(columns, tuple | list) else single:
             if not isinstance(name, str):
                 raise SpecError(f"{role} are column names, got {type(name).__name__}")
             if name in roles and not _may_be_both(roles[name], role):
                 raise SpecError(
-                    f"column {name!r} named twice: {roles[name]}, {role}",
-                    hint="give it one role",
+                    f"column {name!r} named twice: "
+                    + ", ".join(dict.fromkeys((roles[name], role))),
+                    hint="give it one role" if role != roles[name] else "name it once",
                     key=("models",) if role == "sensitive" else (role,),
                 )
             roles.setdefault(name, role)
@@ -544,8 +537,8 @@ def _check_population(spec: Spec) -> None:
 
 def _check_options(spec: Spec) -> None:
     for key, allowed in CHOICES.items():
-        asked = spec.missing_rule if key == "missing" else getattr(spec, key)
-        check_choice(key, asked, allowed)
+        value = spec.missing_rule if key == "missing" else getattr(spec, key)
+        check_choice(key, value, allowed)
     for key in FORMATS:
         for name, how in getattr(spec, f"{key}_by_column").items():
             with about(key, name):
@@ -557,7 +550,7 @@ def _check_options(spec: Spec) -> None:
     _check_shape(spec)
     if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
-    _check_shown(spec)
+    _check_formats(spec)
     if (
         isinstance(spec.policy, OriginalPolicy)
         and spec.suppress not in (None, *_NO_SUPPRESSION)
@@ -571,13 +564,13 @@ def _check_options(spec: Spec) -> None:
         )
 
 
-def _check_shown(spec: Spec) -> None:
+def _check_formats(spec: Spec) -> None:
     """Refuse formats that are not text, where the policy says what classes show."""
     if getattr(type(spec.policy), "show", None) is None:
         return
     for key, wanted in (("numbers", "interval"), ("categories", "label")):
-        asked = {getattr(spec, key), *getattr(spec, f"{key}_by_column").values()}
-        if asked != {wanted}:
+        formats = {getattr(spec, key), *getattr(spec, f"{key}_by_column").values()}
+        if formats != {wanted}:
             raise SpecError(
                 f"{spec.policy.name} says what classes show, and so does {key}",
                 hint=f"leave {key} out",
@@ -625,4 +618,8 @@ def _check_weight(name: str, weight: object) -> None:
 def check_choice(key: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is not one of those allowed."""
     if value not in allowed:
-        raise SpecError(f"{key} is one of {', '.join(allowed)}")
+        close = difflib.get_close_matches(str(value), allowed, n=1)
+        raise SpecError(
+            f"{key} is one of {', '.join(allowed)}",
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )

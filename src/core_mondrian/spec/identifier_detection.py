@@ -12,8 +12,9 @@ from typing import Any, Final, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Array = Any
-"""An Arrow array, chunked or not; Arrow itself has no types to check."""
+from core_mondrian.runtime.array_types import ArrowArray
+from core_mondrian.tables.arrow_types import is_text
+
 Role = Literal["identifier", "quasi-identifier"]
 """What init makes of such a column: remove it, or generalize it."""
 
@@ -34,7 +35,7 @@ class Kind(NamedTuple):
     number: int
     title: str
     words: str
-    """Words of a column's name that give it away; a-b: both, next to each other."""
+    """Words of a column's name that reveal it; a-b: both, one after the other."""
     pattern: str | None = None
     """What most of its values match, as Arrow's regular expressions have it."""
     role: Role = "identifier"
@@ -166,17 +167,17 @@ def has_words(name: str, wanted: Mapping[str, Any] | Sequence[str] | str) -> str
     return next((one for one in listed if one in joined), None)
 
 
-def recognize(name: str, column: Array) -> Recognized | None:
+def recognize(name: str, column: ArrowArray) -> Recognized | None:
     """Return which kind of identifier a column looks like, if any."""
     return recognize_name(name) or recognize_values(some_values(column))
 
 
-def recognize_values(texts: Array) -> Recognized | None:
+def recognize_values(texts: ArrowArray) -> Recognized | None:
     """Return which kind of identifier `some_values` of a column look like, if any."""
     kind = texts.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return Recognized(_kind_of_dates(), "type")
-    if not _is_text(kind) or not _match_part(texts, _SIGN):
+    if not is_text(kind) or not _match_part(texts, _SIGN):
         return None
     for one in KINDS:
         if one.pattern is not None and _match(texts, one.pattern):
@@ -202,12 +203,7 @@ def _kind_of_dates() -> Kind:
     return next(kind for kind in KINDS if kind.number == 3)
 
 
-def _is_text(kind: Any) -> bool:  # noqa: ANN401
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
-def some_values(column: Array) -> Array:
+def some_values(column: ArrowArray) -> ArrowArray:
     """Return texts of a column that differ, the same ones whatever its row order.
 
     They are those that `recognize` looks at: it finds in them what it finds in the
@@ -216,7 +212,7 @@ def some_values(column: Array) -> Array:
     """
     kind = column.type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not _is_text(kind):
+    if not is_text(kind):
         return pa.nulls(0, kind)
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if chunks and pa.types.is_dictionary(column.type):
@@ -232,20 +228,20 @@ def some_values(column: Array) -> Array:
     return distinct.take(first)
 
 
-def _short(texts: Array) -> Array:
+def _short(texts: ArrowArray) -> ArrowArray:
     if (pc.max(pc.binary_length(texts)).as_py() or 0) <= _LONGEST:
         return texts
     return pc.utf8_slice_codeunits(texts, 0, _LONGEST)
 
 
-def _match_part(texts: Array, pattern: str) -> bool:
-    """Tell whether most texts hold something that matches."""
+def _match_part(texts: ArrowArray, pattern: str) -> bool:
+    """Return whether most texts hold something that matches."""
     n = pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
     return bool(n >= _MOST_OF_THEM * len(texts))
 
 
-def _match(texts: Array, pattern: str, *, any_of_them: bool = False) -> bool:
-    """Tell whether most texts match from end to end, or any."""
+def _match(texts: ArrowArray, pattern: str, *, any_of_them: bool = False) -> bool:
+    """Return whether most texts match from end to end, or any."""
     if len(texts) < 2:
         return False
     n = pc.sum(pc.match_substring_regex(texts, f"^({pattern})$")).as_py() or 0

@@ -8,11 +8,9 @@ from typing import Any, Final, Literal
 
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models import MODELS
-from core_mondrian.spec.declaration import CHOICES
-from core_mondrian.spec.descriptions import DESCRIPTIONS
-from core_mondrian.spec.policies import POLICIES
-from core_mondrian.spec.reading import KEYS
-from core_mondrian.spec.thresholds import Thresholds
+from core_mondrian.models.parameters import PARAMETERS
+from core_mondrian.spec.keys import BY_COLUMN, KEYS, TABLES
+from core_mondrian.spec.metadata import Key, keys_of
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN: Final[dict[object, str]] = {
@@ -24,6 +22,7 @@ _PLAIN: Final[dict[object, str]] = {
     dict: "object",
 }
 
+_SHARE: Final = {"type": "number", "minimum": 0, "maximum": 1}
 _OWN_CLASS: Final = r"\.py:\w+"
 """The name of a class in a user's file."""
 
@@ -33,15 +32,18 @@ def spec_schema() -> dict[str, Any]:
 
     Nothing is required, because flags may say what a file does not.
     """
-    properties = {key: _told(key, _of_key(key)) for key in KEYS}
-    # A policy of one's own has fields of its own beside those of what it builds on.
-    tables = {key: properties[key] for key in ("paper", "original")}
+    properties = {
+        name: {"description": key.meaning, **_of_key(name, key)}
+        for name, key in KEYS.items()
+    }
+    # A policy of your own has fields of its own beside those of what it builds on.
+    tables = {name: properties[name] for name in ("paper", "original")}
     own = {"additionalProperties": {"type": ["number", "boolean", "string"]}}
     return {
         "$schema": _DIALECT,
         "title": "core-mondrian spec",
         "type": "object",
-        "properties": properties | {key: x | own for key, x in tables.items()},
+        "properties": properties | {name: x | own for name, x in tables.items()},
         "additionalProperties": False,
         "if": {
             "properties": {"policy": {"pattern": _OWN_CLASS}},
@@ -51,65 +53,46 @@ def spec_schema() -> dict[str, Any]:
     }
 
 
-def _told(key: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": DESCRIPTIONS.get(key, ""), **schema}
-
-
-def _of_key(key: str) -> dict[str, Any]:
-    if key in POLICIES:
-        return _of_fields(POLICIES[key], key)
-    special: dict[str, dict[str, Any]] = {
-        "k": {"type": "integer", "minimum": 2},
-        "policy": {
-            "anyOf": [
-                {"enum": list(POLICIES)},
-                {"type": "string", "pattern": _OWN_CLASS},
-            ]
-        },
-        "models": {"type": "array", "items": {"anyOf": _models()}},
-        "thresholds": _of_fields(Thresholds, "thresholds"),
-        "weights": _table({"type": "number", "exclusiveMinimum": 0}),
-        "hierarchies": _table({"type": ["string", "object"]}),
-        "suppress_multiplier": {"type": "number", "minimum": 0},
-    }
-    if key in special:
-        return special[key]
-    kinds = KEYS[key]
-    schemas = [
-        _of_kind(key, one) for one in (kinds if isinstance(kinds, tuple) else (kinds,))
-    ]
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-
-
-def _of_kind(key: str, kind: type) -> dict[str, Any]:
-    if kind is list:
-        return {"type": "array", "items": {"type": "string"}}
-    choices = {"enum": list(CHOICES[key])} if key in CHOICES else None
-    if kind is dict:
-        return _table(choices or {})
-    return choices if kind is str and choices else {"type": _PLAIN[kind]}
+def _of_key(name: str, key: Key) -> dict[str, Any]:
+    if name in TABLES:
+        return _of_table(name, TABLES[name])
+    if name == "models":
+        return {"type": "array", "items": {"anyOf": _models()}}
+    schema = {"enum": list(key.choices)} if key.choices else dict(key.kind.schema)
+    return {"anyOf": [schema, _table(schema)]} if name in BY_COLUMN else schema
 
 
 def _table(values: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": values}
 
 
-def _of_fields(kind: type, table: str) -> dict[str, Any]:
+def _of_table(name: str, kind: type) -> dict[str, Any]:
+    """Return the schema of a TOML table of a policy, or that of thresholds."""
+    meanings = {field: key.meaning for field, key in keys_of(kind).items()}
+    schema = _of_fields(kind, meanings)
+    if name == "thresholds":
+        for one in schema["properties"].values():
+            del one["type"]
+            one["anyOf"] = [_SHARE, {"const": "off"}]
+    elif name == "paper":
+        more = {
+            "rilm_epsilon": {"anyOf": [{"type": "number"}, {"const": "always"}]},
+            "breakout_thresholds": _table(
+                {"type": "number", "minimum": 0, "maximum": 1}
+            ),
+        }
+        for field, own in more.items():
+            schema["properties"][field] = {"description": meanings[field], **own}
+    return schema
+
+
+def _of_fields(kind: type, meanings: Mapping[str, str]) -> dict[str, Any]:
     """Return the schema of a TOML table that becomes a dataclass."""
     hints = typing.get_type_hints(kind)
-    properties = {}
-    for item in dataclasses.fields(kind):
-        schema = _of_hint(hints[item.name])
-        if table == "thresholds":
-            bounds = {"type": "number", "minimum": 0, "maximum": 1}
-            schema = {"anyOf": [bounds, {"const": "off"}]}
-        elif item.name == "rilm_epsilon":
-            schema = {"anyOf": [{"type": "number"}, {"const": "always"}]}
-        elif item.name == "breakout_thresholds":
-            schema = _table({"type": "number", "minimum": 0, "maximum": 1})
-        elif item.name == "population":  # in a file it is one
-            schema = {"type": "string"}
-        properties[item.name] = _told(f"{table}.{item.name}", schema)
+    properties = {
+        item.name: {"description": meanings[item.name], **_of_hint(hints[item.name])}
+        for item in dataclasses.fields(kind)
+    }
     return {
         "type": "object",
         "properties": properties,
@@ -121,18 +104,25 @@ def _models() -> list[dict[str, Any]]:
     """Return a schema for each of our models, and one for the user's own."""
     ours = []
     for name, kind in MODELS.items():
-        schema = _of_fields(kind, "models")
+        schema = _of_fields(kind, PARAMETERS)
+        if "population" in schema["properties"]:  # in a file it is one
+            parameter = {"description": PARAMETERS["population"], "type": "string"}
+            schema["properties"]["population"] = parameter
         needed = [
             item.name
             for item in dataclasses.fields(kind)  # type: ignore[arg-type]
             if item.default is dataclasses.MISSING
             and item.default_factory is dataclasses.MISSING
         ]
-        named = _told("models.name", {"const": name})
+        named = {"description": PARAMETERS["name"], "const": name}
         properties = {"name": named, **schema["properties"]}
         required = ["name", *needed]
         ours.append({**schema, "properties": properties, "required": required})
-    own = _told("models.name", {"type": "string", "pattern": r"\.py:\w+$"})
+    own = {
+        "description": PARAMETERS["name"],
+        "type": "string",
+        "pattern": r"\.py:\w+$",
+    }
     return [
         *ours,
         {"type": "object", "properties": {"name": own}, "required": ["name"]},

@@ -7,11 +7,12 @@ from types import FunctionType
 from typing import Any, ClassVar, Literal, get_args
 
 from core_mondrian.errors import SpecError
+from core_mondrian.spec.metadata import SEARCH, TEXT, TRUTH, Flag, declare
 
 CutPoints = Literal["median", "bin_edges", "lossless"]
 Spend = Literal["last-resort", "as-written"]
 SPENDING: tuple[Spend, ...] = ("last-resort", "as-written")
-Effort = Literal["auto", "fast", "light", "strong", "max"]
+Effort = Literal["auto", "fast", "light", "strong", "thorough", "max"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
@@ -19,21 +20,64 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 class BestPolicy:
     """Exact cuts: of all candidates the one whose sides lose least as released."""
 
-    effort: Effort = "auto"
-    """How long to search: `auto` takes what the size of the table allows. From `light`
-    on, the classes of each block are regrouped."""
-    disjoint: bool = False
-    """Keep the boxes of classes disjoint: no tuple in two of them."""
-    beta: float | None = None
-    """Weight of impurity next to loss; None: chosen by a sample of the tuples."""
-    price: float = 1.0
-    """What a suppressed cell costs, where 1 is a cell that shows nothing. A row is
-    suppressed, within the budget, only if that is cheaper than to release it."""
-    equity: str | None = None
-    """The column whose groups should lose about as much as each other."""
-    equity_bound: float | None = None
-    """How much the worst of them may lose, as a multiple of what all rows lose without
-    ``equity``; None: as long as it gains more than the others lose."""
+    effort: Effort = declare(
+        "How long to search; longer loses less.",
+        "auto",
+        kind=TEXT,
+        choices=EFFORTS,
+        docs='`"fast"`: cut and relax; `"light"`: also regroup classes, once, in '
+        'larger blocks; `"strong"`: with more neighbours, and anneal small classes; '
+        '`"thorough"`: the same, in the largest blocks and more often; `"max"`: '
+        "classes are annealed much longer, which takes many times as long; "
+        '`"auto"`: the most of these that the [size of the table](best.md#auto) allows',
+        flag=Flag(
+            "--effort",
+            SEARCH,
+            "LEVEL",
+            "How long policy best searches: fast, light, strong, thorough, max; or by "
+            "the size of the table.",
+        ),
+    )
+    disjoint: bool = declare(
+        "Keep the boxes of classes disjoint.",
+        False,  # noqa: FBT003
+        kind=TRUTH,
+        docs="A new row then belongs to one class; loses a little more",
+        flag=Flag(
+            "--disjoint",
+            SEARCH,
+            help="Policy best: classes that do not overlap; loses more.",
+        ),
+    )
+    beta: float | None = declare(
+        "Weight of impurity relative to loss, 0 to 1000; else the data chooses.",
+        None,
+        shown_default="chosen by a sample of the tuples",
+    )
+    price: float = declare(
+        "What a suppressed cell costs, where 1 is a cell that shows nothing.",
+        1.0,
+        docs="With a budget, a row is suppressed only if that is cheaper",
+    )
+    equity: str | None = declare(
+        "Column whose groups should lose about as much as each other.",
+        None,
+        kind=TEXT,
+        docs="The rows of [groups](equity.md) that lose most count more, in up to 6 "
+        "searches",
+        flag=Flag(
+            "--equity",
+            SEARCH,
+            "COLUMN",
+            "Policy best: groups that should lose about as much as each other.",
+        ),
+    )
+    equity_bound: float | None = declare(
+        "How much the worst group may lose, as a multiple of all.",
+        None,
+        docs="As a multiple of what all rows lose without `equity`; without it, equity "
+        "goes on while the worst group gains at least the share that all rows lose",
+    )
 
     @property
     def name(self) -> str:
@@ -63,7 +107,7 @@ class BestPolicy:
 
 
 def _is_number(value: object) -> bool:
-    """Tell whether it is a number that a float holds; truth values are none."""
+    """Return whether it is a number that a float holds; truth values are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= sys.float_info.max
@@ -85,7 +129,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "accept": ("column", "rows", "loss", "budget", "score", "parameters"),
     "release": ("rows", "budget", "low", "high", "rilm", "parameters"),
 }
-"""What a policy of your own may decide itself, and what it is told for that."""
+"""What a policy of your own may decide itself, and what it is given for that."""
 
 
 class FunnelPolicy:
@@ -141,7 +185,7 @@ class FunnelPolicy:
             return float(value)
         if isinstance(value, str):
             raise SpecError(
-                f"{self.name}.{name} is {value!r}, which is no quasi-identifier",
+                f"{self.name}.{name} is {value!r}, which is not a quasi-identifier",
                 hint=f"they are {list(columns)}",
             )
         raise SpecError(
@@ -159,8 +203,8 @@ def _own_fields(policy: FunnelPolicy) -> list[str]:
 
 def own_functions(policy: object) -> dict[str, Callable[..., Any]]:
     """Return the functions by which a policy of the user's decides itself."""
-    found = {name: getattr(type(policy), name, None) for name in HOOKS}
-    return {name: own for name, own in found.items() if own is not None}
+    functions = {name: getattr(type(policy), name, None) for name in HOOKS}
+    return {name: own for name, own in functions.items() if own is not None}
 
 
 def describe_policy(policy: "Policy") -> dict[str, Any]:
@@ -178,7 +222,7 @@ def describe_policy(policy: "Policy") -> dict[str, Any]:
 
 
 def check_policy(policy: object) -> None:
-    """Refuse what is no policy, and functions that do not take what they are given."""
+    """Refuse what is not a policy, and functions with other parameters."""
     if type(policy) is BestPolicy or type(policy) in _SHIPPED:
         return
     if not isinstance(policy, _SHIPPED):
@@ -224,7 +268,7 @@ def _problem_of(policy: FunnelPolicy) -> tuple[str, str] | None:
 
 
 def _takes(function: Callable[..., Any], n: int) -> bool:
-    """Tell whether a function takes ``n`` arguments by position."""
+    """Return whether a function takes ``n`` arguments by position."""
     if not isinstance(function, FunctionType):
         return False
     code = function.__code__
@@ -235,36 +279,58 @@ def _takes(function: Callable[..., Any], n: int) -> bool:
 class PaperPolicy(FunnelPolicy):
     """Core Mondrian's funnel (§3.3) and its parameters."""
 
-    cut_points: tuple[CutPoints, ...] = ("median", "lossless")
-    """Where a number may be cut: at its median, at the edges of its histogram, and
-    where no row is lost; that also fills up small children of a category."""
-    spend: Spend = "last-resort"
-    """Whether partitions below ``inline_below`` rows spend their budget (§3.6)
-    `as-written`, or nothing: suppressed rows are the `last-resort`."""
-    bin_edges_above: float = 0.25
-    """Bin edges are proposed in partitions of at least this share of all rows."""
-    max_bin_edges: int = 10
-    min_bin_values: int = 5
-    """Distinct values a partition needs before its histogram is looked at."""
-    tails: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0)
-    """Percent cut off both ends of a number for its domains, 0 among them; in any
-    order. They are kept from the tightest domain to the widest, each once."""
-    rilm_epsilon: float | None = 0.0
-    """Columns this close in RILM compete by score; None: all do; < 0: none do."""
-    compete_above: float = 0.0
-    """Columns compete in partitions of at least this share of all rows."""
-    breakout_multiplier: float | None = None
-    """How far above its threshold a column's RILM leaves it alone; None: never."""
-    breakout_thresholds: tuple[tuple[str, float], ...] = ()
-    """RILM threshold of a single quasi-identifier, 0 to 1; others take the spec's
-    thresholds. Needs a ``breakout_multiplier``."""
+    cut_points: tuple[CutPoints, ...] = declare(
+        "Where numbers may be cut.",
+        ("median", "lossless"),
+        docs='At the `"median"`, at the `"bin_edges"` of a histogram, and at '
+        '`"lossless"` cuts: rows tied at the median on the other side, and where no '
+        "other keeps all rows the most even one that does; without it, small children "
+        'of a category are not filled up either. `["median"]` alone is the classic',
+    )
+    spend: Spend = declare(
+        "Whether partitions solved in place suppress rows, too.",
+        "last-resort",
+        docs='`"last-resort"`: partitions with fewer than `inline_below` rows suppress '
+        'nothing; `"as-written"`: they spend their budget, [as the paper says]'
+        "(paper.md#36-suppression-budget)",
+    )
+    bin_edges_above: float = declare("Bin edges from this share of all rows on.", 0.25)
+    max_bin_edges: int = declare("Edges proposed per histogram.", 10)
+    min_bin_values: int = declare("Distinct values a histogram needs.", 5)
+    tails: tuple[float, ...] = declare(
+        "Percent cut off both ends, in any order, 0 among them.",
+        (10.0, 1.0, 0.1, 0.01, 0.001, 0.0),
+        docs="For the percentile domains: the smallest domain that holds a partition "
+        "counts",
+    )
+    rilm_epsilon: float | None = declare(
+        'Columns this close in RILM compete; "always": all do.',
+        0.0,
+        docs='Competition is by score; `None` in Python is `"always"`; below 0: none '
+        "do",
+    )
+    compete_above: float = declare(
+        "Columns compete from this share of all rows on.", 0.0
+    )
+    breakout_multiplier: float | None = declare(
+        "How far above its threshold a column is left alone.",
+        None,
+        shown_default="off",
+        docs="Its RILM counts; 0 to 1",
+    )
+    breakout_thresholds: tuple[tuple[str, float], ...] = declare(
+        "RILM threshold of single columns, 0 to 1.",
+        (),
+        docs="A table; other columns take the spec's thresholds. Needs a "
+        "`breakout_multiplier`",
+    )
 
     def __post_init__(self) -> None:
         if not _are_words(self.cut_points):
             raise SpecError("paper.cut_points is a list of words")
-        known = get_args(CutPoints)
-        if not self.cut_points or set(self.cut_points) - set(known):
-            raise SpecError(f"paper.cut_points takes {', '.join(known)}")
+        cut_points = get_args(CutPoints)
+        if not self.cut_points or set(self.cut_points) - set(cut_points):
+            raise SpecError(f"paper.cut_points takes {', '.join(cut_points)}")
         if self.spend not in SPENDING:
             raise SpecError(f"paper.spend is one of {', '.join(SPENDING)}")
         _check_numbers(self)
@@ -293,19 +359,22 @@ def _are_words(values: object) -> bool:
 
 def _tightest_first(tails: Sequence[float]) -> tuple[float, ...]:
     """Return the tails falling, each once: the first domain that fits is smallest."""
-    found = tails if isinstance(tails, tuple | list) else ()
-    if not all(_is_number(tail) and 0 <= tail < 50 for tail in found) or 0 not in found:
+    limits = tails if isinstance(tails, tuple | list) else ()
+    if (
+        not all(_is_number(tail) and 0 <= tail < 50 for tail in limits)
+        or 0 not in limits
+    ):
         raise SpecError(
             "paper.tails are percentages below 50, one of them 0",
             hint="the widest domain has to hold every value",
         )
-    return tuple(sorted({float(tail) for tail in found}, reverse=True))
+    return tuple(sorted({float(tail) for tail in limits}, reverse=True))
 
 
 def _check_breakout(policy: PaperPolicy) -> None:
     """Check the thresholds; the spec knows whether there are such columns."""
-    asked: object = policy.breakout_thresholds
-    pairs = asked if isinstance(asked, tuple) else (None,)
+    thresholds: object = policy.breakout_thresholds
+    pairs = thresholds if isinstance(thresholds, tuple) else (None,)
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise SpecError(
             "paper.breakout_thresholds are columns with a RILM each",
@@ -327,19 +396,22 @@ def _check_breakout(policy: PaperPolicy) -> None:
 def _check_threshold(column: str, threshold: object, n_times: int) -> None:
     key = ("paper", "breakout_thresholds", column)
     if not _is_share(threshold):
-        told = f"paper.breakout_thresholds of {column!r} lies between 0 and 1"
-        raise SpecError(told, key=key)
+        problem = f"paper.breakout_thresholds of {column!r} lies between 0 and 1"
+        raise SpecError(problem, key=key)
     if n_times > 1:
-        told = f"paper.breakout_thresholds has {column!r} more than once"
-        raise SpecError(told, key=key)
+        problem = f"paper.breakout_thresholds has {column!r} more than once"
+        raise SpecError(problem, key=key)
 
 
 @dataclass(frozen=True, slots=True)
 class OriginalPolicy(FunnelPolicy):
     """LeFevre's Mondrian: widest normalized range, strict median, no suppression."""
 
-    variant: Literal["fair", "as_published"] = "fair"
-    """`as_published` never tries the next-widest column, as the paper's baseline."""
+    variant: Literal["fair", "as_published"] = declare(
+        "Whether the next-widest column is tried.",
+        "fair",
+        docs='`"as_published"` gives up, as the paper\'s baseline does',
+    )
 
     def __post_init__(self) -> None:
         if self.variant not in ("fair", "as_published"):

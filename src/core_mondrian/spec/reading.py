@@ -2,10 +2,9 @@
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Iterable, Mapping
-from operator import index
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from core_mondrian.errors import SpecError, about
 from core_mondrian.hierarchies.base import Builder
@@ -13,6 +12,8 @@ from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.spec.keys import BY_COLUMN, KEYS
+from core_mondrian.spec.metadata import read_whole, wrong_kind
 from core_mondrian.spec.policies import (
     POLICIES,
     BestPolicy,
@@ -22,9 +23,9 @@ from core_mondrian.spec.policies import (
 )
 from core_mondrian.spec.suppression import Suppression, exact, parse_suppression
 from core_mondrian.spec.thresholds import Thresholds
+from core_mondrian.spec.unknown_keys import hint_for
 
 _POSITIONAL: Final = ("quasi_identifiers", "models")
-Read: TypeAlias = Callable[[Any, str], Any]
 
 
 def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]:
@@ -35,15 +36,11 @@ def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]
     Raises:
         SpecError: an unknown key, or a value of the wrong kind.
     """
-    if "sensitive" in given:
-        raise SpecError(
-            "sensitive columns are named by the models that protect them",
-            hint='models="distinct-l-diversity l=2 sensitive=disease" beside k=5',
-            key=("sensitive",),
-        )
-    _check_names(given, (*KEYS, *(f"{key}_by_column" for key in BY_COLUMN)), "")
+    check_keys(given)
     read = {
-        key: reader(given[key], key) for key, reader in _READERS.items() if key in given
+        key: one.kind.read(given[key], key)
+        for key, one in KEYS.items()
+        if key in given and one.kind.read is not None and key not in BY_COLUMN
     }
     for key in BY_COLUMN:
         read |= _read_by_column(given, key)
@@ -63,6 +60,17 @@ def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]
     }
 
 
+def check_keys(given: Mapping[str, Any]) -> None:
+    """Raise SpecError unless a spec has all these keys."""
+    if "sensitive" in given:
+        raise SpecError(
+            "sensitive columns are named by the models that protect them",
+            hint='models="distinct-l-diversity l=2 sensitive=disease" beside k=5',
+            key=("sensitive",),
+        )
+    _check_names(given, (*KEYS, *(f"{key}_by_column" for key in BY_COLUMN)), "")
+
+
 def bind_keys(args: tuple[Any, ...], keys: dict[str, Any]) -> dict[str, Any]:
     """Return what a spec is made of by key: columns and models may stand alone.
 
@@ -80,120 +88,14 @@ def bind_keys(args: tuple[Any, ...], keys: dict[str, Any]) -> dict[str, Any]:
     return {**given, **keys}
 
 
-def _read_texts(value: Any, key: str) -> tuple[str, ...]:  # noqa: ANN401
-    if isinstance(value, str):
-        return (value,)
-    is_list = isinstance(value, Iterable) and not isinstance(value, Mapping | bytes)
-    texts = tuple(value) if is_list else (None,)
-    if any(not isinstance(text, str) for text in texts):
-        raise SpecError(
-            f"{key} is a list of texts", hint=f"such as {key} = ['age', 'sex']"
-        )
-    return texts
-
-
-def _read_text(value: Any, key: str) -> str | None:  # noqa: ANN401
-    if value is None or isinstance(value, str):
-        return value
-    raise _wrong_kind(value, key, "a text")
-
-
-def _read_flag(value: Any, key: str) -> bool:  # noqa: ANN401
-    if isinstance(value, bool):
-        return value
-    raise _wrong_kind(value, key, "true or false")
-
-
-def _read_whole(value: Any, key: str) -> int | None:  # noqa: ANN401
-    if value is None:
-        return None
-    try:
-        if not isinstance(value, bool):
-            return index(value)
-    except TypeError:
-        pass
-    raise _wrong_kind(value, key, "a whole number")
-
-
-def _read_table(value: Any, key: str) -> dict[str, Any]:  # noqa: ANN401
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise _wrong_kind(value, key, "a table by column")
-
-
-def _wrong_kind(value: object, key: str, wanted: str) -> SpecError:
-    kind = type(value).__name__
-    return SpecError(
-        f"{key} has the wrong kind: {kind}", hint=f"it is {wanted}", key=(key,)
-    )
-
-
-BY_COLUMN: Final = ("numbers", "categories", "nice", "uncovered")
-"""Keys that are one word, or a table by column in which it is the default."""
-_READERS: Final[dict[str, Read]] = {
-    "quasi_identifiers": _read_texts,
-    "identifiers": _read_texts,
-    "unit": _read_text,
-    "pseudonyms": _read_texts,
-    "pseudonym_domains": _read_table,
-    "weight": _read_text,
-    "accept": _read_texts,
-    "missing": _read_text,
-    "small_patterns": _read_text,
-    "suppressed": _read_text,
-    "class_id": _read_text,
-    "shuffle": _read_whole,
-    "guard_formulas": _read_flag,
-    "weights": _read_table,
-    "inline_below": _read_whole,
-    "exclude": _read_texts,
-    "null_values": _read_texts,
-}
-KEYS: Final[dict[str, type | tuple[type, ...]]] = {
-    "quasi_identifiers": list,
-    "identifiers": list,
-    "unit": str,
-    "pseudonyms": list,
-    "pseudonym_domains": dict,
-    "weight": str,
-    "accept": list,
-    "k": int,
-    "models": list,
-    "policy": str,
-    "missing": str,
-    "small_patterns": str,
-    "suppress": (str, int),
-    "suppress_multiplier": (int, float),
-    "suppressed": str,
-    "numbers": (str, dict),
-    "categories": (str, dict),
-    "nice": (bool, dict),
-    "class_id": str,
-    "shuffle": int,
-    "guard_formulas": bool,
-    "weights": dict,
-    "inline_below": int,
-    "exclude": list,
-    "null_values": list,
-    "hierarchies": dict,
-    "uncovered": (str, dict),
-    "thresholds": dict,
-    "best": dict,
-    "paper": dict,
-    "original": dict,
-}
-"""What a spec file may say, and the kinds of plain values that stand for it."""
-
-
 def _read_by_column(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     by_column = dict(given.get(f"{key}_by_column", {}))
     if key not in given:
         return {f"{key}_by_column": by_column} if by_column else {}
     value = given[key]
     if not isinstance(value, Mapping):
-        kinds = (bool,) if key == "nice" else (str,)
-        if not isinstance(value, kinds):
-            raise _wrong_kind(value, key, "one word, or a table by column")
+        if not isinstance(value, KEYS[key].kind.option):
+            raise wrong_kind(value, key, "one word, or a table by column")
         return {key: value, f"{key}_by_column": by_column}
     table = dict(value)
     default = {key: table.pop("default")} if "default" in table else {}
@@ -219,19 +121,24 @@ def _read_models(given: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, 
         with about("models", place):
             models.append(_read_model(model, folder))
     if not models:
-        raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
+        raise SpecError(
+            "k is missing", hint="such as k = 5: each class then has 5 rows or more"
+        )
     return tuple(models)
 
 
 def _read_k(value: object) -> int:
-    number = _read_whole(value, "k")
+    number = read_whole(value, "k")
     if number is None:
-        raise SpecError("k is missing", hint="k = 5 lets nobody stand in fewer than 5")
+        raise SpecError(
+            "k is missing", hint="such as k = 5: each class then has 5 rows or more"
+        )
     return number
 
 
-def _read_model(model: Any, folder: Path) -> PrivacyModel:  # noqa: ANN401
+def _read_model(model: object, folder: Path) -> PrivacyModel:
     if isinstance(model, PrivacyModel):
+        _check_limits(model)
         return model
     if not isinstance(model, str | Mapping):
         kind = model if isinstance(model, type) else type(model)
@@ -242,8 +149,26 @@ def _read_model(model: Any, folder: Path) -> PrivacyModel:  # noqa: ANN401
         )
     from core_mondrian.models.load import model_from_mapping, parse_model
 
-    asked = parse_model(model) if isinstance(model, str) else model
-    return model_from_mapping(asked, folder)
+    plain = parse_model(model) if isinstance(model, str) else model
+    found = model_from_mapping(plain, folder)
+    _check_limits(found)
+    return found
+
+
+def _check_limits(model: PrivacyModel) -> None:
+    """Refuse a model that every class passes: it would be reported as verified."""
+    kind = type(model)
+    if not dataclasses.is_dataclass(model):
+        raise SpecError(
+            f"the model {kind.__name__} is not a dataclass",
+            hint="write @dataclass(frozen=True) above its class",
+        )
+    if not model.limits_anything:
+        raise SpecError(
+            f"the model {kind.__name__} sets no limit, so every class passes it",
+            hint="its limits() return Limits(at_most=…), at_least or below; or it has "
+            "min_rows",
+        )
 
 
 def _read_policy(given: Mapping[str, Any], folder: Path) -> Policy:
@@ -286,7 +211,7 @@ class _ChosenPolicy(NamedTuple):
 
 def _shipped_policy(name: str) -> _ChosenPolicy:
     if name not in POLICIES:
-        close = difflib.get_close_matches(name, POLICIES, n=1)
+        close = difflib.get_close_matches(name.partition(" ")[0], POLICIES, n=1)
         raise SpecError(
             f"policy is one of {', '.join(POLICIES)}",
             hint=f"did you mean {close[0]!r}?" if close else "the usual one is 'best'",
@@ -316,7 +241,7 @@ def _check_tables(given: Mapping[str, Any], chosen: _ChosenPolicy) -> None:
                 key=(other,),
             )
         if not isinstance(given.get(other, {}), Mapping):
-            raise _wrong_kind(given[other], other, "a table of the policy's options")
+            raise wrong_kind(given[other], other, "a table of the policy's options")
 
 
 def _without_tables(policy: Any, given: Mapping[str, Any]) -> Policy:  # noqa: ANN401
@@ -342,21 +267,21 @@ def _without_tables(policy: Any, given: Mapping[str, Any]) -> Policy:  # noqa: A
 def _read_suppression(
     given: Mapping[str, Any], thresholds: Thresholds, policy: Policy
 ) -> Suppression | None:
-    asked, multiplier = given.get("suppress"), given.get("suppress_multiplier", 1)
-    _check_multiplier(multiplier, asked)
-    if isinstance(asked, Suppression):
-        return asked
-    if isinstance(asked, float):
-        share = f"{asked * 100:g}%" if 0 <= asked < 1 else "1%"
+    suppress, multiplier = given.get("suppress"), given.get("suppress_multiplier", 1)
+    _check_multiplier(multiplier, suppress)
+    if isinstance(suppress, Suppression):
+        return suppress
+    if isinstance(suppress, float):
+        share = f"{suppress * 100:g}%" if 0 <= suppress < 1 else "1%"
         raise SpecError(
             "suppress is a percentage or a whole number of rows",
             hint=f'write suppress = "{share}"',
             key=("suppress",),
         )
-    if asked is not None:
-        if isinstance(asked, bool) or not isinstance(asked, str | int):
-            raise _wrong_kind(asked, "suppress", 'a share such as "1%", or a number')
-        return parse_suppression(asked, multiplier)
+    if suppress is not None:
+        if isinstance(suppress, bool) or not isinstance(suppress, str | int):
+            raise wrong_kind(suppress, "suppress", 'a share such as "1%", or a number')
+        return parse_suppression(suppress, multiplier)
     if multiplier == 1:
         return None
     kept = thresholds.pct_non_suppressed
@@ -367,10 +292,10 @@ def _read_suppression(
     return Suppression(share=share_of_rows, multiplier=factor)
 
 
-def _check_multiplier(multiplier: object, asked: object) -> None:
+def _check_multiplier(multiplier: object, suppress: object) -> None:
     if isinstance(multiplier, bool) or not isinstance(multiplier, int | float | str):
-        raise _wrong_kind(multiplier, "suppress_multiplier", "a number")
-    if isinstance(asked, Suppression) and multiplier != 1:
+        raise wrong_kind(multiplier, "suppress_multiplier", "a number")
+    if isinstance(suppress, Suppression) and multiplier != 1:
         raise SpecError(
             "suppress_multiplier is given beside a Suppression",
             hint="Suppression(share=…, multiplier=…) has its own",
@@ -378,19 +303,19 @@ def _check_multiplier(multiplier: object, asked: object) -> None:
 
 
 def _read_hierarchies(
-    given: Any,  # noqa: ANN401
+    given: object,
     folder: Path,
 ) -> tuple[dict[str, Hierarchy | Builder], dict[str, Any]]:
     if not isinstance(given, Mapping):
-        raise _wrong_kind(given, "hierarchies", "a table by column")
+        raise wrong_kind(given, "hierarchies", "a table by column")
     return load_hierarchies(given, folder)
 
 
-def _read_thresholds(given: Any) -> Thresholds:  # noqa: ANN401
+def _read_thresholds(given: object) -> Thresholds:
     if isinstance(given, Thresholds):
         return given
     if not isinstance(given, Mapping):
-        raise _wrong_kind(given, "thresholds", "a table")
+        raise wrong_kind(given, "thresholds", "a table")
     names = [item.name for item in dataclasses.fields(Thresholds)]
     _check_names(given, names, "thresholds.")
     read: dict[str, float | None] = {}
@@ -407,9 +332,8 @@ def _check_names(given: Iterable[str], known: Iterable[str], where: str) -> None
     names = list(known)
     for key in given:
         if key not in names:
-            close = difflib.get_close_matches(key, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {sorted(names)}"
             way = (*where.split(".")[:-1], key)
+            hint = hint_for(key, names)
             raise SpecError(
                 f"unknown key {where + key!r} in the spec", hint=hint, key=way
             )

@@ -1,4 +1,4 @@
-"""The suppression budget as it is asked for: a share of the rows, or a number."""
+"""The suppression budget as it is given: a share of the rows, or a number."""
 
 import math
 import re

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core_mondrian.errors import CHECK_PATH, SpecError, drops_context
+from core_mondrian.errors import CHECK_PATH, SpecError, drops_context, similar_file
 from core_mondrian.spec.declaration import Spec, no_patterns
 from core_mondrian.spec.reading import read_keys
 from core_mondrian.tables.toml_positions import find_line, read_toml
@@ -33,9 +33,14 @@ def load_spec(path: str | os.PathLike[str]) -> Spec:
         SpecError: it cannot be read, is not TOML, or asks for what does not exist; the
             message names the file and, where one key is to blame, its line.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise SpecError(
+            f"a path is needed, got {type(path).__name__}",
+            hint="keys make a spec without a file: Spec(['age'], k=5)",
+        )
     file = read_spec_file(Path(path))
     with file.located():
-        return spec_from_mapping(file.asked, file.path.parent)
+        return spec_from_mapping(file.values, file.path.parent)
 
 
 class SpecFile(NamedTuple):
@@ -43,7 +48,7 @@ class SpecFile(NamedTuple):
 
     path: Path
     text: str
-    asked: dict[str, Any]
+    values: dict[str, Any]
 
     @contextmanager
     def located(self, flags: Mapping[str, Any] | None = None) -> Iterator[None]:
@@ -62,8 +67,8 @@ class SpecFile(NamedTuple):
                 where += f", line {line}"
                 if str(key[-1]) not in re.findall(r"[\w-]+", error.message):
                     where += f", key {'.'.join(str(part) for part in key)!r}"
-            told = f"{where}: {error.message}"
-            raise SpecError(told, hint=error.hint, key=key) from None
+            message = f"{where}: {error.message}"
+            raise SpecError(message, hint=error.hint, key=key) from None
 
 
 def read_spec_file(path: Path) -> SpecFile:
@@ -75,6 +80,8 @@ def read_spec_file(path: Path) -> SpecFile:
     try:
         text = path.read_text(encoding="utf-8")
         return SpecFile(path, text, read_toml(text))
+    except FileNotFoundError:
+        raise SpecError(f"spec {path}: no such file", hint=similar_file(path)) from None
     except OSError as error:
         raise SpecError(f"spec {path}: {error.strerror}", hint=CHECK_PATH) from None
     except UnicodeDecodeError:
@@ -86,7 +93,7 @@ def read_spec_file(path: Path) -> SpecFile:
 
 
 def _is_given(key: tuple[str | int, ...], flags: Mapping[str, Any]) -> bool:
-    """Tell whether the flags, and not the file, say what a key is."""
+    """Return whether the flags, and not the file, say what a key is."""
     given: Any = flags
     for part in key:
         given = given.get(part) if isinstance(given, Mapping) else None
@@ -97,5 +104,5 @@ def _is_given(key: tuple[str | int, ...], flags: Mapping[str, Any]) -> bool:
 
 def _first_word(message: str) -> tuple[str, ...]:
     """Return the key that a message begins with, as those about one key do."""
-    found = re.match(r"[a-z_]+(\.[a-z_]+)*", message)
-    return tuple(found[0].split(".")) if found else ()
+    match = re.match(r"[a-z_]+(\.[a-z_]+)*", message)
+    return tuple(match[0].split(".")) if match else ()

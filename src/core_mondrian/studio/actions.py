@@ -15,15 +15,16 @@ from core_mondrian.measures.groups import GroupMeasures
 from core_mondrian.measures.risk import Risk as ReleasedRisk
 from core_mondrian.release.owner_record import record_text
 from core_mondrian.release.publication import release_writer
-from core_mondrian.release.release_tree import size_bins
 from core_mondrian.release.result import Release
 from core_mondrian.report.facts import released_risk
-from core_mondrian.report.pictures import draw_shares, draw_sizes
 from core_mondrian.report.plain import manifest_text
 from core_mondrian.report.wording import count
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.studio.draft import Draft
+from core_mondrian.studio.file_names import file_names
 from core_mondrian.studio.jobs import Progress
+from core_mondrian.studio.plain_words import ReleaseWords, describe_release
+from core_mondrian.studio.preview import ColumnPreview, preview_columns
 from core_mondrian.studio.rows import Rows
 from core_mondrian.tables.files.atomic_write import write_files
 from core_mondrian.tables.files.kinds import known_kind, source_schema, suffix_of
@@ -32,14 +33,10 @@ from core_mondrian.tables.files.write import write_table
 from core_mondrian.verification.counting import Coded, code_column
 
 MADE_UP_ROWS: Final = 20_000
-DOWNLOADS: Final = (
-    *("release.csv", "release.parquet", "spec.toml", "manifest.json", "report.html"),
-    "owner.json",
-)
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTable:
     """A table, and what is known of it before anything is chosen."""
 
     path: Path
@@ -48,9 +45,11 @@ class Opened:
     table: pa.Table = field(repr=False)
     found: Inspection = field(repr=False)
     guesses: tuple[Guess, ...] = field(repr=False)
+    previews: tuple[ColumnPreview, ...] = field(repr=False)
+    """Columns at a glance."""
     _coded: dict[str, Coded] = field(default_factory=dict, repr=False)
 
-    def in_(self, folder: Path) -> "Opened":
+    def in_(self, folder: Path) -> "OpenedTable":
         """Return the same table with a file of its own, if the file is the studio's."""
         if self.path.parent.parent != folder.parent:
             return self
@@ -81,8 +80,8 @@ class Run:
     """How likely people are to be found in the release."""
     lost: tuple[GroupMeasures, ...]
     """What each group of the column ``groups`` lost."""
-    pictures: dict[str, str] = field(repr=False)
-    """Charts as SVG, drawn with the release: to draw one stops the page for a while."""
+    words: ReleaseWords = field(repr=False)
+    """What became of each column, in plain words."""
 
     @property
     def toml(self) -> str:
@@ -99,12 +98,11 @@ class Run:
         return replace(self, draft=replace(self.draft, guards_formulas=is_on))
 
     @property
-    def downloads(self) -> list[str]:
-        """Files that can be had of it; a CSV file has no structs."""
+    def downloads(self) -> dict[str, str]:
+        """Files that can be had of it, the release first, and what each is called."""
         kinds = self.release.data.schema.types
-        if any(pa.types.is_nested(kind) for kind in kinds):
-            return [name for name in DOWNLOADS if name != "release.csv"]
-        return list(DOWNLOADS)
+        is_flat = not any(pa.types.is_nested(kind) for kind in kinds)
+        return file_names(self.title, is_flat=is_flat)
 
     def write(self, name: str, folder: Path) -> Path:
         """Write one of its files into the folder, once, and return where it stands.
@@ -138,7 +136,7 @@ class Run:
         return release_writer(release, path, self.source)
 
 
-def open_table(path: Path, title: str, progress: Progress) -> Opened:
+def open_table(path: Path, title: str, progress: Progress) -> OpenedTable:
     """Read a table, count its columns and guess their roles.
 
     Raises:
@@ -156,10 +154,13 @@ def open_table(path: Path, title: str, progress: Progress) -> Opened:
     progress("count", 0.3)
     found = inspect_table(table)
     progress("guess", 0.8)
-    return Opened(path, title, table, found, guess_roles(table, found))
+    guesses = guess_roles(table, found)
+    return OpenedTable(
+        path, title, table, found, guesses, preview_columns(table, found.columns)
+    )
 
 
-def make_up(folder: Path, progress: Progress) -> Opened:
+def make_up(folder: Path, progress: Progress) -> OpenedTable:
     """Write a made-up census into the folder and open it."""
     path = folder / "census.csv"
     write_table(census(MADE_UP_ROWS), path, overwrite=True)
@@ -177,7 +178,7 @@ def check_suffix(title: str) -> str:
 
 
 def make_release(
-    opened: Opened,
+    opened: OpenedTable,
     draft: Draft,
     number: int,
     progress: Progress,
@@ -193,33 +194,31 @@ def make_release(
         key = None  # it was given for other choices
     release = anonymize(table, spec, key=key, by=by, progress=progress)
     progress("measure", 0.0)
-    release.measures()
+    rows = _rows_of(table, release)
     _ = release.digest
     return Run(
-        *(number, draft, opened.title, draft.groups, release, source_schema(table)),
-        rows=_rows_of(table, release),
+        number=number,
+        draft=draft,
+        title=opened.title,
+        groups=draft.groups,
+        release=release,
+        source=source_schema(table),
+        rows=rows,
         risk=released_risk(release),
         lost=() if draft.groups is None else release.by_group(draft.groups),
-        pictures=_draw(release),
+        words=describe_release(release, rows),
     )
 
 
-def say_reached(run: Run) -> str:
-    """Return how many look alike, and what a guess is worth; of persons, if known."""
-    release, risk = run.release, run.risk
-    n_left = release.n_rows - release.n_suppressed
-    out = f", {release.n_suppressed:,} left out" if release.n_suppressed else ""
-    rows = f"{n_left:,} of {release.n_rows:,} rows are released{out}"
-    if risk.smallest is None:
-        return f"{rows}."
-    persons = release.spec.unit is not None
-    size = count(risk.smallest, "person" if persons else "row")
-    guess = "who somebody is" if persons else "which row is somebody's"
-    return (
-        f"{rows}, in {count(risk.n_groups, 'group')} that look alike; the "
-        f"smallest has {size}: a guess {guess} is right in at most 1 of "
-        f"{risk.smallest:,} cases."
-    )
+def reached_text(run: Run) -> str:
+    """Return how many look alike in the release, in one sentence."""
+    smallest = run.risk.smallest
+    if smallest is None:
+        return "No row is released."
+    who = "row shares its" if run.release.spec.unit is None else "person shares their"
+    if smallest == 1:
+        return f"Some {run.people} are the only ones with their released values."
+    return f"Every {who} released values with at least {count(smallest - 1, 'other')}."
 
 
 def _rows_of(table: pa.Table, release: Release[pa.Table]) -> Rows:
@@ -229,22 +228,7 @@ def _rows_of(table: pa.Table, release: Release[pa.Table]) -> Rows:
     return Rows(table, release.data, out, release.spec)
 
 
-def _draw(release: Release[pa.Table]) -> dict[str, str]:
-    """Return what each column lost, and how large the classes are, as charts."""
-    columns = release.measures().columns
-    lost = [(f"{one.name} {_percent(one.ncp)}", one.ncp or 0.0) for one in columns]
-    words = ", ".join(name for name, _ in lost)
-    return {
-        "lost": draw_shares(lost, f"What each column lost: {words}"),
-        "sizes": draw_sizes(size_bins(release.class_sizes)),
-    }
-
-
-def _percent(share: float | None) -> str:
-    return "undefined" if share is None else f"{share:.1%}"
-
-
-def read_as(opened: Opened, spec: Spec) -> pa.Table:
+def read_as(opened: OpenedTable, spec: Spec) -> pa.Table:
     """Read the file as `core-mondrian anonymize` does: others stay text."""
     if known_kind(opened.path) != "csv":
         return opened.table

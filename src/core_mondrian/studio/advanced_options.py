@@ -6,12 +6,12 @@ from typing import Any, Final
 from nicegui import ui
 
 from core_mondrian.errors import SpecError
-from core_mondrian.spec.declaration import CHOICES
+from core_mondrian.spec.keys import CHOICES
 from core_mondrian.spec.policies import EFFORTS, POLICIES
 from core_mondrian.spec.suppression import parse_suppression
 from core_mondrian.studio.draft import AS_POLICY, Draft
 from core_mondrian.studio.models import ModelRow
-from core_mondrian.studio.page_context import Desk, named
+from core_mondrian.studio.page_context import PageContext, named
 from core_mondrian.studio.protections import of_tables
 
 _POLICIES: Final = {
@@ -24,7 +24,8 @@ _EFFORTS: Final = {
     "fast": "fast: the first good answer",
     "light": "light: a little longer, loses less",
     "strong": "strong: several times as long, loses still less",
-    "max": "max: longest, loses least",
+    "thorough": "thorough: longer again",
+    "max": "max: ten times as long, loses least",
 }
 NUMBERS: Final = {
     "interval": "ranges: [20, 25]",
@@ -66,11 +67,11 @@ _CHANGED: Final = {
 """What each field of the draft is called where only its name is told."""
 
 
-class More:
+class AdvancedOptions:
     """Choices that most people leave as they are."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: PageContext) -> None:
+        self.context = context
 
     def build(self) -> None:
         """Show what is chosen; while it is closed, what is not as it comes."""
@@ -80,20 +81,22 @@ class More:
                 self._selects()
                 self._texts()
                 self._groups()
-            self._further = ModelRow(self.desk, self.desk.draft.further, of_tables())
+            self._further = ModelRow(
+                self.context, self.context.draft.further, of_tables()
+            )
             self._further.build("A further promise for the whole table")
         self.show()
 
     def show(self) -> None:
         """Tell what is not as it comes, and offer only what counts."""
-        changed = find_changed(self.desk.draft)
+        changed = find_changed(self.context.draft)
         told = f"changed: {', '.join(changed)}" if changed else ""
         if self._title.props.get("caption", "") != told:
             self._title.props["caption"] = told
             self._title.update()
-        is_best = self.desk.draft.policy == "best"
+        is_best = self.context.draft.policy == "best"
         self._effort.set_enabled(is_best)
-        self._equal.set_enabled(is_best and self.desk.draft.groups is not None)
+        self._equal.set_enabled(is_best and self.context.draft.groups is not None)
 
     def refill(self) -> None:
         """Show parameters that were set elsewhere."""
@@ -112,7 +115,7 @@ class More:
         self._select("suppressed", "Rows that cannot be grouped are", _SUPPRESSED)
 
     def _texts(self) -> None:
-        draft = self.desk.draft
+        draft = self.context.draft
         ui.input(
             "Texts that mean missing, such as ?, NA (of CSV files)",
             value=draft.null_values,
@@ -126,7 +129,7 @@ class More:
         ).props("debounce=400")
 
     def _groups(self) -> None:
-        draft, opened = self.desk.draft, self.desk.session.opened
+        draft, opened = self.context.draft, self.context.session.opened
         groups = ui.select(
             [] if opened is None else opened.table.column_names,
             label="Show what each group of this column lost",
@@ -147,7 +150,7 @@ class More:
         )
 
     def _select(self, name: str, label: str, options: dict[str, str]) -> ui.select:
-        value = getattr(self.desk.draft, name)
+        value = getattr(self.context.draft, name)
         # A spec that was opened may ask for what is not offered here.
         shown = options if value in options else {**options, value: value}
         return ui.select(shown, label=label, value=value, on_change=self._set(name))
@@ -156,8 +159,8 @@ class More:
         """Return what takes a new value of one of the draft's fields."""
 
         def take(event: Any) -> None:  # noqa: ANN401  # NiceGUI's events
-            setattr(self.desk.draft, name, event.value)
-            self.desk.changed()
+            setattr(self.context.draft, name, event.value)
+            self.context.changed()
 
         return take
 

@@ -3,13 +3,13 @@
 from nicegui import ui
 
 from core_mondrian.errors import MondrianError
-from core_mondrian.studio.advanced_options import More
+from core_mondrian.studio.advanced_options import AdvancedOptions
 from core_mondrian.studio.curve import Curves
 from core_mondrian.studio.draft import OF_K
-from core_mondrian.studio.hierarchy_editor import Coarser
-from core_mondrian.studio.keys import KEY_FILE
+from core_mondrian.studio.file_names import command
+from core_mondrian.studio.hierarchy_editor import HierarchyEditor
 from core_mondrian.studio.models import ModelRow
-from core_mondrian.studio.page_context import Desk, show_code, show_problem, step
+from core_mondrian.studio.page_context import PageContext, show_code, show_problem, step
 from core_mondrian.studio.protections import of_columns
 from core_mondrian.studio.sweep import K, take_value
 from core_mondrian.studio.unsupported_keys import names_of
@@ -18,8 +18,8 @@ from core_mondrian.studio.unsupported_keys import names_of
 class Choices:
     """k, models, policy, formats; the trade-off curve; the spec."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: PageContext) -> None:
+        self.context = context
         self._rows: list[ModelRow] = []
         self._guarded: list[str] = []
 
@@ -32,9 +32,9 @@ class Choices:
         )
         with step(3, "How much protection?", words):
             self._room = ui.column().classes("w-full gap-3")
-            Curves(self.desk, self._take).build()
+            Curves(self.context, self._take).build()
             self._more_room = ui.column().classes("w-full")
-            Coarser(self.desk).build()
+            HierarchyEditor(self.context).build()
             self._rest_room()
             with ui.expansion("The spec: your choices as a file", icon="code").classes(
                 "w-full"
@@ -42,10 +42,10 @@ class Choices:
                 self._spec = show_code("", "toml").mark("spec")
                 self._command = show_code("", "bash")
             self._problem = ui.column().classes("w-full")
-        self.desk.on_table.append(self._fill)
-        self.desk.on_change.append(self._show_spec)
-        self.desk.on_change.append(self._show_guards)
-        self.desk.on_change.append(self._show_rest)
+        self.context.on_table.append(self._fill)
+        self.context.on_change.append(self._show_spec)
+        self.context.on_change.append(self._show_guards)
+        self.context.on_change.append(self._show_rest)
 
     def _rest_room(self) -> None:
         with ui.row().classes("studio-note items-center gap-3 w-full") as self._rest:
@@ -60,7 +60,7 @@ class Choices:
         with self._room:
             self._k = ui.number(
                 "k: rows that look alike, at least",
-                value=self.desk.draft.k,
+                value=self.context.draft.k,
                 min=1,
                 step=1,
                 precision=0,
@@ -70,14 +70,14 @@ class Choices:
             self._guards = ui.column().classes("w-full gap-2")
         self._more_room.clear()
         with self._more_room:
-            self._more = More(self.desk)
+            self._more = AdvancedOptions(self.context)
             self._more.build()
         self._guarded = []
         self._rows = []
 
     def _check_k(self, value: float | None) -> str | None:
         """Return what is wrong with a k, beside the field it is typed in."""
-        opened, order = self.desk.session.opened, self.desk.draft.order
+        opened, order = self.context.session.opened, self.context.draft.order
         if value == 1 and order and OF_K not in order:
             return None  # the spec that was opened has none
         if value is None or value < 2:
@@ -87,33 +87,33 @@ class Choices:
         return None
 
     def _set_k(self, value: float | None) -> None:
-        if value is not None and value >= 1 and int(value) != self.desk.draft.k:
-            self.desk.draft.k = int(value)
-            self.desk.changed()
+        if value is not None and value >= 1 and int(value) != self.context.draft.k:
+            self.context.draft.k = int(value)
+            self.context.changed()
 
     def _take(self, name: str, value: float) -> None:
         """Take a value from the curve, and show it in its field."""
-        take_value(self.desk.draft, name, value)
+        take_value(self.context.draft, name, value)
         if name == K:
             self._k.set_value(int(value))
         for row in self._rows:
             row.refill()
         self._more.refill()
-        self.desk.changed()
+        self.context.changed()
 
     def _show_guards(self) -> None:
         """Offer protection for each sensitive column; rebuilt only if these change."""
-        wanted = self.desk.draft.columns_of("sensitive")
-        if self.desk.session.opened is None:
+        wanted = self.context.draft.columns_of("sensitive")
+        if self.context.session.opened is None:
             return
         self._more.show()
         if wanted == self._guarded:
             return
         self._guarded = wanted
         self._guards.clear()
-        draft = self.desk.draft
+        draft = self.context.draft
         self._rows = [
-            ModelRow(self.desk, draft.guard(name), of_columns(), name)
+            ModelRow(self.context, draft.guard(name), of_columns(), name)
             for name in wanted
         ]
         with self._guards:
@@ -121,25 +121,25 @@ class Choices:
                 row.build(f"Nobody learns {name} from their group:")
 
     def _show_spec(self) -> None:
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         if opened is None:
             return
         self._problem.clear()
-        self._spec.set_content(self.desk.draft.to_toml())
-        draft = self.desk.draft
+        self._spec.set_content(self.context.draft.to_toml())
+        draft = self.context.draft
         has_key = bool(draft.columns_of("pseudonym"))
-        line = command(opened.title, draft.groups, has_key=has_key)
-        if draft.suppressed == "separate":
-            line += " --suppressed-file left-out.csv"
+        line = command(
+            opened.title, draft.groups, has_key=has_key, suppressed=draft.suppressed
+        )
         self._command.set_content(line)
         try:
-            self.desk.draft.to_spec()
+            self.context.draft.to_spec()
         except MondrianError as error:
             show_problem(self._problem, error)
 
     def _show_rest(self) -> None:
         """Name what the page has no control for, so that nobody overlooks it."""
-        names = names_of(self.desk.draft.rest)
+        names = names_of(self.context.draft.rest)
         self._rest.visible = bool(names)
         self._rest_names.set_text(
             f"Also in the spec, as the file has it: {', '.join(names)}. "
@@ -147,15 +147,5 @@ class Choices:
         )
 
     def _leave_out(self) -> None:
-        self.desk.draft.rest.clear()
-        self.desk.changed()
-
-
-def command(title: str, groups: str | None, *, has_key: bool) -> str:
-    """Return the command line that does the same."""
-    import shlex
-
-    by = "" if groups is None else f" --by {shlex.quote(groups)}"
-    key = f" --key-file {KEY_FILE}" if has_key else ""
-    source = shlex.quote(title)
-    return f"core-mondrian anonymize {source} release.csv --spec spec.toml{key}{by}"
+        self.context.draft.rest.clear()
+        self.context.changed()

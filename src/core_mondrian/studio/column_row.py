@@ -9,11 +9,11 @@ from nicegui import ui
 
 from core_mondrian.analysis.inspection import InspectedColumn
 from core_mondrian.analysis.suggest import Guess
-from core_mondrian.spec.declaration import CHOICES
+from core_mondrian.spec.keys import CHOICES
 from core_mondrian.studio.advanced_options import CATEGORIES, NUMBERS, with_titles
 from core_mondrian.studio.draft import DEFAULT, ROLES, Chosen
-from core_mondrian.studio.page_context import Desk, named
-from core_mondrian.studio.risks import Found, say_alone, say_share, say_without
+from core_mondrian.studio.page_context import PageContext, named
+from core_mondrian.studio.risks import RiskCounts, alone_text, share_text, without_text
 from core_mondrian.studio.trees import is_number
 
 _AS_ALL: Final = ""
@@ -26,12 +26,12 @@ class ColumnRow:
 
     def __init__(
         self,
-        desk: Desk,
+        context: PageContext,
         column: InspectedColumn,
         guess: Guess,
         assign: Callable[[str, Chosen], None],
     ) -> None:
-        self.desk = desk
+        self.context = context
         self.name = column.name
         self._column = column
         self._guess = guess
@@ -47,18 +47,18 @@ class ColumnRow:
 
     @property
     def _is_known(self) -> bool:
-        return self.desk.draft.roles[self.name] == "quasi-identifier"
+        return self.context.draft.roles[self.name] == "quasi-identifier"
 
     @property
     def _reading(self) -> str:
-        entry = self.desk.draft.hierarchies.get(self.name)
+        entry = self.context.draft.hierarchies.get(self.name)
         if not entry:
             return "number"
         return "flat" if entry == _FLAT else "groups"
 
     @property
     def _is_number(self) -> bool:
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         return opened is not None and is_number(opened, self.name)
 
     def build(self) -> None:
@@ -78,17 +78,16 @@ class ColumnRow:
         self.follow()
 
     def _facts(self) -> str:
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         n_rows = 0 if opened is None else opened.table.num_rows
-        alone = say_alone(self._column, n_rows)
-        facts = say_facts(self._column, self._guess)
-        return f"{facts} · {alone}" if alone else facts
+        alone = alone_text(self._column, n_rows)
+        return " · ".join(filter(None, (self._guess.why, alone)))
 
     def _choose_role(self) -> None:
         with ui.row().classes("w-full items-center no-wrap gap-2"):
             role = ui.select(
                 ROLES,
-                value=self.desk.draft.roles[self.name],
+                value=self.context.draft.roles[self.name],
                 on_change=lambda event: self._assign(self.name, event.value),
             )
             role.props("dense outlined options-dense").classes("col-grow")
@@ -131,7 +130,7 @@ class ColumnRow:
 
     @property
     def _readings(self) -> dict[str, str]:
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         kind = None if opened is None else opened.table.schema.field(self.name).type
         is_date = kind is not None and pa.types.is_temporal(kind)
         readings = {
@@ -154,14 +153,14 @@ class ColumnRow:
     def _read_as(self, how: str) -> None:
         if how == self._reading:
             return
-        draft = self.desk.draft
+        draft = self.context.draft
         if how == "number":
             draft.hierarchies.pop(self.name, None)
             draft.categories_of.pop(self.name, None)
         elif how == "flat":
             draft.hierarchies[self.name] = dict(_FLAT)
             draft.numbers_of.pop(self.name, None)
-        self.desk.changed()
+        self.context.changed()
 
     def _toggle(self) -> None:
         self._is_open = not self._is_open
@@ -180,7 +179,7 @@ class ColumnRow:
     def _offer_format(self) -> None:
         if self.name == DEFAULT:  # which a spec file has no word for
             return
-        draft = self.desk.draft
+        draft = self.context.draft
         is_quantity = self._is_number and self._reading == "number"
         own = draft.numbers_of if is_quantity else draft.categories_of
         known = (NUMBERS, "numbers") if is_quantity else (CATEGORIES, "categories")
@@ -191,7 +190,7 @@ class ColumnRow:
                 own.pop(self.name, None)
             else:
                 own[self.name] = how
-            self.desk.changed()
+            self.context.changed()
 
         choice = ui.select(
             formats,
@@ -205,7 +204,7 @@ class ColumnRow:
     def _offer_weight(self) -> None:
         weight = ui.number(
             "A loss here matters … times as much",
-            value=self.desk.draft.weights.get(self.name, 1),
+            value=self.context.draft.weights.get(self.name, 1),
             min=0,
             step=0.5,
             validation={"a number above 0": _is_weight},
@@ -217,21 +216,21 @@ class ColumnRow:
     def _weigh(self, value: float | None) -> None:
         if not _is_weight(value):
             return
-        weights = self.desk.draft.weights
+        weights = self.context.draft.weights
         if value in (None, 1):
             weights.pop(self.name, None)
         else:
             weights[self.name] = float(value or 1)
-        self.desk.changed()
+        self.context.changed()
 
-    def show_figures(self, found: Found | None) -> None:
+    def show_figures(self, counts: RiskCounts | None) -> None:
         """Say what the column adds to what the others give away."""
-        n_added = None if found is None else found.n_added(self.name)
-        if found is None or found.total is None or n_added is None:
+        n_added = None if counts is None else counts.n_added(self.name)
+        if counts is None or counts.total is None or n_added is None:
             return  # the last figures stay until there are others
-        n = found.total.n_people
-        self._figures.set_text(say_without(found.total, found.n_without[self.name]))
-        share = f"{say_share(n_added, n)} of the {found.who}"
+        n = counts.total.n_people
+        self._figures.set_text(without_text(counts.total, counts.n_without[self.name]))
+        share = f"{share_text(n_added, n)} of the {counts.who}"
         self._fill_bar(n_added / n, f"{share} are unique only because of it")
 
     def _fill_bar(self, share: float, words: str) -> None:
@@ -240,14 +239,6 @@ class ColumnRow:
         if self._bar.props.get("aria-label") != label:
             named(self._bar, label)
             self._bar.update()
-
-
-def say_facts(column: InspectedColumn, guess: Guess) -> str:
-    """Return what is known of a column, without a value of it."""
-    told = guess.why
-    if column.n_missing and "missing" not in told:
-        told += f", {column.n_missing} missing"
-    return f"{column.type} · {told}"
 
 
 def _is_weight(value: float | None) -> bool:

@@ -8,8 +8,8 @@ from core_mondrian.studio.column_row import ColumnRow
 from core_mondrian.studio.draft import Chosen
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.keys import Keys
-from core_mondrian.studio.page_context import Desk, show_problem, step
-from core_mondrian.studio.risks import Found, count_risks, say_risk
+from core_mondrian.studio.page_context import PageContext, show_problem, step
+from core_mondrian.studio.risks import RiskCounts, count_risks, risk_text
 
 _PAUSE: Final = 0.3
 """Seconds without a change before the rows are counted again."""
@@ -20,10 +20,10 @@ _AT_ONCE: Final = 40
 class Columns:
     """Roles, and the risk that follows from them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self._job: Job[Found] | None = None
-        self._found: Found | None = None
+    def __init__(self, context: PageContext) -> None:
+        self.context = context
+        self._job: Job[RiskCounts] | None = None
+        self._found: RiskCounts | None = None
         """What is counted, or being counted."""
         self._page = 1
         self._shown: list[ColumnRow] = []
@@ -38,19 +38,22 @@ class Columns:
         with step(2, "What is each column?", words):
             self._rows = ui.column().classes("w-full gap-0")
             self._pages = ui.row()
-            Keys(self.desk).build()
-            with ui.column().classes("studio-note w-full gap-1") as note:
-                note.props("aria-live=polite")
-                self._risk = ui.label().classes("text-bold").mark("risk")
-                self._more = ui.label()
+            Keys(self.context).build()
             self._problem = ui.column().classes("w-full")
         # One timer that is wound up again by every change: counting waits for a pause.
         self._timer = ui.timer(_PAUSE, self._count, active=False)
-        self.desk.on_table.append(self._fill)
-        self.desk.on_change.append(self._follow)
+        self.context.on_table.append(self._fill)
+        self.context.on_change.append(self._follow)
+
+    def build_risk(self) -> None:
+        """Make the room of what the columns give away as they are, kept in view."""
+        with ui.column().classes("studio-note w-full gap-1") as note:
+            note.props("aria-live=polite")
+            self._risk = ui.label().classes("text-bold").mark("risk")
+            self._more = ui.label().classes("text-sm")
 
     def _fill(self) -> None:
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         if opened is None:
             return
         self._page = 1
@@ -67,14 +70,14 @@ class Columns:
         self._show_page()
 
     def _show_page(self) -> None:
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         if opened is None:
             return
         self._rows.clear()
         first = (self._page - 1) * _AT_ONCE
         both = list(zip(opened.found.columns, opened.guesses, strict=True))
         self._shown = [
-            ColumnRow(self.desk, column, guess, self._assign)
+            ColumnRow(self.context, column, guess, self._assign)
             for column, guess in both[first : first + _AT_ONCE]
         ]
         with self._rows:
@@ -83,7 +86,7 @@ class Columns:
                 row.show_figures(self._found)
 
     def _assign(self, name: str, role: Chosen) -> None:
-        draft = self.desk.draft
+        draft = self.context.draft
         if draft.roles[name] == role:
             return
         before = dict(draft.roles)
@@ -92,11 +95,11 @@ class Columns:
             before[other] != draft.roles[other] for other in before if other != name
         ):
             self._show_page()  # the one that had this role lost it
-        self.desk.changed()
+        self.context.changed()
 
-    def _asked(self) -> tuple[tuple[str, ...], str | None]:
+    def _known_columns(self) -> tuple[tuple[str, ...], str | None]:
         """Return the columns that others may know, and the one that says whose."""
-        draft = self.desk.draft
+        draft = self.context.draft
         unit = next(iter(draft.columns_of("unit")), None)
         return tuple(draft.columns_of("quasi-identifier")), unit
 
@@ -105,7 +108,7 @@ class Columns:
         for row in self._shown:
             row.follow()
         found = self._found
-        if found is not None and (found.names, found.unit) == self._asked():
+        if found is not None and (found.names, found.unit) == self._known_columns():
             self._show_note()  # k may be another
             return
         self._timer.deactivate()
@@ -116,17 +119,17 @@ class Columns:
             self._job.cancel()
             return  # begun at the next tick
         self._timer.deactivate()
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         if opened is None:
             return
-        found = self._found = Found(*self._asked())
-        self._job = self.desk.start(
+        found = self._found = RiskCounts(*self._known_columns())
+        self._job = self.context.start(
             lambda progress: count_risks(opened, found, progress),
             self._counted,
             lambda _: self._show_figures(),
         )
 
-    def _counted(self, job: Job[Found]) -> None:
+    def _counted(self, job: Job[RiskCounts]) -> None:
         if job is not self._job:
             return
         self._problem.clear()
@@ -145,6 +148,6 @@ class Columns:
             self._risk.set_text("No column is marked as one that others may know.")
             self._more.set_text("Then nothing is made coarser: mark at least one.")
         elif found is not None and found.total is not None:
-            risk, more = say_risk(found, self.desk.draft.k)
+            risk, more = risk_text(found, self.context.draft.k)
             self._risk.set_text(risk)
             self._more.set_text(more)

@@ -50,7 +50,7 @@ OF_TABLE: Final[Slot] = ("table", "")
 
 
 @dataclass(slots=True)
-class Guard:
+class Protection:
     """A privacy model and its parameters; `NONE`: no protection."""
 
     model: str = "distinct-l-diversity"
@@ -61,7 +61,7 @@ class Guard:
         self.model = model
         self.values = {} if model == NONE else first_values(model)
 
-    def asked(self) -> Iterator[dict[str, Any]]:
+    def requested_models(self) -> Iterator[dict[str, Any]]:
         """Yield the model as a spec file has it, if there is one."""
         if self.model != NONE:
             yield requested_model(self.model, self.values)
@@ -74,9 +74,9 @@ class Draft:
     roles: dict[str, Chosen] = field(default_factory=dict)
     """Of every column; those of a role in the order in which the spec names them."""
     k: int = 5
-    guards: dict[str, Guard] = field(default_factory=dict)
+    guards: dict[str, Protection] = field(default_factory=dict)
     """Of sensitive columns."""
-    further: Guard = field(default_factory=lambda: Guard(NONE, {}))
+    further: Protection = field(default_factory=lambda: Protection(NONE, {}))
     """Of the whole table, beside k."""
     policy: str = "best"
     effort: str = "auto"
@@ -120,9 +120,9 @@ class Draft:
                 self.roles[other] = "carried"
         self.roles[name] = role
 
-    def guard(self, name: str) -> Guard:
+    def guard(self, name: str) -> Protection:
         """Return how a sensitive column is protected, by default with two values."""
-        return self.guards.setdefault(name, Guard())
+        return self.guards.setdefault(name, Protection())
 
     def to_toml(self) -> str:
         """Return the spec file."""
@@ -147,7 +147,7 @@ class Draft:
             raise type(error)(message, hint=error.hint) from None
 
     def _lines(self) -> Iterator[str]:
-        asked = put_back(self._asked(), self.rest)
+        asked = put_back(self._keys(), self.rest)
         if not self._begins_with_k():
             asked.pop("k")
         for key, value in asked.items():
@@ -163,13 +163,13 @@ class Draft:
             yield "[[models]]"
             yield from (f"{key} = {toml_value(value)}" for key, value in model.items())
 
-    def _asked(self) -> dict[str, Any]:
+    def _keys(self) -> dict[str, Any]:
         """Return the keys of the spec but for its models; defaults are left out."""
         known = self.columns_of("quasi-identifier")
-        asked = {"quasi_identifiers": known, "k": self.k, **self._roles_asked()}
+        asked = {"quasi_identifiers": known, "k": self.k, **self._role_keys()}
         asked["policy"] = self.policy
-        asked |= self._rows_asked()
-        asked |= self._formats_asked(known)
+        asked |= self._row_keys()
+        asked |= self._format_keys(known)
         if self.is_nice:
             asked["nice"] = True
         if self.guards_formulas:
@@ -184,14 +184,14 @@ class Draft:
             asked["weights"] = weights
         return asked | ({"hierarchies": trees} if trees else {})
 
-    def _formats_asked(self, known: Sequence[str]) -> dict[str, Any]:
+    def _format_keys(self, known: Sequence[str]) -> dict[str, Any]:
         """Return how columns are released: one word, or a table by column."""
         return {
             "numbers": _by_column(self.numbers, self.numbers_of, known),
             "categories": _by_column(self.categories, self.categories_of, known),
         }
 
-    def _roles_asked(self) -> dict[str, Any]:
+    def _role_keys(self) -> dict[str, Any]:
         lists = {
             "identifiers": self.columns_of("identifier"),
             "pseudonyms": self.columns_of("pseudonym"),
@@ -201,7 +201,7 @@ class Draft:
             asked |= {str(role): name for name in self.columns_of(role)}
         return asked
 
-    def _rows_asked(self) -> dict[str, Any]:
+    def _row_keys(self) -> dict[str, Any]:
         """Return what becomes of rows that are left out, and of missing values."""
         asked: dict[str, Any] = {}
         if text := self.suppress.strip():
@@ -245,11 +245,11 @@ class Draft:
         return sorted(found.items(), key=lambda one: places.get(one[0], last))
 
     def _slots(self) -> Iterator[tuple[Slot, dict[str, Any]]]:
-        for model in self.further.asked():
+        for model in self.further.requested_models():
             yield OF_TABLE, model
         sensitive = self.columns_of("sensitive")
         for name in sensitive:
-            for asked in self.guard(name).asked():
+            for asked in self.guard(name).requested_models():
                 yield ("column", name), asked | {"sensitive": name}
         for i, model in enumerate(self.rest.get("models", ())):
             if model.get("sensitive") in (None, *sensitive):

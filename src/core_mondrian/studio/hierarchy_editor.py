@@ -8,7 +8,7 @@ from core_mondrian.errors import MondrianError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.models import HIERARCHY_FILES
-from core_mondrian.studio.page_context import Desk, named, show_problem
+from core_mondrian.studio.page_context import PageContext, named, show_problem
 from core_mondrian.studio.trees import (
     Groups,
     add_group,
@@ -28,7 +28,7 @@ from core_mondrian.studio.uploads import offer_upload
 _KINDS: Final = {
     "none": "no groups: a value, or * if they differ",
     "flat": "codes: a value, or * if they differ",
-    "prefix": "codes: the first signs stay (02139, 0213*)",
+    "prefix": "codes: the first characters stay (02139, 0213*)",
     "ranges": "numbers: ranges of fixed widths",
     "dates": "dates: month, quarter, year, decade",
     "learned": "learned: values that occur with alike others",
@@ -42,17 +42,17 @@ _UNCOVERED: Final = {
     "suppress": "leave their rows out",
 }
 _TYPED: Final = {
-    "prefix": ("Signs per step", "1"),
+    "prefix": ("Characters per step", "1"),
     "ranges": ("Widths, each a multiple of the one before", "5, 10, 20"),
     "dates": ("Levels, finest first", "month, year"),
 }
 
 
-class Coarser:
+class HierarchyEditor:
     """The hierarchies of the columns that others may know."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: PageContext) -> None:
+        self.context = context
         self._shown: dict[str, Row] = {}
 
     def build(self) -> None:
@@ -64,19 +64,19 @@ class Coarser:
                 "becomes the group: Vienna, then Austria, then Europe."
             ).classes("studio-faint")
             self._rows = ui.column().classes("w-full gap-0")
-        self.desk.on_table.append(self._forget)
-        self.desk.on_change.append(self._fill)
+        self.context.on_table.append(self._forget)
+        self.context.on_change.append(self._fill)
 
     def _forget(self) -> None:
         self._shown = {}
 
     def _fill(self) -> None:
-        known = self.desk.draft.columns_of("quasi-identifier")
+        known = self.context.draft.columns_of("quasi-identifier")
         if known == [*self._shown]:
             for row in self._shown.values():
                 row.follow()
             return
-        self._shown = {name: Row(self.desk, name) for name in known}
+        self._shown = {name: Row(self.context, name) for name in known}
         self._rows.clear()
         with self._rows:
             for row in self._shown.values():
@@ -86,13 +86,13 @@ class Coarser:
 class Row:
     """The hierarchy of one column."""
 
-    def __init__(self, desk: Desk, name: str) -> None:
-        self.desk = desk
+    def __init__(self, context: PageContext, name: str) -> None:
+        self.context = context
         self.name = name
         self._groups: Groups = []
-        self._told: dict[int, str] = {}
+        self._name_of: dict[int, str] = {}
         """What the elements that are dragged, and dragged into, stand for."""
-        self._entry = desk.draft.hierarchies.get(name)
+        self._entry = context.draft.hierarchies.get(name)
         """What is shown; the draft may have been given another elsewhere."""
         self._given = self._entry
         """What it was before it was changed here."""
@@ -106,7 +106,7 @@ class Row:
     def _kinds(self) -> dict[str, str]:
         """The kinds there are for the column; one that the page lacks is named."""
         kinds = dict(_KINDS)
-        opened = self.desk.session.opened
+        opened = self.context.session.opened
         if opened is not None and is_number(opened, self.name):
             kinds["none"] = _NUMBERS
         elif self._kind != "flat":  # text is that anyway
@@ -121,7 +121,7 @@ class Row:
 
     def follow(self) -> None:
         """Show what is chosen if that was done elsewhere."""
-        entry = self.desk.draft.hierarchies.get(self.name)
+        entry = self.context.draft.hierarchies.get(self.name)
         if entry != self._entry:
             self._entry = self._given = entry
             self._place.clear()
@@ -132,9 +132,9 @@ class Row:
         """Choose a hierarchy, or none."""
         self._entry = entry
         if entry is None:
-            self.desk.draft.hierarchies.pop(self.name, None)
+            self.context.draft.hierarchies.pop(self.name, None)
         else:
-            self.desk.draft.hierarchies[self.name] = entry
+            self.context.draft.hierarchies[self.name] = entry
 
     def _fill(self) -> None:
         with ui.row().classes("items-center w-full gap-3"):
@@ -179,9 +179,9 @@ class Row:
             self._show_file()
             return
         if kind == "grouping":
-            opened, draft = self.desk.session.opened, self.desk.copy_draft()
+            opened, draft = self.context.session.opened, self.context.copy_draft()
             if opened is not None:
-                self.desk.start(
+                self.context.start(
                     lambda _: first_groups(opened, draft, self.name), self._begin
                 )
             return
@@ -194,7 +194,7 @@ class Row:
             self._put(parse_entry(kind, typed))
             self._typed.value = typed
         self._show_kind()
-        self.desk.changed()
+        self.context.changed()
 
     def _show_file(self) -> None:
         entry = self._entry or {}
@@ -202,7 +202,7 @@ class Row:
         with self._file:
             title = f"hierarchy of {self.name}: {entry.get('file', 'choose a file')}"
             offer_upload(
-                self.desk, title, HIERARCHY_FILES, self._take_file, self._problem
+                self.context, title, HIERARCHY_FILES, self._take_file, self._problem
             )
             lacking = ui.select(
                 _UNCOVERED,
@@ -220,7 +220,7 @@ class Row:
             entry["uncovered"] = before["uncovered"]
         self._put(entry)
         try:
-            self.desk.draft.to_spec()
+            self.context.draft.to_spec()
         except MondrianError as error:
             self._put(None)
             show_problem(self._problem, error)
@@ -228,13 +228,13 @@ class Row:
             self._find_tree()
         self._show_file()
         self._show_kind()
-        self.desk.changed()
+        self.context.changed()
 
     def _cover(self, how: str) -> None:
         if self._entry is not None and "file" in self._entry:
             self._put(self._entry | {"uncovered": how})
             self._find_tree()
-            self.desk.changed()
+            self.context.changed()
 
     def _type(self, text: str) -> None:
         if self._kind not in _TYPED:
@@ -248,13 +248,15 @@ class Row:
         if entry != self._entry:
             self._put(entry)
             self._room.clear()
-            self.desk.changed()
+            self.context.changed()
 
     def _find_tree(self) -> None:
-        opened, draft = self.desk.session.opened, self.desk.copy_draft()
+        opened, draft = self.context.session.opened, self.context.copy_draft()
         if opened is not None:
             self._problem.clear()
-            self.desk.start(lambda _: find_tree(opened, draft, self.name), self._show)
+            self.context.start(
+                lambda _: find_tree(opened, draft, self.name), self._show
+            )
 
     def _show(self, job: Job[Hierarchy]) -> None:
         self._room.clear()
@@ -277,11 +279,11 @@ class Row:
         self._groups = groups
         self._put(as_entry(groups))
         self._show_groups()
-        self.desk.changed()
+        self.context.changed()
 
     def _show_groups(self) -> None:
         self._room.clear()
-        self._told.clear()
+        self._name_of.clear()
         with self._room:
             ui.label(
                 "Drag values from group to group, or press one to move it. Name the "
@@ -306,13 +308,13 @@ class Row:
             with ui.column().classes("w-full gap-1 studio-drop") as room:
                 for value in values:
                     self._chip(value, name)
-            self._told[room.id] = name
+            self._name_of[room.id] = name
             room.make_sortable(group=f"groups of {self.name}", on_end=self._dropped)
 
     def _chip(self, value: str, group: str) -> None:
         chip = ui.button(value).props("outline dense no-caps align=left")
         chip.classes("w-full studio-value")
-        self._told[chip.id] = value
+        self._name_of[chip.id] = value
         with chip, ui.menu():
             for other, _ in self._groups:
                 if other != group:
@@ -326,7 +328,7 @@ class Row:
         item.props("role=menuitem")
 
     def _dropped(self, event: Any) -> None:  # noqa: ANN401  # NiceGUI's events
-        value, group = self._told[event.item.id], self._told[event.target.id]
+        value, group = self._name_of[event.item.id], self._name_of[event.target.id]
         # Shown again, because what a value can be moved to depends on its group.
         self._change(move(self._groups, value, group, event.new_index))
 

@@ -43,7 +43,7 @@ class Job(Generic[ResultT]):
         """Return when it has ended, or after so many seconds."""
         self._thread.join(seconds)
 
-    def tell(self, stage: str, done: float) -> None:
+    def note_progress(self, stage: str, done: float) -> None:
         """Note how far a stage is.
 
         Raises:
@@ -55,8 +55,8 @@ class Job(Generic[ResultT]):
 
     def _run(self) -> None:
         try:
-            result = self._work(self.tell)
-            self.tell(self.stage, 1.0)
+            result = self._work(self.note_progress)
+            self.note_progress(self.stage, 1.0)
             self.result = result
         except Cancelled:
             pass

@@ -8,8 +8,8 @@ from nicegui import ui
 from core_mondrian.errors import MondrianError
 from core_mondrian.models.load import model_from_mapping
 from core_mondrian.report.facts import meaning_of
-from core_mondrian.studio.draft import Guard
-from core_mondrian.studio.page_context import Desk
+from core_mondrian.studio.draft import Protection
+from core_mondrian.studio.page_context import PageContext
 from core_mondrian.studio.protections import NONE, Parameter, find_parameters, parse
 from core_mondrian.studio.uploads import offer_upload
 from core_mondrian.tables.files.kinds import FORMATS
@@ -32,9 +32,13 @@ class ModelRow:
     """Chooses a model for ``guard`` and fills in what it needs."""
 
     def __init__(
-        self, desk: Desk, guard: Guard, models: list[str], column: str | None = None
+        self,
+        context: PageContext,
+        guard: Protection,
+        models: list[str],
+        column: str | None = None,
     ) -> None:
-        self.desk = desk
+        self.context = context
         self.guard = guard
         self._models = models
         self._column = column
@@ -60,7 +64,7 @@ class ModelRow:
         self.guard.take(model)
         self._problem.clear()
         self._fill()
-        self.desk.changed()
+        self.context.changed()
 
     def refill(self) -> None:
         """Show parameters that were set elsewhere."""
@@ -73,7 +77,7 @@ class ModelRow:
             if self.guard.model != NONE:
                 for parameter in find_parameters(self.guard.model):
                     self._field(parameter)
-        self._say()
+        self._describe_model()
 
     def _field(self, one: Parameter) -> None:
         value = self.guard.values.get(one.name, one.default)
@@ -91,7 +95,7 @@ class ModelRow:
             is_tree = one.name == "hierarchy"
             suffixes = HIERARCHY_FILES if is_tree else tuple(FORMATS)
             title = f"{one.name}: {value or 'choose a file'}"
-            offer_upload(self.desk, title, suffixes, self._put(one), self._problem)
+            offer_upload(self.context, title, suffixes, self._put(one), self._problem)
         else:
             whole = {"precision": 0} if one.kind == "whole" else {"step": 0.05}
             ui.number(label, value=value, on_change=take, **whole).classes("w-36")
@@ -101,8 +105,8 @@ class ModelRow:
             value = parse(one.kind, event.value)
             if value is not None:
                 self.guard.values[one.name] = value
-                self._say()
-                self.desk.changed()
+                self._describe_model()
+                self.context.changed()
 
         return take
 
@@ -110,17 +114,17 @@ class ModelRow:
         def put(name: str) -> None:
             self.guard.values[one.name] = name
             self._fill()
-            self.desk.changed()
+            self.context.changed()
 
         return put
 
-    def _say(self) -> None:
+    def _describe_model(self) -> None:
         """Say in a sentence what the model asks for, if it can be asked already."""
         text = ""
-        for asked in self.guard.asked():
+        for asked in self.guard.requested_models():
             of_column = {} if self._column is None else {"sensitive": self._column}
             try:
-                model = model_from_mapping(asked | of_column, self.desk.draft.folder)
+                model = model_from_mapping(asked | of_column, self.context.draft.folder)
                 text = meaning_of(model)
             except MondrianError:
                 text = ""  # the spec's problem is told below

@@ -8,7 +8,7 @@ from core_mondrian.errors import DataError, SpecError
 from core_mondrian.studio.draft import Draft
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.models import HIERARCHY_FILES
-from core_mondrian.studio.page_context import Desk, show_problem
+from core_mondrian.studio.page_context import PageContext, show_problem
 from core_mondrian.studio.reading import Named, open_spec
 from core_mondrian.studio.uploads import name_upload, offer_upload
 from core_mondrian.tables.files.kinds import FORMATS
@@ -24,11 +24,11 @@ _TOO_LARGE: Final = DataError(
 )
 
 
-class Opening:
+class OpenSpec:
     """Takes a spec file, and the files that it names."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: PageContext) -> None:
+        self.context = context
 
     def build(self) -> None:
         """Make the room; it is seen when there is a table."""
@@ -49,14 +49,14 @@ class Opening:
             self._upload.classes("studio-upload")
             name_upload(self._upload, "open a spec")
             self._missing = ui.column().classes("w-full gap-2")
-        self._told = ui.label().props("aria-live=polite").mark("opened spec")
+        self._message = ui.label().props("aria-live=polite").mark("opened spec")
         self._problem = ui.column().classes("w-full")
         self._forget()
-        self.desk.on_table.append(self._forget)
+        self.context.on_table.append(self._forget)
 
     def _forget(self) -> None:
-        self._room.visible = self.desk.session.opened is not None
-        self._tell("")
+        self._room.visible = self.context.session.opened is not None
+        self._set_message("")
         self._missing.clear()
         self._problem.clear()
 
@@ -66,10 +66,10 @@ class Opening:
     async def _uploaded(self, event: events.UploadEventArguments) -> None:
         title = event.file.name.replace("\\", "/").rpartition("/")[2]
         self._upload.reset()
-        path = self.desk.session.folder / "spec.toml"
+        path = self.context.session.folder / "spec.toml"
         await event.file.save(path)
         self._forget()
-        self.desk.start(lambda _: open_spec(path, title), self._read)
+        self.context.start(lambda _: open_spec(path, title), self._read)
 
     def _read(self, job: Job[Named]) -> None:
         if job.problem is not None:
@@ -81,7 +81,7 @@ class Opening:
 
     def _try(self, spec: Named) -> None:
         """Open a spec whose files are here, or ask for those that are not."""
-        folder = self.desk.session.files
+        folder = self.context.session.files
         self._missing.clear()
         if missing := spec.missing_in(folder):
             self._ask_for(spec, missing)
@@ -99,12 +99,12 @@ class Opening:
             ui.label("The spec names files that are not here yet:")
             for name in missing:
                 offer_upload(
-                    self.desk, f"Choose {name}", suffixes, taken, self._problem
+                    self.context, f"Choose {name}", suffixes, taken, self._problem
                 )
 
     def take(self, spec: Named, *, is_copied: bool = False) -> None:
         """Show a spec on the page; with ``is_copied`` its files are fetched first."""
-        opened, folder = self.desk.session.opened, self.desk.session.files
+        opened, folder = self.context.session.opened, self.context.session.files
         if opened is None:
             return
         names = opened.table.column_names
@@ -115,23 +115,23 @@ class Opening:
             return spec.to_draft(names, folder)
 
         def ended(job: Job[Draft]) -> None:
-            if self.desk.session.opened is opened:  # and not another table by now
+            if self.context.session.opened is opened:  # and not another table by now
                 self._show(job, spec.file.path.name)
 
-        self.desk.start(work, ended)
+        self.context.start(work, ended)
 
     def _show(self, job: Job[Draft], title: str) -> None:
         if job.problem is not None:
             show_problem(self._problem, job.problem)
         elif job.result is not None:
-            self.desk.session.draft = job.result
-            self.desk.table_changed()
-            self._tell(f"{title} is opened: all choices below are its.")
+            self.context.session.draft = job.result
+            self.context.table_changed()
+            self._set_message(f"{title} is opened: all choices below are its.")
             self._room.value = False
 
-    def _tell(self, words: str) -> None:
-        self._told.set_text(words)
-        self._told.visible = bool(words)
+    def _set_message(self, words: str) -> None:
+        self._message.set_text(words)
+        self._message.visible = bool(words)
 
 
 def _not_named(name: str, missing: list[str]) -> DataError:

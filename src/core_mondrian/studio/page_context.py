@@ -1,30 +1,32 @@
-"""Desk: what the parts of a page share: the session, changes, and work in progress."""
+"""PageContext: what the parts of a page share: session, changes, and running work."""
 
 import base64
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nicegui import ui
 
 from core_mondrian.errors import MondrianError
+from core_mondrian.studio.actions import Run
 from core_mondrian.studio.draft import Draft
 from core_mondrian.studio.jobs import Job, Progress
 from core_mondrian.studio.session import Session, Studio
+from core_mondrian.studio.tables import Td, Tr, write_table
 
 ResultT = TypeVar("ResultT")
-Told = Callable[[Job[Any]], None]
+Listener = Callable[[Job[Any]], None]
 
 
 @dataclass
 class _Watched:
     job: Job[Any]
-    ended: Told
-    progressed: Told
+    ended: Listener
+    progressed: Listener
 
 
-class Desk:
+class PageContext:
     """One page's session, and who wants to know when something changes."""
 
     def __init__(self, studio: Studio, session: Session) -> None:
@@ -32,6 +34,9 @@ class Desk:
         self.session = session
         self.on_change: list[Callable[[], None]] = []
         self.on_table: list[Callable[[], None]] = []
+        self.on_run: list[Callable[[], None]] = []
+        self.run: Run | None = None
+        """The run that is looked at."""
         self._watched: list[_Watched] = []
 
     @property
@@ -44,14 +49,21 @@ class Desk:
 
     def changed(self) -> None:
         """Tell everybody that the draft says something else."""
-        for told in self.on_change:
-            told()
+        for notify in self.on_change:
+            notify()
 
     def table_changed(self) -> None:
         """Tell everybody that there is another table."""
-        for told in self.on_table:
-            told()
+        for notify in self.on_table:
+            notify()
+        self.show_run(self.session.runs[-1] if self.session.runs else None)
         self.changed()
+
+    def show_run(self, run: Run | None) -> None:
+        """Tell everybody which run is looked at."""
+        self.run = run
+        for notify in self.on_run:
+            notify()
 
     def start(
         self,
@@ -106,10 +118,11 @@ def show_svg(picture: bytes, words: str) -> ui.element:
     return image
 
 
-def show_chart(picture: str) -> None:
-    """Show a chart as part of the page, so that the page's style colours it."""
-    # The chart library wrote it; what it quotes of the table is escaped there.
-    ui.html(picture, sanitize=False).classes("studio-picture w-full")
+def show_table(
+    label: str, heads: Sequence[str | Td], rows: Iterable[Tr | Sequence[str | Td]]
+) -> ui.html:
+    """Show a table; ``label`` names it for those who do not see where it stands."""
+    return ui.html(write_table(label, heads, rows), sanitize=False).classes("w-full")
 
 
 def show_code(text: str, language: str) -> ui.code:
@@ -123,13 +136,15 @@ def step(number: int, title: str, words: str) -> ui.column:
     """Return the room of a step, below its title and one sentence on it."""
     with ui.card().classes("w-full studio-step").props("flat bordered"):
         with ui.row().classes("items-center no-wrap gap-3"):
-            ui.label(str(number)).classes("studio-number").props("aria-hidden=true")
+            with ui.label(str(number)).classes("studio-number") as sign:
+                ui.link_target(f"step-{number}")
+            sign.props("aria-hidden=true")
             ui.label(title).classes("studio-title").props("role=heading aria-level=2")
         ui.label(words).classes("studio-faint")
         return ui.column().classes("w-full gap-3")
 
 
-def heading(title: str, level: int = 4) -> None:
+def heading(title: str, level: int = 3) -> None:
     """Show the title of a part of a step."""
     ui.label(title).classes("text-bold").props(f"role=heading aria-level={level}")
 

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from core_mondrian.errors import MondrianError, SpecError, list_names
 from core_mondrian.models import MODELS
-from core_mondrian.spec.declaration import FORMATS, Spec
+from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.keys import FORMATS
 from core_mondrian.spec.toml_file import SpecFile, read_spec_file, spec_from_mapping
-from core_mondrian.studio.draft import OF_K, OF_TABLE, Chosen, Draft, Guard, Slot
+from core_mondrian.studio.draft import OF_K, OF_TABLE, Chosen, Draft, Protection, Slot
 from core_mondrian.studio.protections import NONE, of_columns, parse_list
 from core_mondrian.studio.trees import MOST_DRAGGED
 from core_mondrian.tables.files.kinds import unreadable
@@ -79,7 +80,7 @@ class Named:
         """
         try:
             with self.file.located():
-                return read_draft(self.file.asked, names, folder)
+                return read_draft(self.file.values, names, folder)
         except MondrianError as error:  # files stand here in a folder of our own
             message = error.message.replace(f"{folder}/", "")
             raise type(error)(message, hint=error.hint) from None
@@ -118,12 +119,12 @@ def name_files(file: SpecFile) -> Named:
             )
         return name
 
-    asked = dict(file.asked)
+    asked = dict(file.values)
     if isinstance(trees := asked.get("hierarchies"), dict):
         asked["hierarchies"] = {name: _tree(one, bare) for name, one in trees.items()}
     if isinstance(models := asked.get("models"), list):
         asked["models"] = [_model(one, bare) for one in models]
-    return Named(file._replace(asked=asked), files)
+    return Named(file._replace(values=asked), files)
 
 
 def _tree(entry: Any, bare: Callable[[str], str]) -> Any:  # noqa: ANN401  # plain values
@@ -257,7 +258,7 @@ def _is_shown(entry: dict[str, Any]) -> bool:
 
 def _take_models(draft: Draft, spec: Spec, asked: Mapping[str, Any]) -> None:
     """Give the first model of a column, and of the table, to its control."""
-    draft.guards = {name: Guard(NONE, {}) for name in spec.sensitive}
+    draft.guards = {name: Protection(NONE, {}) for name in spec.sensitive}
     draft.k = asked.get("k", 1)
     order: list[Slot] = [OF_K] if "k" in asked else []
     more: list[dict[str, Any]] = []
@@ -288,9 +289,9 @@ def _take_model(draft: Draft, slot: Slot, model: Mapping[str, Any]) -> None:
     if slot == OF_K:
         draft.k = values["k"]
     elif slot == OF_TABLE:
-        draft.further = Guard(model["name"], values)
+        draft.further = Protection(model["name"], values)
     else:
-        draft.guards[model["sensitive"]] = Guard(model["name"], values)
+        draft.guards[model["sensitive"]] = Protection(model["name"], values)
 
 
 _TAKE: Final[dict[str, Callable[[Draft, str, Any], None]]] = {

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.analysis.inspection import InspectedColumn
 from core_mondrian.measures.risk import Records
-from core_mondrian.studio.actions import Opened
+from core_mondrian.studio.actions import OpenedTable
 from core_mondrian.studio.jobs import Progress
 from core_mondrian.verification.counting import Coded, combine, compress, first_rows
 
@@ -62,7 +62,7 @@ class Risk:
 
 
 @dataclass(slots=True)
-class Found:
+class RiskCounts:
     """What is counted of some columns; the page looks at it while it grows."""
 
     names: tuple[str, ...]
@@ -87,25 +87,27 @@ class Found:
         return self.total.n_unique - self.n_without[name]
 
 
-def count_risks(opened: Opened, found: Found, progress: Progress) -> Found:
-    """Count the columns of ``found`` together, then all but each, and note it there.
+def count_risks(
+    opened: OpenedTable, counts: RiskCounts, progress: Progress
+) -> RiskCounts:
+    """Count the columns of ``counts`` together, then all but each, and note it there.
 
     Raises whatever ``progress`` raises, between two columns.
     """
-    if not found.names:
-        return found
+    if not counts.names:
+        return counts
     columns = []
-    for name in (*found.names, *([found.unit] if found.unit else [])):
+    for name in (*counts.names, *([counts.unit] if counts.unit else [])):
         progress("code", 0.0)
         columns.append(opened.code(name))
-    records = collapse(columns, has_unit=found.unit is not None)
-    everything = range(len(found.names))
-    found.total = Risk.of(records.sizes(everything))
-    for i, name in enumerate(found.names):
-        progress("count", i / len(found.names))
+    records = collapse(columns, has_unit=counts.unit is not None)
+    everything = range(len(counts.names))
+    counts.total = Risk.of(records.sizes(everything))
+    for i, name in enumerate(counts.names):
+        progress("count", i / len(counts.names))
         others = [j for j in everything if j != i]
-        found.n_without[name] = _count_unique(records, others)
-    return found
+        counts.n_without[name] = _count_unique(records, others)
+    return counts
 
 
 def _count_unique(records: Records, chosen: Sequence[int]) -> int:
@@ -130,14 +132,15 @@ def collapse(columns: Sequence[Coded], *, has_unit: bool) -> Records:
     return Records(tuple(alike), rows, units)
 
 
-def say_risk(found: Found, k: int) -> tuple[str, str]:
+def risk_text(counts: RiskCounts, k: int) -> tuple[str, str]:
     """Return who is unique by the columns that are known, and how easily found."""
-    risk, who = found.total, found.who
+    risk = counts.total
+    who = counts.who if counts.unit is None else "records of persons"
     if risk is None or not risk.n_people:
         return "", ""
-    n = len(found.names)
+    n = len(counts.names)
     known = "this column" if n == 1 else f"these {n} columns"
-    unique = say_share(risk.n_unique, risk.n_people)
+    unique = share_text(risk.n_unique, risk.n_people)
     first = (
         f"{risk.n_unique:,} of {risk.n_people:,} {who} ({unique}) are unique in the "
         "table as it is."
@@ -146,33 +149,34 @@ def say_risk(found: Found, k: int) -> tuple[str, str]:
         f"Whoever knows {known} of a person and guesses which row is theirs is right "
         f"in {risk.average:.1%} of cases on average, and at worst in "
         f"{risk.highest:.1%}. Of the {who}, "
-        f"{say_share(risk.n_below(k), risk.n_people)} look like fewer than {k} {who}."
+        f"{share_text(risk.n_below(k), risk.n_people)} look like fewer than {k} "
+        f"{counts.who}."
     )
-    if found.unit is not None:
-        more += " Persons are counted, once for each way in which their rows look."
+    if counts.unit is not None:
+        more += " Rows of one person that look alike are one record."
     return first, more
 
 
-def say_alone(column: InspectedColumn, n_rows: int) -> str:
+def alone_text(column: InspectedColumn, n_rows: int) -> str:
     """Return how many rows a column singles out by itself."""
     n = column.n_unique_rows
     if n is None or not n_rows:
         return ""
     if not n:
         return "alone it singles out nobody"
-    return f"alone it singles out {n:,} row{'s' * (n != 1)} ({say_share(n, n_rows)})"
+    return f"alone it singles out {n:,} row{'s' * (n != 1)} ({share_text(n, n_rows)})"
 
 
-def say_without(total: Risk, n_without: int) -> str:
+def without_text(total: Risk, n_without: int) -> str:
     """Return how many would be unique if a column were not known."""
-    without = say_share(n_without, total.n_people)
-    with_it = say_share(total.n_unique, total.n_people)
+    without = share_text(n_without, total.n_people)
+    with_it = share_text(total.n_unique, total.n_people)
     if without == with_it:
         return f"with or without it {with_it} are unique"
     return f"without it {without} are unique instead of {with_it}"
 
 
-def say_share(n: int, of: int) -> str:
+def share_text(n: int, of: int) -> str:
     """Return a share as people write it; few are not none, and most are not all."""
     told = f"{n / of:.1%}"
     if told == "0.0%":

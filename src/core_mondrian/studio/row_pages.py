@@ -21,7 +21,7 @@ class RowPages:
     def build(self) -> None:
         """Show the first page, and what leads to others."""
         rows = self._rows
-        ui.label(_say(rows)).classes("studio-faint")
+        ui.label(_caption(rows)).classes("studio-faint")
         with ui.row().classes("items-center gap-2"):
             for icon, words, where in (
                 ("first_page", "first page", lambda: 0),
@@ -99,7 +99,7 @@ class RowPages:
         return Tr([first, *cells], "studio-sought" if is_sought else "")
 
 
-def _say(rows: Rows) -> str:
+def _caption(rows: Rows) -> str:
     """Return what the page shows, and what it cannot."""
     words = "Rows as they came in and as they are released. "
     if rows.is_aligned:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.columns import comparable
 from core_mondrian.recoding.labels import BOUNDS
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.moments import moment_texts
 
 PAGE: Final = 20
 """Lines of a page."""
@@ -132,11 +133,11 @@ class Rows:
         """Yield the cells of a column; ``nth`` says which released row is where."""
         old = len(nth) * [""]
         if head.before is not None:
-            old = _texts(before.column(head.before))
+            old = texts_of(before.column(head.before))
         if head.after is None:
             yield from map(Cell, old)
             return
-        new = _texts(after.column(head.after))
+        new = texts_of(after.column(head.after))
         has_old = head.before is not None and self.is_aligned
         for was, place in zip(old, nth, strict=True):
             if place >= 0:
@@ -179,9 +180,10 @@ def _pick(table: pa.Table, places: Places) -> pa.Table:
     )
 
 
-def _texts(column: pa.ChunkedArray) -> list[str]:
+def texts_of(column: pa.ChunkedArray | pa.Array) -> list[str]:
     """Return cells as the release writes them; what is missing is empty."""
-    return [text for chunk in column.chunks for text in _chunk_texts(chunk)]
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return [text for chunk in chunks for text in _chunk_texts(chunk)]
 
 
 def _chunk_texts(cells: Any) -> Sequence[str]:  # noqa: ANN401  # an Arrow array
@@ -194,7 +196,7 @@ def _chunk_texts(cells: Any) -> Sequence[str]:  # noqa: ANN401  # an Arrow array
             for low, high in zip(*ends, strict=True)
         ]
     try:
-        found = comparable(cells).cast(pa.string()).to_pylist()
+        found = moment_texts(comparable(cells))[0].to_pylist()
     except pa.ArrowException:  # lists and the like
         found = [None if cell is None else str(cell) for cell in cells.to_pylist()]
     return [text or "" for text in found]

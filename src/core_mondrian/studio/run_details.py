@@ -14,8 +14,14 @@ from core_mondrian.report.views import views_of
 from core_mondrian.report.wording import KINDS, count
 from core_mondrian.studio.actions import Run
 from core_mondrian.studio.jobs import Job, Progress
-from core_mondrian.studio.page_context import Desk, heading, show_problem, show_svg
-from core_mondrian.studio.tables import quote, show_table
+from core_mondrian.studio.page_context import (
+    PageContext,
+    heading,
+    show_problem,
+    show_svg,
+    show_table,
+)
+from core_mondrian.studio.tables import quote
 
 _MOST_BOXES: Final = 300
 _FUNNEL: Final = (
@@ -23,16 +29,6 @@ _FUNNEL: Final = (
     "divide the rows (considered), leave groups that may be released (proposed), were "
     "tried (final), made (accepted) and undone again (abandoned)."
 )
-STYLE: Final = """
-.studio-tree details, .studio-tree .leaf { margin-left: 1.1rem; }
-.studio-tree > details { margin-left: 0; }
-.studio-tree summary { cursor: pointer; padding: 2px 0; display: list-item;
-  list-style: disclosure-closed inside; }
-.studio-tree details[open] > summary { list-style-type: disclosure-open; }
-.studio-tree .leaf { padding: 2px 0 2px 1rem; }
-.studio-tree small { opacity: .72; }
-.studio-painting { width: 100%; max-width: 720px; height: auto; border-radius: 6px; }
-"""
 
 
 @dataclass(frozen=True)
@@ -45,11 +41,11 @@ class _Painted:
     n_classes: int
 
 
-class Making:
+class RunDetails:
     """One run's painting, funnel and tree."""
 
-    def __init__(self, desk: Desk, run: Run) -> None:
-        self.desk = desk
+    def __init__(self, context: PageContext, run: Run) -> None:
+        self.context = context
         self.run = run
         self._painting_job: Job[_Painted] | None = None
 
@@ -100,7 +96,7 @@ class Making:
         self._canvas.clear()
         with self._canvas:
             ui.spinner()
-        self._painting_job = self.desk.start(work, ended)
+        self._painting_job = self.context.start(work, ended)
 
     def _show_painting(self, job: Job[_Painted]) -> None:
         self._canvas.clear()
@@ -144,7 +140,7 @@ class Making:
 
         with self._tree:
             ui.spinner()
-        self.desk.start(work, ended)
+        self.context.start(work, ended)
 
 
 def _funnel(run: Run) -> Iterator[list[str]]:

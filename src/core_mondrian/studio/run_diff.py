@@ -3,14 +3,13 @@
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from core_mondrian.models import MODELS
 from core_mondrian.release.release_tree import SizeBin, size_bins
-from core_mondrian.report.pictures import draw_pairs
 from core_mondrian.report.plain import between
 from core_mondrian.report.wording import part_of, percent
 from core_mondrian.studio.actions import Run
@@ -27,11 +26,13 @@ class Pair(NamedTuple):
     name: str
     first: str
     second: str
+    shares: tuple[float | None, float | None] = (None, None)
+    """What bars below show."""
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
-    """Two runs, as tables and charts."""
+class RunDiff:
+    """Two runs, as tables."""
 
     settings: tuple[Pair, ...]
     """Lines of the specs that differ."""
@@ -41,39 +42,34 @@ class Versus:
     losses: tuple[Pair, ...]
     """Of every column that one of them generalized."""
     sizes: tuple[Pair, ...]
-    pictures: dict[str, str] = field(repr=False)
-    """Charts of losses and sizes as SVG."""
 
 
-def compare_runs(first: Run, second: Run) -> Versus:
-    """Compare two runs of one table; to draw the charts takes a moment."""
+def compare_runs(first: Run, second: Run) -> RunDiff:
+    """Compare two runs of one table."""
     settings = list(differing(first.toml, second.toml))
-    losses = _losses(first), _losses(second)
-    bins = _bins(first, second)
-    both = f"run {first.number} and run {second.number}"
-    pictures = {
-        "lost": draw_pairs(
-            list(_loss_bars(first, second)), f"What each column lost in {both}"
-        ),
-        "sizes": draw_pairs(
-            [(_size(*two), *_shares(first, second, two)) for two in bins],
-            f"Shares of released rows by the size of their group in {both}",
-        ),
-    }
-    names = dict.fromkeys((*losses[0], *losses[1]))
-    return Versus(
+    names = dict.fromkeys((*_losses(first), *_losses(second)))
+    return RunDiff(
         settings=tuple(settings[:_MOST_SETTINGS]),
         n_more=len(settings[_MOST_SETTINGS:]),
         figures=tuple(_figures(first, second)),
         losses=tuple(
-            Pair(name, _say_loss(first, name), _say_loss(second, name))
+            Pair(
+                name,
+                _loss_text(first, name),
+                _loss_text(second, name),
+                (_losses(first).get(name), _losses(second).get(name)),
+            )
             for name in names
         ),
         sizes=tuple(
-            Pair(_size(*two), _say_size(first, two[0]), _say_size(second, two[1]))
-            for two in bins
+            Pair(
+                _size(*two),
+                _size_text(first, two[0]),
+                _size_text(second, two[1]),
+                _shares(first, second, two),
+            )
+            for two in _bins(first, second)
         ),
-        pictures=pictures,
     )
 
 
@@ -90,7 +86,7 @@ def differing(first: str, second: str) -> Iterator[Pair]:
         if _is_list(old) and _is_list(new) and _as_set(old) != _as_set(new):
             yield from _differing_items(name, old or [], new or [])
         else:
-            yield Pair(name, _say(old), _say(new))
+            yield Pair(name, _value_text(old), _value_text(new))
 
 
 def _settings(asked: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -110,7 +106,9 @@ def _models(models: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for model in models:
         rest = {k: v for k, v in model.items() if k not in ("name", "sensitive")}
         about = f" for {model['sensitive']}" if "sensitive" in model else ""
-        words = ", ".join(f"{key} = {_say(value)}" for key, value in rest.items())
+        words = ", ".join(
+            f"{key} = {_value_text(value)}" for key, value in rest.items()
+        )
         told.setdefault(f"{model['name']}{about}", []).append(words or "asked for")
     for name, several in told.items():
         yield name, "; ".join(several)
@@ -131,10 +129,11 @@ def _differing_items(name: str, old: list[str], new: list[str]) -> Iterator[Pair
     for item in dict.fromkeys((*old, *new)):
         has = item in old, item in new
         if has[0] != has[1]:
-            yield Pair(f"{name}: {item}", *("yes" if one else "no" for one in has))
+            was, now = ("yes" if one else "no" for one in has)
+            yield Pair(f"{name}: {item}", was, now)
 
 
-def _say(value: object) -> str:
+def _value_text(value: object) -> str:
     if value is None:
         return DEFAULT
     return value if isinstance(value, str) else toml_value(value)
@@ -146,7 +145,8 @@ def _figures(first: Run, second: Run) -> Iterator[Pair]:
         for name, words in _figures_of(run):  # of two models of one kind both are told
             found[name] = f"{found[name]}; {words}" if name in found else words
     for name in dict.fromkeys((*told[0], *told[1])):
-        yield Pair(name, *(one.get(name, "not asked for") for one in told))
+        was, now = (one.get(name, "not asked for") for one in told)
+        yield Pair(name, was, now)
 
 
 def _figures_of(run: Run) -> Iterator[tuple[str, str]]:
@@ -172,19 +172,7 @@ def _losses(run: Run) -> dict[str, float | None]:
     return {column.name: column.ncp for column in run.release.measures().columns}
 
 
-def _loss_bars(
-    first: Run, second: Run
-) -> Iterator[tuple[str, float | None, float | None]]:
-    losses = _losses(first), _losses(second)
-    for name in dict.fromkeys((*losses[0], *losses[1])):
-        only = ""
-        if name not in losses[0] or name not in losses[1]:
-            has = first if name in losses[0] else second
-            only = f" (run {has.number})"
-        yield f"{name}{only}", losses[0].get(name), losses[1].get(name)
-
-
-def _say_loss(run: Run, name: str) -> str:
+def _loss_text(run: Run, name: str) -> str:
     """Return what a column lost, or what else it was in this run."""
     losses = _losses(run)
     if name not in losses:
@@ -220,7 +208,7 @@ def _shares(
     return old, new
 
 
-def _say_size(run: Run, found: SizeBin | None) -> str:
+def _size_text(run: Run, found: SizeBin | None) -> str:
     if found is None or not found.n_classes:
         return "none"
     share = percent(found.n_rows / max(_n_released(run), 1))

@@ -44,22 +44,22 @@ def serve(
     table: Path | None,
     port: int,
     most_bytes: int,
-    tell: Callable[[str], None],
+    print_address: Callable[[str], None],
     spec: Named | None = None,
     launch: Callable[[str], object] | None = None,
 ) -> None:
     """Serve the studio until it is interrupted.
 
-    It begins with ``table`` and ``spec``, if there are any. ``tell`` prints an address
-    for the user, and another when one is used; ``launch`` gets one for a browser, which
-    has to open it at once.
+    It begins with ``table`` and ``spec``, if there are any. ``print_address`` gets an
+    address for the user, and another when one is used; ``launch`` gets one for a
+    browser, which has to open it at once.
 
     Raises:
         OutputError: the port is taken.
     """
     with _bound(port) as listener, _private_folder() as folder:
         port = listener.getsockname()[1]
-        access = Access(port, tell)
+        access = Access(port, print_address)
         studio = Studio(folder, most_bytes, table, spec)
         guard = Guard(_build(studio), access, most_bytes)
         _quieten()
@@ -128,10 +128,11 @@ def _build(studio: Studio) -> FastAPI:
     outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
     def download(session: str, number: int, name: str) -> FileResponse:
-        return FileResponse(_file_of(studio, session, number, name), filename=name)
+        path, title = _file_of(studio, session, number, name)
+        return FileResponse(path, filename=title)
 
     def read(session: str, number: int) -> FileResponse:
-        path = _file_of(studio, session, number, "report.html")
+        path, _ = _file_of(studio, session, number, "report.html")
         return FileResponse(path, media_type="text/html", headers=_REPORT_HEADERS)
 
     def show(session: str = "") -> RedirectResponse | None:
@@ -145,15 +146,22 @@ def _build(studio: Studio) -> FastAPI:
 
     outer.get("/files/{session}/{number}/{name}")(download)
     outer.get("/read/{session}/{number}")(read)
+    # The bar has no name for screen readers, and uploads show their own progress.
+    app.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.page("/", title="core-mondrian studio", dark=None, language="en-US")(show)
     app.timer(60.0, studio.forget_idle)
     ui.run_with(
-        outer, title="core-mondrian studio", show_welcome_message=False, favicon="◪"
+        outer,
+        title="core-mondrian studio",
+        show_welcome_message=False,
+        favicon="◪",
+        # A busy machine answers late: a page that is given up begins anew.
+        reconnect_timeout=20.0,
     )
     return outer
 
 
-def _file_of(studio: Studio, session: str, number: int, name: str) -> Path:
+def _file_of(studio: Studio, session: str, number: int, name: str) -> tuple[Path, str]:
     try:
         return studio.file_of(session, number, name)
     except SpecError:

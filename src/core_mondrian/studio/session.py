@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core_mondrian.errors import SpecError
-from core_mondrian.studio.actions import Opened, Run
+from core_mondrian.studio.actions import OpenedTable, Run
 from core_mondrian.studio.draft import Draft, draft_of
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.reading import Named
@@ -28,7 +28,7 @@ class Session:
     name: str
     folder: Path
     """Its files; nothing is written anywhere else."""
-    opened: Opened | None = None
+    opened: OpenedTable | None = None
     draft: Draft = field(default_factory=Draft)
     runs: list[Run] = field(default_factory=list)
     n_started: int = 0
@@ -48,7 +48,7 @@ class Session:
         """The folder of the files that the spec names."""
         return self.folder / "files"
 
-    def take(self, opened: Opened) -> None:
+    def take(self, opened: OpenedTable) -> None:
         """Begin with another table."""
         self.opened = opened
         self.draft = draft_of(opened.guesses)
@@ -93,8 +93,8 @@ class Studio:
         self.sessions[name] = Session(name, folder)
         return self.sessions[name]
 
-    def file_of(self, session: str, number: int, name: str) -> Path:
-        """Write a file of a run and return where it stands, inside its folder.
+    def file_of(self, session: str, number: int, name: str) -> tuple[Path, str]:
+        """Write a file of a run; return where it stands and what its user calls it.
 
         Raises:
             SpecError: there is no such session, run or file.
@@ -104,7 +104,7 @@ class Studio:
             for run in found.runs:
                 if run.number == number:
                     with found.writing:
-                        return run.write(name, found.folder)
+                        return run.write(name, found.folder), run.downloads[name]
         raise SpecError("there is no such run")
 
     def forget_idle(self) -> None:

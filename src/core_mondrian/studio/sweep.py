@@ -1,16 +1,13 @@
-"""Vary: which numbers a curve can be drawn over, its points, and where they are."""
+"""Which numbers a curve can be drawn over, its points, and what each means."""
 
 import copy
-import re
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Final
 
 from core_mondrian.analysis.advise import Point, Sweep, sweep
-from core_mondrian.report.charts import HEIGHT, draw_trade_off, render
-from core_mondrian.studio.actions import Opened, read_as
+from core_mondrian.report.wording import count
+from core_mondrian.studio.actions import OpenedTable, read_as
 from core_mondrian.studio.draft import Draft
 from core_mondrian.studio.jobs import Progress
 
@@ -30,8 +27,6 @@ _SHARES: Final = {
 }
 _TIMES: Final = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 """Points of a number that is not known here, next to what it is now."""
-_MOVE: Final = re.compile(r"translate\(([-\d.e]+)[ ,]([-\d.e]+)\)")
-_CROSS: Final = "\u00d7"
 
 
 def find_varied(draft: Draft) -> dict[str, str]:
@@ -95,34 +90,24 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Where a point of the picture can be pressed; all in percent of the picture."""
-
-    left: float
-    width: float
-    top: float
-    height: float
-    x: float
-    y: float
-    """The point itself, in percent of the band."""
-
-
 @dataclass(frozen=True)
 class Curve:
-    """What every value of a number would cost, and the picture of it."""
+    """What every value of a number would cost."""
 
     name: str
     found: Sweep = field(repr=False)
-    picture: bytes = field(repr=False)
 
-    @property
-    def bands(self) -> dict[int, Band]:
-        """Where each point is, by its place among the points."""
-        return find_bands(self.picture.decode(), self.found.points)
+    def point_at(self, value: float | None) -> Point | None:
+        """Return the point of a value; None: it is not on the curve."""
+        points = [
+            one for one in self.found.points if one.parameters[self.name] == value
+        ]
+        return points[0] if points else None
 
 
-def find_curve(opened: Opened, draft: Draft, name: str, progress: Progress) -> Curve:
+def find_curve(
+    opened: OpenedTable, draft: Draft, name: str, progress: Progress
+) -> Curve:
     """Return what each value of a number would cost, all else as drafted.
 
     Raises:
@@ -133,90 +118,39 @@ def find_curve(opened: Opened, draft: Draft, name: str, progress: Progress) -> C
         draft.k = max(draft.k, 2)  # so that it is asked for at all
     spec = draft.to_spec()
     found = sweep(read_as(opened, spec), spec, {name: points}, progress=progress)
-    progress("draw", 0.0)
-    return Curve(name, found, render(draw_trade_off(found), ".svg"))
+    return Curve(name, found)
 
 
-def find_bands(picture: str, points: Sequence[Point]) -> dict[int, Band]:
-    """Return where the points of a trade-off's picture are, those without one aside.
-
-    Vega draws the points of a panel in the order of the data, and a cross for each
-    that cannot be reached. A picture that has others is not understood: no bands.
-    """
-    root = ET.fromstring(picture)  # noqa: S314  # drawn by ourselves a moment ago
-    marks = _Marks()
-    marks.look(root, 0.0, 0.0)
-    reached = [i for i, one in enumerate(points) if _has_loss(one)]
-    refused = [i for i, one in enumerate(points) if _is_crossed(one)]
-    if (len(reached), len(refused)) != (len(marks.points), len(marks.crosses)):
-        return {}
-    places = dict(zip(reached, marks.points, strict=True))
-    places |= dict(zip(refused, marks.crosses, strict=True))
-    width, height = float(root.attrib["width"]), float(root.attrib["height"])
-    return dict(_share(places, marks, width, height))
-
-
-def _has_loss(point: Point) -> bool:
-    return point.figures is not None and point.figures.loss is not None
+def point_text(curve: Curve, value: float | None) -> str:
+    """Return in plain words what a value would make of these data."""
+    point = curve.point_at(value)
+    if point is None:
+        return ""
+    asked, figures = f"With {curve.name} = {value:g}", point.figures
+    if figures is None or figures.loss is None or figures.smallest_class is None:
+        return f"{asked} there is no release of these data."
+    n, smallest = curve.found.n_rows - figures.n_suppressed, figures.smallest_class
+    words = [
+        f"{asked}, {n:,} of your {curve.found.n_rows:,} rows are released in "
+        f"{count(figures.n_classes, 'group')} that look alike.",
+        f"The smallest has {smallest:,}: whoever looks for a person in it guesses "
+        f"right in 1 of {smallest:,} cases.",
+        f"{figures.loss:.1%} of the detail is lost{_compared(curve, point)}.",
+    ]
+    return " ".join(words)
 
 
-def _is_crossed(point: Point) -> bool:
-    return point.problem is not None and point.problem.is_infeasible
-
-
-def _share(
-    places: dict[int, tuple[float, float]], marks: "_Marks", width: float, height: float
-) -> Iterator[tuple[int, Band]]:
-    """Yield a band around each point, up to the middle between it and the next."""
-    ordered = sorted(places, key=lambda i: places[i])
-    xs = [places[i][0] for i in ordered]
-    middles = [(a + b) / 2 for a, b in pairwise(xs)]
-    edges = [2 * xs[0] - middles[0] if middles else xs[0] - 20, *middles]
-    edges.append(2 * xs[-1] - middles[-1] if middles else xs[-1] + 20)
-    edges = [min(max(edge, 0.0), width) for edge in edges]
-    top, bottom = min(marks.panels), max(marks.panels) + HEIGHT
-    for i, (left, right) in zip(ordered, pairwise(edges), strict=True):
-        x, y = places[i]
-        yield (
-            i,
-            Band(
-                left=100 * left / width,
-                width=100 * (right - left) / width,
-                top=100 * top / height,
-                height=100 * (bottom - top) / height,
-                x=100 * (x - left) / (right - left) if right > left else 50.0,
-                y=100 * (y - top) / (bottom - top),
-            ),
-        )
-
-
-@dataclass
-class _Marks:
-    """What is looked for in a picture, in the order it was drawn."""
-
-    points: list[tuple[float, float]] = field(default_factory=list)
-    """Of the first panel, which is that of the loss."""
-    crosses: list[tuple[float, float]] = field(default_factory=list)
-    panels: list[float] = field(default_factory=list)
-    """The upper edges of all panels."""
-
-    def look(self, element: ET.Element, x: float, y: float) -> None:
-        """Go through an element that stands in a group at ``x``, ``y``."""
-        kinds = element.get("class", "").split()
-        is_points = {"mark-symbol", "role-mark"} <= {*kinds} and not self.points
-        is_panel = "role-scope" in kinds
-        for child in element:
-            dx, dy = _moved(child)
-            at = (x + dx, y + dy)
-            if is_points:
-                self.points.append(at)
-            if is_panel:
-                self.panels.append(at[1])
-            if child.text == _CROSS:
-                self.crosses.append(at)
-            self.look(child, *at)
-
-
-def _moved(element: ET.Element) -> tuple[float, float]:
-    found = _MOVE.search(element.get("transform", ""))
-    return (float(found[1]), float(found[2])) if found else (0.0, 0.0)
+def _compared(curve: Curve, point: Point) -> str:
+    """Return how much more is lost than at the next smaller value on the curve."""
+    reached = [
+        (one.parameters[curve.name], one.figures.loss)
+        for one in curve.found.points
+        if one.figures is not None and one.figures.loss is not None
+    ]
+    at = [value for value, _ in reached].index(point.parameters[curve.name])
+    if not at:
+        return ""
+    (before, old), (_, new) = reached[at - 1 : at + 1]
+    points = 100 * (new - old)
+    change = f"{abs(points):.1f} points {'more' if points >= 0 else 'less'}"
+    return f", {change} than with {curve.name} = {before:g}"

@@ -5,27 +5,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from nicegui import ui
-
 from core_mondrian.report.plain import writable
 
 _LONGEST: Final = 200
 """Letters of a cell that are shown."""
-STYLE: Final = """
-.studio-wide { overflow-x: auto; max-width: 100%; }
-.studio-table { border-collapse: collapse; font-size: 13px; line-height: 1.4; }
-.studio-table caption { text-align: left; padding: 2px 0 6px; }
-.studio-table th, .studio-table td { text-align: left; vertical-align: top;
-  padding: 4px 12px 4px 8px; border-bottom: 1px solid rgba(128, 128, 128, .3);
-  overflow-wrap: break-word; max-width: 22rem; }
-.studio-table thead th, .studio-table tbody th { font-weight: 600; }
-.studio-table tr.studio-sought th { outline: 2px solid currentColor;
-  outline-offset: -2px; }
-.studio-changed { background: rgba(230, 159, 0, .22); }
-.studio-out { opacity: .72; font-style: italic; }
-.studio-tag { display: inline-block; padding: 0 6px; border-radius: 8px;
-  background: rgba(128, 128, 128, .25); font-weight: 400; white-space: nowrap; }
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +20,10 @@ class Td:
     """Of the style; never what a user wrote."""
     tag: str = ""
     """A word beside the text."""
+    share: float | None = None
+    """What a bar below the text shows; None: there is none."""
+    is_second: bool = False
+    """Whether the bar is that of the second of two runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +32,6 @@ class Tr:
 
     cells: Sequence[str | Td]
     classes: str = ""
-
-
-def show_table(
-    label: str, heads: Sequence[str | Td], rows: Iterable[Tr | Sequence[str | Td]]
-) -> ui.html:
-    """Show a table; ``label`` names it for those who do not see where it stands."""
-    return ui.html(write_table(label, heads, rows), sanitize=False).classes("w-full")
 
 
 def write_table(
@@ -88,7 +68,16 @@ def _write_cell(cell: str | Td, kind: str, scope: str = "") -> str:
     cell = cell if isinstance(cell, Td) else Td(cell)
     about = f' scope="{scope}"' if scope else ""
     tag = f' <span class="studio-tag">{quote(cell.tag)}</span>' if cell.tag else ""
-    return f"<{kind}{about}{_classes(cell.classes)}>{quote(cell.text)}{tag}</{kind}>"
+    inside = f"{quote(cell.text)}{tag}{_write_bar(cell)}"
+    return f"<{kind}{about}{_classes(cell.classes)}>{inside}</{kind}>"
+
+
+def _write_bar(cell: Td) -> str:
+    if cell.share is None:
+        return ""
+    second = " studio-second" if cell.is_second else ""
+    width = f"width:{100 * min(max(cell.share, 0.0), 1.0):.1f}%"
+    return f'<span class="studio-share{second}"><i style="{width}"></i></span>'
 
 
 def _classes(names: str) -> str:

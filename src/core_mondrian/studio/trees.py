@@ -11,7 +11,7 @@ from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.hierarchies.load import parse_short
 from core_mondrian.hierarchies.tree import Hierarchy
-from core_mondrian.studio.actions import Opened, read_as
+from core_mondrian.studio.actions import OpenedTable, read_as
 from core_mondrian.studio.draft import Draft
 from core_mondrian.tables.frames import arrow_column, open_frame
 
@@ -23,13 +23,13 @@ Groups = list[tuple[str, list[str]]]
 """The name and the values of each group."""
 
 
-def is_number(opened: Opened, name: str) -> bool:
+def is_number(opened: OpenedTable, name: str) -> bool:
     """Tell whether a column is a number or a date, unless it is said to be names."""
     kind = opened.table.schema.field(name).type
     return is_ordered(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
-def find_tree(opened: Opened, draft: Draft, name: str) -> Hierarchy:
+def find_tree(opened: OpenedTable, draft: Draft, name: str) -> Hierarchy:
     """Return the tree that a release would use for a column.
 
     Raises:
@@ -48,7 +48,7 @@ def find_tree(opened: Opened, draft: Draft, name: str) -> Hierarchy:
     return coded.column.hierarchy or tree
 
 
-def first_groups(opened: Opened, draft: Draft, name: str) -> Groups:
+def first_groups(opened: OpenedTable, draft: Draft, name: str) -> Groups:
     """Return a few groups of alike values to begin with.
 
     Raises:
@@ -150,7 +150,8 @@ def draw_nodes(tree: Hierarchy) -> list[dict[str, Any]]:
     """Return the upper nodes as nested plain values."""
     shown = min(MOST_SHOWN, len(tree.labels))
     nodes: list[dict[str, Any]] = [
-        {"id": str(i), "label": _told(tree, i), "children": []} for i in range(shown)
+        {"id": str(i), "label": _node_text(tree, i), "children": []}
+        for i in range(shown)
     ]
     for i in range(1, shown):
         nodes[int(tree.parents[i])]["children"].append(nodes[i])
@@ -162,7 +163,7 @@ def draw_nodes(tree: Hierarchy) -> list[dict[str, Any]]:
     return nodes[:1]
 
 
-def _told(tree: Hierarchy, node: int) -> str:
+def _node_text(tree: Hierarchy, node: int) -> str:
     n = int(tree.high[node] - tree.low[node] + 1)
     below = f" ({n} value{'s' * (n != 1)})" if tree.n_children[node] else ""
     return f"{tree.labels[node]}{below}"

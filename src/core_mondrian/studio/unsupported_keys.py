@@ -13,15 +13,15 @@ Asked: TypeAlias = dict[str, Any]
 
 def put_back(asked: Mapping[str, Any], rest: Mapping[str, Any]) -> Asked:
     """Return what the page asks for, and the rest of the file that was opened."""
-    found = dict(asked)
+    keys = dict(asked)
     for key, value in rest.items():
         if key in POLICIES:
-            _put_policy(found, key, value)
+            _put_policy(keys, key, value)
         elif key in _PUT:
-            _PUT[key](found, key, value)
+            _PUT[key](keys, key, value)
         elif key != "models":  # they are put in by their places
-            found.setdefault(key, value)
-    return found
+            keys.setdefault(key, value)
+    return keys
 
 
 def names_of(rest: Mapping[str, Any]) -> list[str]:
@@ -37,62 +37,62 @@ def names_of(rest: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _put_policy(found: Asked, key: str, value: Mapping[str, Any]) -> None:
-    if found["policy"] == key:
-        found[key] = {**value, **found.get(key, {})}
-        if "equity" not in found[key]:
-            found[key].pop("equity_bound", None)
-        if "breakout_thresholds" in found[key]:
-            own = _of_known(found, found[key]["breakout_thresholds"])
-            found[key]["breakout_thresholds"] = own
+def _put_policy(keys: Asked, key: str, value: Mapping[str, Any]) -> None:
+    if keys["policy"] == key:
+        keys[key] = {**value, **keys.get(key, {})}
+        if "equity" not in keys[key]:
+            keys[key].pop("equity_bound", None)
+        if "breakout_thresholds" in keys[key]:
+            own = _of_known(keys, keys[key]["breakout_thresholds"])
+            keys[key]["breakout_thresholds"] = own
 
 
-def _put_format(found: Asked, key: str, value: Mapping[str, Any]) -> None:
+def _put_format(keys: Asked, key: str, value: Mapping[str, Any]) -> None:
     """Put formats of columns beside what is so for all others."""
-    if of_columns := _of_known(found, value):
-        found[key] = {"default": found.get(key, False), **of_columns}
+    if of_columns := _of_known(keys, value):
+        keys[key] = {"default": keys.get(key, False), **of_columns}
 
 
-def _put_table(found: Asked, key: str, value: Mapping[str, Any]) -> None:
+def _put_table(keys: Asked, key: str, value: Mapping[str, Any]) -> None:
     """Put what is told by column; what the page says of a column goes first."""
-    if table := {**_of_known(found, value), **found.get(key, {})}:
-        found[key] = table
+    if table := {**_of_known(keys, value), **keys.get(key, {})}:
+        keys[key] = table
 
 
-def _of_known(found: Asked, value: Mapping[str, Any]) -> Asked:
-    known = found["quasi_identifiers"]
+def _of_known(keys: Asked, value: Mapping[str, Any]) -> Asked:
+    known = keys["quasi_identifiers"]
     return {name: item for name, item in value.items() if name in known}
 
 
-def _put_excluded(found: Asked, key: str, value: list[str]) -> None:
-    found[key] = [name for name in value if name in found["quasi_identifiers"]]
+def _put_excluded(keys: Asked, key: str, value: list[str]) -> None:
+    keys[key] = [name for name in value if name in keys["quasi_identifiers"]]
 
 
-def _put_accepted(found: Asked, key: str, value: list[str]) -> None:
+def _put_accepted(keys: Asked, key: str, value: list[str]) -> None:
     """Put columns of which there may be a warning: all but quasi-identifiers."""
-    found[key] = [name for name in value if name not in found["quasi_identifiers"]]
+    keys[key] = [name for name in value if name not in keys["quasi_identifiers"]]
 
 
-def _put_unit(found: Asked, key: str, value: str) -> None:
+def _put_unit(keys: Asked, key: str, value: str) -> None:
     """Put a unit that gets pseudonyms; the page knows one role of a column."""
-    if value in found.get("pseudonyms", ()):
-        found.setdefault(key, value)
+    if value in keys.get("pseudonyms", ()):
+        keys.setdefault(key, value)
 
 
-def _put_domains(found: Asked, key: str, value: Mapping[str, str]) -> None:
-    known = found.get("pseudonyms", ())
-    found[key] = {name: domain for name, domain in value.items() if name in known}
+def _put_domains(keys: Asked, key: str, value: Mapping[str, str]) -> None:
+    known = keys.get("pseudonyms", ())
+    keys[key] = {name: domain for name, domain in value.items() if name in known}
 
 
-def _put_patterns(found: Asked, key: str, value: str) -> None:
+def _put_patterns(keys: Asked, key: str, value: str) -> None:
     """Put what becomes of small patterns, where there are patterns."""
-    usual = "value" if found["policy"] == "best" else "pattern"
-    if found.get("missing", usual) == "pattern":
-        found[key] = value
+    usual = "value" if keys["policy"] == "best" else "pattern"
+    if keys.get("missing", usual) == "pattern":
+        keys[key] = value
 
 
-def _put_nulls(found: Asked, key: str, value: list[str]) -> None:
-    found[key] = [*value, *found.get(key, ())]
+def _put_nulls(keys: Asked, key: str, value: list[str]) -> None:
+    keys[key] = [*value, *keys.get(key, ())]
 
 
 _PUT: Final[dict[str, Callable[[Asked, str, Any], None]]] = {

@@ -8,17 +8,31 @@ from typing import Final
 from nicegui import events, ui
 
 from core_mondrian.errors import DataError, MondrianError
-from core_mondrian.studio.page_context import Desk, named, show_problem
+from core_mondrian.studio.page_context import PageContext, named, show_problem
 
 _NAME_PARTS: Final = """(() => {{
-  const name = (tries) => {{
-    const button = getHtmlElement({id})?.querySelector('.q-btn[role=button]');
-    if (!button) return tries && setTimeout(() => name(tries - 1), 50);
-    button.setAttribute('aria-label', {label});
-    button.querySelector('input')?.setAttribute('aria-label', {label});
+  const set = (element, name, value) => {{
+    if (element && element.getAttribute(name) !== value) element.setAttribute(name, value);
   }};
-  name(100);
-}})()"""
+  const name = (upload) => {{
+    for (const button of upload.querySelectorAll('a.q-btn')) {{
+      const input = button.querySelector('input');
+      set(input, 'aria-label', {label});
+      set(input, 'tabindex', '0');
+      for (const part of ['role', 'tabindex'])
+        if (button.hasAttribute(part)) button.removeAttribute(part);
+    }}
+  }};
+  const begin = (tries) => {{
+    const upload = getHtmlElement({id});
+    if (!upload) return tries && setTimeout(() => begin(tries - 1), 50);
+    name(upload);
+    // The library draws its button anew whenever something changes.
+    const changes = {{subtree: true, childList: true, attributes: true}};
+    new MutationObserver(() => name(upload)).observe(upload, changes);
+  }};
+  begin(100);
+}})()"""  # noqa: E501  # JavaScript
 _NAME: Final = re.compile(r"\w[\w .+-]{0,99}")
 """What a file may be called: the spec names it so, and it stands so in our folder."""
 
@@ -32,8 +46,8 @@ def check_name(title: str, suffixes: tuple[str, ...]) -> str:
     name = title.replace("\\", "/").rpartition("/")[2]
     if not _NAME.fullmatch(name):
         raise DataError(
-            "this file's name has unusual signs",
-            hint="call it by letters, digits, dots and dashes; the spec will name it",
+            "this file's name has unusual characters",
+            hint="name it with letters, digits, dots and dashes",
         )
     if not name.lower().endswith(suffixes):
         raise DataError(
@@ -44,7 +58,10 @@ def check_name(title: str, suffixes: tuple[str, ...]) -> str:
 
 
 def name_upload(upload: ui.upload, label: str) -> None:
-    """Name an upload, and its button, which the library leaves without a name."""
+    """Name an upload, and the field in it, which the library leaves without a name.
+
+    The library nests the field in a button; only one of them may take the keyboard.
+    """
     named(upload, label)
     ui.run_javascript(_NAME_PARTS.format(id=upload.id, label=json.dumps(label)))
 
@@ -59,7 +76,7 @@ def too_large(most: int) -> DataError:
 
 
 def offer_upload(
-    desk: Desk,
+    context: PageContext,
     label: str,
     suffixes: tuple[str, ...],
     taken: Callable[[str], None],
@@ -74,12 +91,12 @@ def offer_upload(
         except MondrianError as error:
             show_problem(problem, error)
             return
-        desk.session.files.mkdir(exist_ok=True)
-        await event.file.save(desk.session.files / name)
+        context.session.files.mkdir(exist_ok=True)
+        await event.file.save(context.session.files / name)
         problem.clear()
         taken(name)
 
-    most = desk.studio.most_bytes
+    most = context.studio.most_bytes
     upload = ui.upload(
         label=label,
         auto_upload=True,

@@ -13,13 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Array: TypeAlias = Any
-"""An Arrow array that is not chunked; Arrow itself has no types to check."""
-Type: TypeAlias = Any
-Field: TypeAlias = Any
+from core_mondrian.runtime.array_types import ArrowArray, ArrowField, ArrowType, Flags
+from core_mondrian.runtime.runs import run_members
+
 Places: TypeAlias = NDArray[np.int64]
 """Positions in an array; `BLANK` stands for a missing cell."""
-Flags: TypeAlias = NDArray[np.bool_]
 
 BLANK: Final = -1
 _WIDTHS: Final = (1, 2, 4, 8)
@@ -28,7 +26,7 @@ _BLOCK: Final = 1 << 12
 _EXTENSION: Final = (b"ARROW:extension:name", b"ARROW:extension:metadata")
 
 
-def gather(array: Array, places: Places) -> Array:
+def gather(array: ArrowArray, places: Places) -> ArrowArray:
     """Return the cells at ``places``, with no bytes of any other cell."""
     kind = array.type
     for test, gather_kind in _GATHER:
@@ -37,7 +35,7 @@ def gather(array: Array, places: Places) -> Array:
     return array.take(_as_index(places))
 
 
-def clean_array(array: Array) -> Array:
+def clean_array(array: ArrowArray) -> ArrowArray:
     """Return the same cells with no bytes of any other cell."""
     if pa.types.is_dictionary(array.type):
         indices = array.indices
@@ -55,8 +53,8 @@ def clean_array(array: Array) -> Array:
     return pa.concat_arrays([array, array.slice(0, 0)])
 
 
-def _is_in_order(array: Array) -> bool:
-    """Tell whether a dictionary lists the values in use, rising, and nothing else."""
+def _is_in_order(array: ArrowArray) -> bool:
+    """Return whether a dictionary lists the values in use, rising, and nothing else."""
     values = array.dictionary
     if (
         not is_flat(values.type)
@@ -74,7 +72,7 @@ def _is_in_order(array: Array) -> bool:
     return bool(is_rising and _used(codes, 0, len(values)).all())
 
 
-def _clean_nulls(array: Array) -> Array:
+def _clean_nulls(array: ArrowArray) -> ArrowArray:
     """Clear what is under missing cells: .003 s for a million, .01 with `take`."""
     is_null, kind, buffers = _is_null(array), array.type, array.buffers()
     if _is_fixed(kind):
@@ -92,7 +90,7 @@ def _clean_nulls(array: Array) -> Array:
     return pa.Array.from_buffers(kind, len(array), [_bits(~is_null), *kept])
 
 
-def own_places(array: Array) -> Places:
+def own_places(array: ArrowArray) -> Places:
     """Return the place of every cell; missing ones are `BLANK`."""
     places = np.arange(len(array), dtype=np.int64)
     if array.null_count:
@@ -100,7 +98,7 @@ def own_places(array: Array) -> Places:
     return places
 
 
-def clean_type(kind: Type) -> Type:
+def clean_type(kind: ArrowType) -> ArrowType:
     """Return a type whose inner fields carry no notes; they may hold anything.
 
     Fields of structs and cells of fixed-size lists may be missing, as they are inside a
@@ -112,8 +110,8 @@ def clean_type(kind: Type) -> Type:
     return kind
 
 
-def clean_field(field: Field) -> Field:
-    """Return a field without notes, but for what its type is beyond Arrow's."""
+def clean_field(field: ArrowField) -> ArrowField:
+    """Return a field without notes, except what its type is beyond Arrow's."""
     notes = field.metadata or {}
     kept = {key: notes[key] for key in _EXTENSION if key in notes}
     return pa.field(
@@ -124,23 +122,23 @@ def clean_field(field: Field) -> Field:
     )
 
 
-def _nullable(field: Field) -> Field:
+def _nullable(field: ArrowField) -> ArrowField:
     return clean_field(field).with_nullable(True)  # noqa: FBT003
 
 
-def is_flat(kind: Type) -> bool:
-    """Tell whether Arrow's own `take` returns nothing but the cells it is asked for."""
+def is_flat(kind: ArrowType) -> bool:
+    """Return whether Arrow's own `take` returns only the cells it is asked for."""
     return not any(test(kind) for test, _ in _GATHER)
 
 
-def _is_compact(array: Array) -> bool:
-    """Tell whether the buffers of a flat array hold its cells and nothing else."""
+def _is_compact(array: ArrowArray) -> bool:
+    """Return whether the buffers of a flat array hold its cells and nothing else."""
     validity, *buffers = array.buffers()
     return validity is None and _fills(array, buffers)
 
 
-def _fills(array: Array, buffers: list[Any]) -> bool:
-    """Tell whether the cells of a flat array are all that its buffers hold."""
+def _fills(array: ArrowArray, buffers: list[Any]) -> bool:
+    """Return whether the cells of a flat array are all that its buffers hold."""
     if array.offset or pa.types.is_boolean(array.type):
         return False  # Bits of other rows may share the last byte.
     if any(buffer is None or buffer.parent is not None for buffer in buffers):
@@ -152,22 +150,22 @@ def _fills(array: Array, buffers: list[Any]) -> bool:
     return bool(is_whole and ends[-1] == buffers[1].size)
 
 
-def _is_fixed(kind: Type) -> bool:
+def _is_fixed(kind: ArrowType) -> bool:
     tests = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
     return any(test(kind) for test in tests) and not pa.types.is_boolean(kind)
 
 
-def _lengths(array: Array) -> Places:
+def _lengths(array: ArrowArray) -> Places:
     ends = np.frombuffer(array.buffers()[1], _offset_type(array.type))
     return np.diff(ends).astype(np.int64)
 
 
-def _offset_type(kind: Type) -> str:
+def _offset_type(kind: ArrowType) -> str:
     tests = (pa.types.is_large_string, pa.types.is_large_binary)
     return "i8" if any(test(kind) for test in tests) else "i4"
 
 
-def _is_null(array: Array) -> Flags:
+def _is_null(array: ArrowArray) -> Flags:
     if is_flat(array.type) and (validity := array.buffers()[0]) is not None:
         # .0002 s a million, .001 through Arrow.
         stop = array.offset + len(array)
@@ -179,22 +177,22 @@ def _is_null(array: Array) -> Flags:
     return is_null
 
 
-def _as_index(places: Places) -> Array:
+def _as_index(places: Places) -> ArrowArray:
     is_blank = places < 0
     return pa.array(places, mask=is_blank if is_blank.any() else None)
 
 
-def _shown(array: Array, places: Places) -> Flags:
-    """Tell which places are those of present cells."""
+def _shown(array: ArrowArray, places: Places) -> Flags:
+    """Return which places are those of present cells."""
     shown = places >= 0
     if array.null_count:
         shown &= ~np.append(_is_null(array), True)[places]
     return shown
 
 
-def _at(values: NDArray[Any], places: Places, blank: int = 0) -> Places:
-    """Return numbers by place; ``blank`` where there is none."""
-    return np.append(values, blank)[places].astype(np.int64)
+def _at(values: NDArray[Any], places: Places) -> Places:
+    """Return numbers by place; 0 where there is none."""
+    return np.append(values, 0)[places].astype(np.int64)
 
 
 def _bits(shown: Flags) -> pa.Buffer | None:
@@ -207,30 +205,30 @@ def _numbers(values: NDArray[Any], dtype: str) -> pa.Buffer:
     return pa.py_buffer(np.ascontiguousarray(values, dtype=dtype))
 
 
-def _gather_extension(array: Array, places: Places) -> Array:
+def _gather_extension(array: ArrowArray, places: Places) -> ArrowArray:
     storage = gather(array.storage, places)
     kind = array.type
     return pa.ExtensionArray.from_storage(kind, storage.cast(kind.storage_type))
 
 
-def _gather_null(_array: Array, places: Places) -> Array:
+def _gather_null(_array: ArrowArray, places: Places) -> ArrowArray:
     return pa.nulls(places.size)
 
 
-def _gather_view(array: Array, places: Places) -> Array:
+def _gather_view(array: ArrowArray, places: Places) -> ArrowArray:
     is_text = pa.types.is_string_view(array.type)
     plain = array.cast(pa.string() if is_text else pa.binary())
     return plain.take(_as_index(places)).cast(array.type)
 
 
-def _gather_struct(array: Array, places: Places) -> Array:
+def _gather_struct(array: ArrowArray, places: Places) -> ArrowArray:
     shown = _shown(array, places)
     inside = np.where(shown, places, BLANK)
     fields = [gather(array.field(i), inside) for i in range(array.type.num_fields)]
     return _build(array.type, places.size, [_bits(shown)], fields)
 
 
-def _gather_list(array: Array, places: Places) -> Array:
+def _gather_list(array: ArrowArray, places: Places) -> ArrowArray:
     """Gather lists that stand one after the other.
 
     offsets  0   2 2     5        places  2, 0, 1
@@ -241,7 +239,7 @@ def _gather_list(array: Array, places: Places) -> Array:
     starts = _at(ends[:-1], places)
     lengths = np.where(shown, _at(np.diff(ends), places), 0)
     new_ends = np.append(0, np.cumsum(lengths))
-    inside = _runs(starts, lengths)
+    inside = run_members(starts, lengths)
     if pa.types.is_map(array.type):
         values = _gather_entries(array, inside)
     else:
@@ -251,31 +249,25 @@ def _gather_list(array: Array, places: Places) -> Array:
     return _build(array.type, places.size, buffers, [values])
 
 
-def _gather_entries(array: Array, places: Places) -> Array:
+def _gather_entries(array: ArrowArray, places: Places) -> ArrowArray:
     """Gather entries of maps: structs that are never missing."""
     kind = clean_type(array.type).field(0).type
     fields = [gather(array.values.field(i), places) for i in range(2)]
     return pa.Array.from_buffers(kind, places.size, [None], children=fields)
 
 
-def _gather_list_view(array: Array, places: Places) -> Array:
+def _gather_list_view(array: ArrowArray, places: Places) -> ArrowArray:
     shown = _shown(array, places)
     starts = _at(array.offsets.to_numpy(), places)
     lengths = np.where(shown, _at(array.sizes.to_numpy(), places), 0)
     new_starts = np.cumsum(lengths) - lengths
-    values = gather(array.values, _runs(starts, lengths))
+    values = gather(array.values, run_members(starts, lengths))
     width = "i8" if pa.types.is_large_list_view(array.type) else "i4"
     buffers = [_bits(shown), _numbers(new_starts, width), _numbers(lengths, width)]
     return _build(array.type, places.size, buffers, [values])
 
 
-def _runs(starts: Places, lengths: Places) -> Places:
-    """Return ``starts[i], starts[i] + 1, …`` for each list, one after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
-
-
-def _gather_fixed_list(array: Array, places: Places) -> Array:
+def _gather_fixed_list(array: ArrowArray, places: Places) -> ArrowArray:
     size = array.type.list_size
     shown = _shown(array, places)
     first = (places + array.offset) * size
@@ -285,12 +277,14 @@ def _gather_fixed_list(array: Array, places: Places) -> Array:
     return _build(array.type, places.size, [_bits(shown)], [values])
 
 
-def _gather_dictionary(array: Array, places: Places) -> Array:
+def _gather_dictionary(array: ArrowArray, places: Places) -> ArrowArray:
     codes = clean_array(array.indices.take(_as_index(places)))
     return _compact(codes, array.dictionary, is_ordered=array.type.ordered)
 
 
-def _compact(indices: Array, values: Array, *, is_ordered: bool) -> Array:
+def _compact(
+    indices: ArrowArray, values: ArrowArray, *, is_ordered: bool
+) -> ArrowArray:
     """Return a dictionary of the values in use, each once, in an order of their own.
 
     ``indices`` have buffers of their own, and zeros under missing cells.
@@ -314,8 +308,8 @@ def _compact(indices: Array, values: Array, *, is_ordered: bool) -> Array:
 
 
 def _move(
-    indices: Array, codes: NDArray[Any], moved: Places, *, has_blank: bool
-) -> Array:
+    indices: ArrowArray, codes: NDArray[Any], moved: Places, *, has_blank: bool
+) -> ArrowArray:
     """Return the new code of each cell; codes of missing values are missing cells."""
     if has_blank or not moved.size:
         new = moved[codes] if moved.size else np.full(codes.size, BLANK)
@@ -332,7 +326,7 @@ def _move(
 
 
 def _used(codes: NDArray[Any], n_missing: int, n_values: int) -> Flags:
-    """Tell which codes occur; most dictionaries are used up by the first rows.
+    """Return which codes occur; most dictionaries are used up by the first rows.
 
     So many of the codes are 0 because their cells are missing.
     """
@@ -350,7 +344,7 @@ def _used(codes: NDArray[Any], n_missing: int, n_values: int) -> Flags:
     return is_used
 
 
-def _equal_values(values: Array) -> Places:
+def _equal_values(values: ArrowArray) -> Places:
     """Return the place of the first equal value of each; `BLANK`: it is missing.
 
     Which of two equal entries a row refers to is not for others to see.
@@ -367,7 +361,7 @@ def _equal_values(values: Array) -> Places:
     return first[numbers]
 
 
-def _sorted(values: Array, kept: Places, codes: NDArray[Any]) -> Places:
+def _sorted(values: ArrowArray, kept: Places, codes: NDArray[Any]) -> Places:
     """Return places of values from the smallest on, or else in the order of the rows.
 
     The order they came in may be that of the rows that came in.
@@ -388,7 +382,7 @@ def first_rows(codes: NDArray[Any], n_values: int) -> Places:
     return rows
 
 
-def _gather_runs(array: Array, places: Places) -> Array:
+def _gather_runs(array: ArrowArray, places: Places) -> ArrowArray:
     """Gather from runs of equal cells; where one began and ended is not kept."""
     ends = array.run_ends.to_numpy()
     at = np.searchsorted(ends, places + array.offset, side="right")
@@ -401,7 +395,7 @@ def _gather_runs(array: Array, places: Places) -> Array:
         return pa.RunEndEncodedArray.from_arrays(each, plain)
 
 
-def _gather_union(array: Array, places: Places) -> Array:
+def _gather_union(array: ArrowArray, places: Places) -> ArrowArray:
     """Gather cells of several types; a blank one is missing in the first of them."""
     kind = array.type
     codes = np.where(places < 0, kind.type_codes[0], _at(_codes_of(array), places))
@@ -423,42 +417,44 @@ def _gather_union(array: Array, places: Places) -> Array:
     return _build(kind, places.size, [None, types, _numbers(offsets, "i4")], cells)
 
 
-def _codes_of(array: Array) -> NDArray[Any]:
+def _codes_of(array: ArrowArray) -> NDArray[Any]:
     # `type_codes` and `offsets` of a slice are those of its origin.
     return np.frombuffer(array.buffers()[1], np.int8)[array.offset :][: len(array)]
 
 
-def _starts_of(array: Array) -> NDArray[Any]:
+def _starts_of(array: ArrowArray) -> NDArray[Any]:
     return np.frombuffer(array.buffers()[2], np.int32)[array.offset :][: len(array)]
 
 
 def _build(
-    kind: Type, n: int, buffers: list[pa.Buffer | None], children: list[Array]
-) -> Array:
+    kind: ArrowType, n: int, buffers: list[pa.Buffer | None], children: list[ArrowArray]
+) -> ArrowArray:
     return pa.Array.from_buffers(clean_type(kind), n, buffers, children=children)
 
 
-def _is_any_list(kind: Type) -> bool:
+def _is_any_list(kind: ArrowType) -> bool:
     return any(test(kind) for test in _OFFSET_LISTS)
 
 
-def _is_any_list_view(kind: Type) -> bool:
+def _is_any_list_view(kind: ArrowType) -> bool:
     tests = (pa.types.is_list_view, pa.types.is_large_list_view)
     return any(test(kind) for test in tests)
 
 
-def _is_view(kind: Type) -> bool:
+def _is_view(kind: ArrowType) -> bool:
     return any(
         test(kind) for test in (pa.types.is_string_view, pa.types.is_binary_view)
     )
 
 
-def _is_extension(kind: Type) -> bool:
+def _is_extension(kind: ArrowType) -> bool:
     return isinstance(kind, pa.BaseExtensionType)
 
 
 _OFFSET_LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_map)
-_CLEAN: Final[tuple[tuple[Callable[[Type], bool], Callable[[Type], Type]], ...]] = (
+_CLEAN: Final[
+    tuple[tuple[Callable[[ArrowType], bool], Callable[[ArrowType], ArrowType]], ...]
+] = (
     (_is_extension, lambda kind: kind),
     (
         pa.types.is_dictionary,
@@ -503,7 +499,10 @@ _CLEAN: Final[tuple[tuple[Callable[[Type], bool], Callable[[Type], Type]], ...]]
     ),
 )
 _GATHER: Final[
-    tuple[tuple[Callable[[Type], bool], Callable[[Array, Places], Array]], ...]
+    tuple[
+        tuple[Callable[[ArrowType], bool], Callable[[ArrowArray, Places], ArrowArray]],
+        ...,
+    ]
 ] = (
     (_is_extension, _gather_extension),
     (pa.types.is_null, _gather_null),

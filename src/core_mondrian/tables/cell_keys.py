@@ -16,10 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.array_types import ArrowArray
 from core_mondrian.tables.hashing import splitmix64
 
-Array: TypeAlias = Any
-"""An Arrow array, chunked or not; Arrow itself has no types to check."""
 Keys: TypeAlias = NDArray[np.uint64]
 
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -31,7 +30,7 @@ _PLAIN: Final = (
 )
 
 
-def cell_keys(column: Array) -> Keys:
+def cell_keys(column: ArrowArray) -> Keys:
     """Return a number per cell; 0: missing."""
     if isinstance(column, pa.ChunkedArray):
         found = [cell_keys(chunk) for chunk in column.chunks]
@@ -40,9 +39,9 @@ def cell_keys(column: Array) -> Keys:
     if isinstance(kind, pa.BaseExtensionType):
         return cell_keys(column.storage)
     if pa.types.is_dictionary(kind):
-        known = np.append(cell_keys(column.dictionary), np.uint64(0))
-        places = column.indices.cast(pa.int64()).fill_null(len(known) - 1)
-        keys: Keys = known[places.to_numpy(zero_copy_only=False)]
+        dictionary_keys = np.append(cell_keys(column.dictionary), np.uint64(0))
+        places = column.indices.cast(pa.int64()).fill_null(len(dictionary_keys) - 1)
+        keys: Keys = dictionary_keys[places.to_numpy(zero_copy_only=False)]
         return keys
     if pa.types.is_null(kind):
         return np.zeros(len(column), dtype=np.uint64)
@@ -54,7 +53,7 @@ def cell_keys(column: Array) -> Keys:
     return _plain_keys(column)
 
 
-def _plain_keys(column: Array) -> Keys:
+def _plain_keys(column: ArrowArray) -> Keys:
     kind = column.type
     if pa.types.is_floating(kind):
         return _float_keys(column)
@@ -64,20 +63,20 @@ def _plain_keys(column: Array) -> Keys:
     return object_keys(column.to_pylist())  # lists, maps, unions and the like
 
 
-def _blank(column: Array, keys: Keys) -> Keys:
+def _blank(column: ArrowArray, keys: Keys) -> Keys:
     if column.null_count:
         keys[column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)] = 0
     return keys
 
 
-def _numbers(column: Array, kind: pa.DataType) -> Any:  # noqa: ANN401
+def _numbers(column: ArrowArray, kind: pa.DataType) -> Any:  # noqa: ANN401
     plain = column.cast(kind)
     if plain.null_count:
         plain = plain.fill_null(0)
     return plain.to_numpy(zero_copy_only=False)
 
 
-def _integer_keys(column: Array) -> Keys:
+def _integer_keys(column: ArrowArray) -> Keys:
     if pa.types.is_uint64(column.type):
         unsigned: Keys = _numbers(column, pa.uint64()).copy()
         return unsigned
@@ -85,7 +84,7 @@ def _integer_keys(column: Array) -> Keys:
     return keys
 
 
-def _float_keys(column: Array) -> Keys:
+def _float_keys(column: ArrowArray) -> Keys:
     """Whole numbers have the key that they have as integers.
 
     pandas makes floats of integers where some are missing.
@@ -99,12 +98,12 @@ def _float_keys(column: Array) -> Keys:
     return _blank(column, keys)
 
 
-def _moment_keys(column: Array) -> Keys:
+def _moment_keys(column: ArrowArray) -> Keys:
     """Dates, times and spans of any unit: whole seconds, and the rest in ns."""
     return _two(*moment_words(column))
 
 
-def moment_words(column: Array) -> NDArray[np.int64]:
+def moment_words(column: ArrowArray) -> NDArray[np.int64]:
     """Return whole seconds, and the rest in nanoseconds, in two rows."""
     kind = column.type
     if pa.types.is_date32(kind):
@@ -122,7 +121,7 @@ def _two(first: NDArray[np.int64], second: NDArray[np.int64]) -> Keys:
     return keys
 
 
-def _decimal_keys(column: Array) -> Keys:
+def _decimal_keys(column: ArrowArray) -> Keys:
     """Decimals by their digits; zeros at the end of a fraction are none."""
     texts = column.cast(pa.string())
     has_point = pc.match_substring(texts, ".")
@@ -130,7 +129,7 @@ def _decimal_keys(column: Array) -> Keys:
     return _text_keys(pc.if_else(has_point, short, texts))
 
 
-def _text_keys(column: Array) -> Keys:
+def _text_keys(column: ArrowArray) -> Keys:
     # The compiler loads when it is needed: the verifier gets by without.
     from core_mondrian.tables.text_hashing import hash_texts
 
@@ -146,11 +145,11 @@ def _text_keys(column: Array) -> Keys:
     return keys
 
 
-def _bool_keys(column: Array) -> Keys:
+def _bool_keys(column: ArrowArray) -> Keys:
     return _integer_keys(column.cast(pa.int8()))
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _is_bytes(kind: pa.DataType) -> bool:
     tests = (
         *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
         *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
@@ -163,8 +162,10 @@ def _is_moment(kind: pa.DataType) -> bool:
     return pa.types.is_temporal(kind) and not pa.types.is_interval(kind)
 
 
-_KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Array], Keys]], ...]] = (
-    (_is_text, _text_keys),
+_KINDS: Final[
+    tuple[tuple[Callable[[Any], bool], Callable[[ArrowArray], Keys]], ...]
+] = (
+    (_is_bytes, _text_keys),
     (pa.types.is_integer, _integer_keys),
     (pa.types.is_boolean, _bool_keys),
     (_is_moment, _moment_keys),

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.array_types import ArrowType, Frame
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.tables.arrow_cells import (
     BLANK,
-    Type,
     clean_array,
     clean_field,
     clean_type,
@@ -25,8 +25,6 @@ from core_mondrian.tables.arrow_cells import (
     is_flat,
 )
 
-Frame: TypeAlias = Any
-"""A dataframe of the caller's kind: pandas, polars or Arrow."""
 Column: TypeAlias = Any
 
 
@@ -36,7 +34,7 @@ def clean_frame(
     """Return the caller's kind of frame with the cells it shows, and nothing else.
 
     Rows keep their order. A pandas index starts anew from 0; names and types of columns
-    stay, but for what types list: categories, dictionaries and enums are those in use.
+    stay, except what types list: categories, dictionaries and enums are those in use.
     Text and numbers in columns just ``made`` from labels are taken as they are.
     """
     if isinstance(data, pa.Table):
@@ -74,8 +72,8 @@ def take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, clean_type(kind))
 
 
-def _has_dictionary(kind: Type) -> bool:
-    """Tell whether a type is a dictionary, or holds one."""
+def _has_dictionary(kind: ArrowType) -> bool:
+    """Return whether a type is a dictionary, or holds one."""
     if pa.types.is_dictionary(kind):
         return True
     if isinstance(kind, pa.BaseExtensionType):
@@ -252,8 +250,8 @@ def _clean_sparse(column: Column) -> Any:  # noqa: ANN401
 def _holds_arrays(column: Column) -> bool:
     import pandas as pd
 
-    found = pd.api.types.infer_dtype(column, skipna=True)
-    return found.startswith("mixed") or "unknown" in found
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    return kind.startswith("mixed") or "unknown" in kind
 
 
 def _own_cell(cell: Any) -> Any:  # noqa: ANN401

@@ -1,8 +1,10 @@
 """Dataframes at both ends: columns out as Arrow arrays, released columns back in."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import narwhals as nw
@@ -10,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.errors import DataError, SpecError, list_names
+from core_mondrian.errors import (
+    DataError,
+    SpecError,
+    list_names,
+    look_like_cells,
+    quote_names,
+)
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.tables.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.tables.cleaning import take_arrow
@@ -25,7 +34,7 @@ Layout = Mapping[str, Mapping[str, pa.Array] | None]
 """By place: the columns that are released there; None: the caller's own."""
 
 
-def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
+def open_frame(data: Frame) -> nw.DataFrame[Any]:
     """Wrap the caller's frame.
 
     Raises:
@@ -36,24 +45,61 @@ def open_frame(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401
         return nw.from_native(data, eager_only=True)
     except nw.exceptions.DuplicateError:
         raise DataError(
-            "two columns have the same name", hint="rename one of them"
+            f"two columns have the same name{_twice_in(data)}",
+            hint="rename one of them",
         ) from None
     except TypeError:
         raise SpecError(
             f"a dataframe in memory is needed, got {type(data).__name__}",
-            hint="pandas, polars and pyarrow tables work; .collect() a lazy frame",
+            hint=_hint_for(data),
         ) from None
+
+
+def _hint_for(data: object) -> str:
+    """Say how to make a frame of something else."""
+    if isinstance(data, str | PathLike):
+        return (
+            "read the file first, such as pandas.read_csv(path), or give "
+            "anonymize_files(source, target, …) both files"
+        )
+    if isinstance(data, list) and any(hasattr(one, "columns") for one in data):
+        return "give one frame, not a list: pandas.concat(frames)"
+    if isinstance(data, Mapping | list | np.ndarray):
+        return "make a frame of it: pandas.DataFrame(data)"
+    if type(data).__name__ == "Release":
+        return "its table is release.data"
+    return "pandas, polars and pyarrow tables work; .collect() a lazy frame"
+
+
+def _twice_in(data: object) -> str:
+    """Name the columns of a frame that has several of one name."""
+    names = Counter(map(str, getattr(data, "columns", ())))
+    twice = [name for name, n in names.items() if n > 1]
+    return f": {list_names(twice, names)}" if twice else ""
 
 
 def check_columns(frame: nw.DataFrame[Any], wanted: Iterable[str]) -> None:
     """Raise SpecError unless the frame has every wanted column."""
     if missing := sorted(set(wanted).difference(frame.columns)):
-        close = get_close_matches(missing[0], frame.columns, n=1)
         hint = f"it has {list_names(frame.columns)}"
+        meant = _meant(missing[0], frame)
         raise SpecError(
-            f"not in the data: {missing}",
-            hint=f"did you mean {close[0]!r}? {hint}" if close else hint,
+            f"not in the data: {quote_names(missing)}",
+            hint=f"{meant} {hint}" if meant else hint,
         )
+
+
+def _meant(name: str, frame: nw.DataFrame[Any]) -> str | None:
+    """Return what may have been meant by a column that a frame does not have."""
+    if name in getattr(getattr(frame.to_native(), "index", None), "names", ()):
+        return "it is the index: give data.reset_index();"
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and set(parts) <= set(frame.columns):
+        return f"name each by itself: {parts} in Python, --qid for each in a command;"
+    if look_like_cells(frame.columns):
+        return None
+    close = get_close_matches(name, frame.columns, n=1)
+    return f"did you mean {close[0]!r}?" if close else None
 
 
 def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
@@ -80,7 +126,7 @@ def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
     return pa.chunked_array([native])
 
 
-def arrow_table(data: Any) -> pa.Table:  # noqa: ANN401
+def arrow_table(data: Frame) -> pa.Table:
     """Return any frame as an Arrow table; one that is Arrow's stays as it is."""
     if isinstance(data, pa.Table):
         return data
@@ -88,7 +134,7 @@ def arrow_table(data: Any) -> pa.Table:  # noqa: ANN401
     return pa.table({name: arrow_column(frame, name) for name in frame.columns})
 
 
-def like(data: Any, table: pa.Table) -> Any:  # noqa: ANN401
+def like(data: Frame, table: pa.Table) -> Frame:
     """Return an Arrow table as a frame of the library that ``data`` is of."""
     try:
         backend = open_frame(data).implementation
@@ -146,9 +192,9 @@ def blank_cells(
     elif frame.implementation.is_polars():
         import polars as pl
 
-        gone = pl.lit(pl.Series(rows))
+        is_blank = pl.lit(pl.Series(rows))
         native = native.with_columns(
-            pl.when(gone).then(None).otherwise(pl.col(name)).alias(name)
+            pl.when(is_blank).then(None).otherwise(pl.col(name)).alias(name)
             for name in names
         )
     else:
@@ -160,7 +206,7 @@ def blank_cells(
     return open_frame(native)
 
 
-def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401
+def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401  # a series
     """Return the cells of a pandas column by place; a null place is a missing cell."""
     import pandas as pd
 
@@ -211,21 +257,21 @@ def _object_keys(cells: list[Any], name: str) -> Keys:
     except TypeError as error:
         kind = str(error)
     raise SpecError(
-        f"rows cannot be told apart by their content: column {name!r} holds "
+        f"rows cannot be distinguished by their content: column {name!r} holds "
         f"{kind} objects",
         hint="make the column text or numbers, remove it, or ask for disjoint classes "
         "and no shuffle",
     )
 
 
-def drop_column(data: Any, name: str) -> Any:  # noqa: ANN401
+def drop_column(data: Frame, name: str) -> Frame:
     """Return the caller's kind of frame without one column."""
     return nw.from_native(data, eager_only=True).drop(name).to_native()
 
 
 def filter_rows(
     frame: nw.DataFrame[Any], keep: NDArray[np.bool_], threads: int | None = 1
-) -> Any:  # noqa: ANN401
+) -> Frame:
     """Return the caller's kind of frame with the rows to keep, and nothing changed."""
     native = frame.to_native()
     if frame.implementation.is_pandas_like():
@@ -237,7 +283,7 @@ def filter_rows(
     return _take_rising(native, np.flatnonzero(keep), threads)
 
 
-def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Any:  # noqa: ANN401
+def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Frame:
     """Return the caller's kind of frame with some rows, by their places, rising."""
     native = frame.to_native()
     if frame.implementation.is_pandas_like():
@@ -247,7 +293,7 @@ def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Any:  # noqa
     return _take_rising(native, rows, 1)
 
 
-def order_rows(data: Any, order: NDArray[np.int64]) -> Any:  # noqa: ANN401
+def order_rows(data: Frame, order: NDArray[np.int64]) -> Frame:
     """Return the caller's kind of frame in another order; an index starts anew."""
     frame = open_frame(data)
     if frame.implementation.is_pandas_like():
@@ -272,14 +318,14 @@ def _take_rising(
 
 def _take_chunks(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.ChunkedArray:
     """Return cells in the order they are in: no chunks have to be joined."""
-    found, start = [], 0
+    parts, start = [], 0
     for chunk in column.chunks:
         stop = start + len(chunk)
         first, last = np.searchsorted(rows, (start, stop))
-        places = pa.array(rows[first:last] - start)
-        found += take_arrow(pa.chunked_array([chunk]), places).chunks
+        places = rows[first:last] - start if start else rows[first:last]
+        parts += take_arrow(pa.chunked_array([chunk]), pa.array(places)).chunks
         start = stop
-    return pa.chunked_array(found, found[0].type) if found else column
+    return pa.chunked_array(parts, parts[0].type) if parts else column
 
 
 def replace_columns(
@@ -288,15 +334,15 @@ def replace_columns(
     removed: Iterable[str],
     keep: NDArray[np.bool_] | None,
     threads: int | None = 1,
-) -> Any:  # noqa: ANN401
+) -> Frame:
     """Return the caller's kind of frame with released columns in place of its own.
 
     ``released`` says by which columns one is replaced; what replaces none is put last.
     Its arrays are as long as the rows kept. Order and the other columns are the
     caller's; rows with ``keep`` false are left out.
     """
-    gone = [name for name in removed if name in frame.columns]
-    kept = frame.drop(gone) if gone else frame
+    dropped = [name for name in removed if name in frame.columns]
+    kept = frame.drop(dropped) if dropped else frame
     others = kept.drop([name for name in kept.columns if name in released])
     rest = others.to_native() if keep is None else filter_rows(others, keep, threads)
     layout = {name: released.get(name) for name in (*kept.columns, *released)}
@@ -325,7 +371,7 @@ def _replace_in_arrow(table: pa.Table, others: pa.Table, layout: Layout) -> pa.T
     return pa.table(arrays, schema=pa.schema(fields))
 
 
-def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa: ANN401
+def _replace_in_polars(table: Frame, others: Frame, layout: Layout) -> Frame:
     import polars as pl
 
     # Older polars have no unsigned ones.
@@ -346,7 +392,7 @@ def _replace_in_polars(table: Any, others: Any, layout: Layout) -> Any:  # noqa:
     return pl.DataFrame(series)
 
 
-def _replace_in_pandas(table: Any, others: Any, layout: Layout) -> Any:  # noqa: ANN401
+def _replace_in_pandas(table: Frame, others: Frame, layout: Layout) -> Frame:
     import pandas as pd
 
     found = {}
@@ -362,7 +408,7 @@ def _replace_in_pandas(table: Any, others: Any, layout: Layout) -> Any:  # noqa:
 
 def take_cells(
     frame: nw.DataFrame[Any], name: str, new: pa.Array, places: NDArray[np.int64]
-) -> Any:  # noqa: ANN401
+) -> Frame:
     """Return the caller's kind of frame with the cells of one column rearranged.
 
     Cell ``i`` is what stands at ``places[i]`` of the column followed by ``new``. The
@@ -391,11 +437,11 @@ def take_cells(
 
 
 def _take_in_pandas(
-    table: Any,  # noqa: ANN401
+    table: Frame,
     name: str,
     new: pa.Array,
     places: NDArray[np.int64],
-) -> Any:  # noqa: ANN401
+) -> Frame:
     import pandas as pd
 
     column = table[name]
@@ -412,11 +458,11 @@ def _take_in_pandas(
 
 
 def _take_in_polars(
-    table: Any,  # noqa: ANN401
+    table: Frame,
     name: str,
     new: pa.Array,
     places: NDArray[np.int64],
-) -> Any:  # noqa: ANN401
+) -> Frame:
     import polars as pl
 
     column = table[name]
@@ -450,8 +496,8 @@ def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, coded.dictionary, ordered=kind.ordered)
 
 
-def same_rows(first: Any, second: Any) -> bool:  # noqa: ANN401
-    """Tell whether two frames have the same columns and the same rows, in any order."""
+def same_rows(first: Frame, second: Frame) -> bool:
+    """Return whether two frames have the same columns, and rows in any order."""
     frames = [open_frame(data) for data in (first, second)]
     if frames[0].columns != frames[1].columns or len(frames[0]) != len(frames[1]):
         return False

@@ -1,11 +1,10 @@
 """Draws that depend on a seed and a row number only: no state, no order, no clock."""
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words: TypeAlias = NDArray[np.uint64]
+from core_mondrian.runtime.array_types import Words
 
 LARGEST_WORD: Final = (1 << 64) - 1
 _GOLDEN: Final = 0x9E3779B97F4A7C15

@@ -27,7 +27,7 @@ class Key:
     """Whether the owner gave it; else it was drawn for one run."""
 
     def derive(self, *purpose: str) -> bytes:
-        """Return 32 bytes that tell nothing about those of any other purpose."""
+        """Return 32 bytes that reveal nothing about those of any other purpose."""
         root = hashlib.blake2b(self.secret, digest_size=_LENGTH, person=_PERSON)
         derived = hashlib.blake2b(
             digest_size=_LENGTH, key=root.digest(), person=_PERSON

@@ -92,7 +92,7 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def _is_long(array: pa.Array) -> bool:
-    """Tell whether the texts of all rows are more than Arrow can count."""
+    """Return whether the texts of all rows are more than Arrow can count."""
     lengths = pc.binary_length(array.dictionary)
     if (pc.max(lengths).as_py() or 0) * len(array) <= _MOST_TEXT:
         return False

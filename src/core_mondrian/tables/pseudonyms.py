@@ -2,23 +2,23 @@
 
 import hmac
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.errors import DataError
+from core_mondrian.runtime.array_types import ArrowArray, ArrowType
+from core_mondrian.tables.arrow_types import is_text
 
-Array = Any
-"""An Arrow array, chunked or not; Arrow itself has no types to check."""
 LENGTH: Final = 32
 """Hexadecimal digits of a pseudonym: 128 bits."""
 PATTERN: Final = f"^[0-9a-f]{{{LENGTH}}}$"
 _LARGEST_EXACT: Final = 2.0**53
 
 
-def pseudonymize(column: Array, name: str, key: bytes) -> Array:
+def pseudonymize(column: ArrowArray, name: str, key: bytes) -> ArrowArray:
     """Return a pseudonym for every value of a column; missing stays missing.
 
     ``key`` is that of the column's domain: pseudonyms of one domain can be joined.
@@ -43,7 +43,7 @@ def _hide(text: str, keyed: hmac.HMAC) -> str:
     return own.hexdigest()[:LENGTH]
 
 
-def _plain(column: Array) -> Array:
+def _plain(column: ArrowArray) -> ArrowArray:
     """Return a column that Arrow can number: dictionaries may differ by chunk."""
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -52,7 +52,7 @@ def _plain(column: Array) -> Array:
     return column.cast(pa.string()) if pa.types.is_string_view(kind) else column
 
 
-def canonical_texts(values: Array, name: str) -> list[str | None]:
+def canonical_texts(values: ArrowArray, name: str) -> list[str | None]:
     """Return the text that stands for each value, whatever library holds it.
 
     Text stands for itself; whole numbers, also where a column holds them as floats or
@@ -65,7 +65,7 @@ def canonical_texts(values: Array, name: str) -> list[str | None]:
     kind = values.type
     if pa.types.is_null(kind):
         return [None] * len(values)
-    if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind):
+    if is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind):
         texts: list[str | None] = values.cast(pa.string()).to_pylist()
         return texts
     if pa.types.is_floating(kind):
@@ -73,9 +73,9 @@ def canonical_texts(values: Array, name: str) -> list[str | None]:
     return [None if x is None else _decimal_text(x) for x in values.to_pylist()]
 
 
-def _check_type(kind: Any, name: str) -> None:  # noqa: ANN401
+def _check_type(kind: ArrowType, name: str) -> None:
     tests = (
-        *(_is_text, pa.types.is_null, pa.types.is_integer, pa.types.is_date32),
+        *(is_text, pa.types.is_null, pa.types.is_integer, pa.types.is_date32),
         *(pa.types.is_floating, pa.types.is_decimal),
     )
     if not any(test(kind) for test in tests):
@@ -85,25 +85,20 @@ def _check_type(kind: Any, name: str) -> None:  # noqa: ANN401
         )
 
 
-def _is_text(kind: Any) -> bool:  # noqa: ANN401
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
-def _float_texts(values: Array, name: str) -> list[str | None]:
+def _float_texts(values: ArrowArray, name: str) -> list[str | None]:
     numbers = values.cast(pa.float64())
-    known = pc.if_else(pc.is_nan(numbers), None, numbers)
-    sizes = np.abs(known.drop_null().to_numpy(zero_copy_only=False))
+    present = pc.if_else(pc.is_nan(numbers), None, numbers)
+    sizes = np.abs(present.drop_null().to_numpy(zero_copy_only=False))
     if n_inexact := int(np.count_nonzero(sizes >= _LARGEST_EXACT)):
         raise DataError(
             f"column {name!r} holds {n_inexact} floats of 2**53 or more, which may "
             "have been different numbers",
             hint="read it as whole numbers or as text",
         )
-    found = known.to_pylist()
+    floats = present.to_pylist()
     if pa.types.is_float32(values.type) or pa.types.is_float16(values.type):
-        found = [None if x is None else float(str(np.float32(x))) for x in found]
-    return [None if x is None else _float_text(x) for x in found]
+        floats = [None if x is None else float(str(np.float32(x))) for x in floats]
+    return [None if x is None else _float_text(x) for x in floats]
 
 
 def _float_text(number: float) -> str:

@@ -74,10 +74,10 @@ def key_lines(text: str) -> dict[Way, int]:
 
 def _tokens(text: str) -> Iterator[_Token]:
     line = 1
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup != "blank":
-            yield _Token(str(found.lastgroup), found[0], line)
-        line += found[0].count("\n")
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "blank":
+            yield _Token(str(match.lastgroup), match[0], line)
+        line += match[0].count("\n")
     yield _Token("end", "", line)
 
 

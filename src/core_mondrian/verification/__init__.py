@@ -2,7 +2,7 @@
 
 verify        models, budget and rows of a released table
 counting      classes of a released table
-verify_series  what all releases of a series give away together
+verify_series  what all releases of a series reveal together
 read_back     the file that was written, read again
 matches       which classes a person of the population fits
 counts        rows, persons and sensitive values of every class

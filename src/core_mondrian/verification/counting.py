@@ -1,20 +1,15 @@
 """Count rows and classes of a table as it stands, by means of Arrow and NumPy alone."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from core_mondrian.runtime.array_types import ArrowArray, Flags, Integers
 from core_mondrian.tables.hashing import splitmix64
-
-Codes: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
-Array: TypeAlias = Any
-"""An Arrow array, chunked or not; Arrow itself has no types to check."""
 
 NEARLY_UNIQUE: Final = 0.95
 """Distinct values per filled row from which a column looks like an identifier."""
@@ -31,7 +26,7 @@ _ARROW_REFUSES: Final = (
 class Coded(NamedTuple):
     """Rows as codes below ``n_codes``; of a column, the last code means missing."""
 
-    codes: Codes
+    codes: Integers
     n_codes: int
     labels: Sequence[object] = ()
     """What the codes of a column stand for, where they rank."""
@@ -42,7 +37,7 @@ class Coded(NamedTuple):
         flags: Flags = self.codes == self.n_codes - 1
         return flags
 
-    def select(self, kept: Flags | Codes | slice) -> "Coded":
+    def select(self, kept: Flags | Integers | slice) -> "Coded":
         """Return these rows only."""
         return Coded(self.codes[kept], self.n_codes, self.labels)
 
@@ -82,7 +77,7 @@ def group(keys: Coded) -> Coded:
     return Coded(numbers, len(encoded.dictionary))
 
 
-def first_rows(keys: Coded) -> Codes:
+def first_rows(keys: Coded) -> Integers:
     """Return the place of the first row of each code that occurs, by rising code."""
     packed = compress(keys)
     first = np.zeros(packed.n_codes, dtype=np.int64)
@@ -90,7 +85,7 @@ def first_rows(keys: Coded) -> Codes:
     return first
 
 
-def class_sizes(keys: Coded, counts: Codes | None = None) -> Codes:
+def class_sizes(keys: Coded, counts: Integers | None = None) -> Integers:
     """Count the rows of each code that occurs, in the order the codes rank.
 
     ``counts`` says how many rows each of them stands for; None: for itself.
@@ -102,11 +97,11 @@ def class_sizes(keys: Coded, counts: Codes | None = None) -> Codes:
         return sizes[sizes > 0].astype(np.int64)
     found = pc.value_counts(pa.array(keys.codes))
     order = np.argsort(found.field(0).to_numpy())
-    ranked: Codes = found.field(1).to_numpy()[order]
+    ranked: Integers = found.field(1).to_numpy()[order]
     return ranked
 
 
-def value_counts(series: nw.Series[Any], rows: Flags | None = None) -> Codes:
+def value_counts(series: nw.Series[Any], rows: Flags | None = None) -> Integers:
     """Count the rows of each value of a frame's column; missing ones are left out.
 
     ``rows`` says which are counted; None: all. Whole numbers that rise from row to
@@ -122,11 +117,11 @@ def value_counts(series: nw.Series[Any], rows: Flags | None = None) -> Codes:
     if (numbers[1:] > numbers[:-1]).all():
         return np.ones(numbers.size, dtype=np.int64)
     rest = _without_unique(numbers)
-    counted: Codes = pc.value_counts(pa.array(rest)).field(1).to_numpy()
+    counted: Integers = pc.value_counts(pa.array(rest)).field(1).to_numpy()
     return np.append(np.ones(numbers.size - rest.size, dtype=np.int64), counted)
 
 
-def _without_unique(numbers: Codes) -> Codes:
+def _without_unique(numbers: Integers) -> Integers:
     """Leave out numbers that occur once, as far as a few hashes of them show it.
 
     A million different numbers: .03 s, and .12 s to count them all one by one.
@@ -145,7 +140,7 @@ def _without_unique(numbers: Codes) -> Codes:
     return numbers
 
 
-def _whole_numbers(series: nw.Series[Any]) -> Codes | None:
+def _whole_numbers(series: nw.Series[Any]) -> Integers | None:
     """Return 64-bit whole numbers, if a column holds such and none is missing."""
     if series.dtype != nw.Int64 or series.null_count():
         return None
@@ -158,7 +153,7 @@ def code_series(
     *,
     ordered: bool = False,
     narrow: bool = False,
-    read: Callable[[Array], Array] = lambda column: column,
+    read: Callable[[ArrowArray], ArrowArray] = lambda column: column,
 ) -> Coded:
     """Number the distinct values of a frame's column; see `code_column`.
 
@@ -175,12 +170,14 @@ def code_series(
     return code_column(read(chunked), ordered=ordered, narrow=narrow)
 
 
-def code_column(column: Array, *, ordered: bool = False, narrow: bool = False) -> Coded:
+def code_column(
+    column: ArrowArray, *, ordered: bool = False, narrow: bool = False
+) -> Coded:
     """Number the distinct values of a column; null and NaN are the last number.
 
     Dictionaries may differ between chunks and hold duplicates, nulls and values that
     no row has. With ``ordered``, greater values have greater numbers. With ``narrow``,
-    numbers have as few bits as they need: enough for whoever does not reckon with them.
+    numbers have as few bits as they need: enough where nothing is computed with them.
     """
     if pa.types.is_struct(column.type) and column.type.num_fields and not ordered:
         return _code_struct(column)
@@ -207,7 +204,9 @@ def code_column(column: Array, *, ordered: bool = False, narrow: bool = False) -
     return Coded(codes, n_values + 1, labels)
 
 
-def _look_up(numbers: Codes, indices: Array, missing: int, codes: Codes) -> None:
+def _look_up(
+    numbers: Integers, indices: ArrowArray, missing: int, codes: Integers
+) -> None:
     """Write the number of each index to ``codes``; ``missing`` where it is null."""
     if not numbers.size or not codes.size:
         codes[:] = missing
@@ -220,7 +219,7 @@ def _look_up(numbers: Codes, indices: Array, missing: int, codes: Codes) -> None
         codes[indices.is_null().to_numpy(zero_copy_only=False)] = missing
 
 
-def _code_struct(column: Array) -> Coded:
+def _code_struct(column: ArrowArray) -> Coded:
     """Number structs by their fields; a struct of missing fields is not missing."""
     fields = compress(combine([code_column(field) for field in column.flatten()]))
     is_missing = column.is_null().to_numpy()
@@ -229,16 +228,16 @@ def _code_struct(column: Array) -> Coded:
 
 
 def _dictionaries(
-    column: Array,
-) -> tuple[list[tuple[int, Array]], Array]:
+    column: ArrowArray,
+) -> tuple[list[tuple[int, ArrowArray]], ArrowArray]:
     """Return dictionary chunks, each with where its values start among all values."""
     if isinstance(column.type, pa.BaseExtensionType):
         kind: Any = column.type.storage_type
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    kept: list[Array] = []
-    starts: list[tuple[int, Array]] = []
+    kept: list[ArrowArray] = []
+    starts: list[tuple[int, ArrowArray]] = []
     start = end = 0
     for chunk in column.chunks:
         if not kept or not chunk.dictionary.equals(kept[-1]):
@@ -249,7 +248,7 @@ def _dictionaries(
     return starts, pa.concat_arrays(kept) if kept else empty
 
 
-def _without_nan(values: Array) -> Array:
+def _without_nan(values: ArrowArray) -> ArrowArray:
     if not pa.types.is_floating(values.type):
         return values
     numbers = values.cast(pa.float64())

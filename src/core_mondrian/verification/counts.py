@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Codes: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-Flags: TypeAlias = NDArray[np.bool_]
+from core_mondrian.runtime.array_types import Floats, Integers
+from core_mondrian.runtime.runs import run_starts
 
 
-def _none() -> Codes:
+def _none() -> Integers:
     return np.zeros(0, dtype=np.int64)
 
 
@@ -20,21 +17,21 @@ def _none() -> Codes:
 class Classes:
     """The classes of a table, and what one model looks at in them."""
 
-    rows: Codes
+    rows: Integers
     """Rows of each class."""
-    sizes: Codes
+    sizes: Integers
     """Persons of each class; where no unit is named, its rows."""
-    owner: Codes = field(default_factory=_none)
+    owner: Integers = field(default_factory=_none)
     """Of each pair of a class and a value it holds: the class, rising."""
-    value: Codes = field(default_factory=_none)
+    value: Integers = field(default_factory=_none)
     """Of each pair: the number of the value."""
-    count: Codes = field(default_factory=_none)
+    count: Integers = field(default_factory=_none)
     """Of each pair: the rows of the class that have the value."""
-    table: Codes = field(default_factory=_none)
+    table: Integers = field(default_factory=_none)
     """Rows of the whole table by value; the last value is the missing one."""
     labels: Sequence[object] = ()
     """What the values are, without the missing one."""
-    outside: Codes = field(default_factory=_none)
+    outside: Integers = field(default_factory=_none)
     """Persons of the population that fit each class and are not in it."""
 
     @property
@@ -61,16 +58,16 @@ class Classes:
         """Return, of each pair, the share of the value in the whole table."""
         return np.asarray(self.table[self.value] / self.n_rows, dtype=np.float64)
 
-    def total(self, amounts: Floats | Codes) -> Floats:
+    def total(self, amounts: Floats | Integers) -> Floats:
         """Add up what each class's pairs amount to; NaN for a class without rows."""
         sums = np.bincount(self.owner, amounts, self.rows.size)
         return np.where(self.rows > 0, sums, np.nan)
 
-    def largest(self, amounts: Floats | Codes, least: float = 0.0) -> Floats:
-        """Return the largest amount among each class's pairs, likewise."""
-        found = np.where(self.rows > 0, least, np.nan)
-        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
+    def largest(self, amounts: Floats | Integers) -> Floats:
+        """Return the largest amount among each class's pairs, likewise; 0 at least."""
+        most_by_class = np.where(self.rows > 0, 0.0, np.nan)
+        starts = run_starts(self.owner)
         if starts.size:
             most = np.maximum.reduceat(amounts, starts)
-            found[self.owner[starts]] = np.maximum(most, least)
-        return found
+            most_by_class[self.owner[starts]] = np.maximum(most, 0.0)
+        return most_by_class

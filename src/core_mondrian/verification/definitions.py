@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from core_mondrian.runtime.array_types import Flags, Floats
 from core_mondrian.tables.readings import spell
-from core_mondrian.verification.counts import Classes, Flags, Floats
+from core_mondrian.verification.counts import Classes
 from core_mondrian.verification.distances import (
     equal_distance,
     hierarchical_distance,
@@ -47,16 +48,16 @@ def definition_of(model: object) -> Definition | None:
 
 def _at_least(measured: Floats, limit: float) -> tuple[Flags, float]:
     """Compare each class with a lower limit; those without a value (NaN) pass."""
-    known = measured[~np.isnan(measured)]
+    present = measured[~np.isnan(measured)]
     passes = np.isnan(measured) | (measured >= limit * (1 - _ROUNDING))
-    return passes, float(known.min()) if known.size else math.inf
+    return passes, float(present.min()) if present.size else math.inf
 
 
 def _at_most(measured: Floats, limit: float) -> tuple[Flags, float]:
     """Compare each class with an upper limit, likewise."""
-    known = measured[~np.isnan(measured)]
+    present = measured[~np.isnan(measured)]
     passes = np.isnan(measured) | (measured <= limit * (1 + _ROUNDING))
-    return passes, float(known.max()) if known.size else -math.inf
+    return passes, float(present.max()) if present.size else -math.inf
 
 
 def _below(measured: Floats, limit: float) -> tuple[Flags, float]:
@@ -123,17 +124,17 @@ def p_sensitivity(model: Model, classes: Classes) -> Judgement:
 def _different(
     model: Model, classes: Classes, n_values: int, n_persons: int
 ) -> Judgement:
-    counted = _counted(model, classes)
-    values = counted.total(np.ones(counted.owner.size))
+    counts = _counted(model, classes)
+    values = counts.total(np.ones(counts.owner.size))
     passes, reached = _at_least(values, n_values)
     return Judgement(passes & (classes.sizes >= n_persons), reached)
 
 
 def entropy_diversity(model: Model, classes: Classes) -> Judgement:
     """-Σ p(s) ln p(s) >= ln l; n persons have at most the entropy ln n."""
-    counted = _counted(model, classes)
-    share = counted.share()
-    reaches = np.exp(counted.total(-share * np.log(share)))
+    counts = _counted(model, classes)
+    share = counts.share()
+    reaches = np.exp(counts.total(-share * np.log(share)))
     passes, reached = _at_least(reaches, model.l)
     is_large = classes.sizes >= model.l * (1 - _ROUNDING)
     return Judgement(passes & is_large, reached)
@@ -144,15 +145,15 @@ def recursive_diversity(model: Model, classes: Classes) -> Judgement:
 
     Persons: l - 1 with the values before the l-th, and more than 1 / c with the rest.
     """
-    counted = _counted(model, classes)
-    order = np.lexsort((-counted.count, counted.owner))
-    owner, count = counted.owner[order], counted.count[order]
-    starts = np.searchsorted(owner, np.arange(counted.rows.size))
+    counts = _counted(model, classes)
+    order = np.lexsort((-counts.count, counts.owner))
+    owner, count = counts.owner[order], counts.count[order]
+    starts = np.searchsorted(owner, np.arange(counts.rows.size))
     nth = np.arange(owner.size) - starts[owner]
-    tail = np.bincount(owner, count * (nth >= model.l - 1), counted.rows.size)
-    most = counted.largest(counted.count)
-    ratio = np.where(counted.rows > 0, math.inf, np.nan)
-    np.divide(most, tail, out=ratio, where=(tail > 0) & (counted.rows > 0))
+    tail = np.bincount(owner, count * (nth >= model.l - 1), counts.rows.size)
+    most = counts.largest(counts.count)
+    ratio = np.where(counts.rows > 0, math.inf, np.nan)
+    np.divide(most, tail, out=ratio, where=(tail > 0) & (counts.rows > 0))
     passes, reached = _below(ratio, model.c)
     fewest = model.l + math.floor((1 + _ROUNDING) / model.c)
     return Judgement(passes & (classes.sizes >= fewest), reached)
@@ -160,26 +161,26 @@ def recursive_diversity(model: Model, classes: Classes) -> Judgement:
 
 def alpha_k_anonymity(model: Model, classes: Classes) -> Judgement:
     """Every class has k persons, and no sensitive value a larger share than alpha."""
-    counted = _counted(model, classes)
-    fewest, share = max(model.k, _fewest(model.alpha)), counted.share()
+    counts = _counted(model, classes)
+    fewest, share = max(model.k, _fewest(model.alpha)), counts.share()
     if model.values:
         named = {None if one is None else spell(str(one)) for one in model.values}
-        shown = [*(spell(str(label)) for label in counted.labels), None]
+        shown = [*(spell(str(label)) for label in counts.labels), None]
         is_sensitive = np.array([one in named for one in shown], dtype=np.bool_)
-        fewest, share = model.k, share * is_sensitive[counted.value]
-    passes, reached = _at_most(counted.largest(share), model.alpha)
+        fewest, share = model.k, share * is_sensitive[counts.value]
+    passes, reached = _at_most(counts.largest(share), model.alpha)
     return Judgement(passes & (classes.sizes >= fewest), reached)
 
 
 def t_closeness(model: Model, classes: Classes) -> Judgement:
     """The earth mover's distance of every class from the table is at most t."""
-    counted = _counted(model, classes)
+    counts = _counted(model, classes)
     if model.distance == "ordered":
-        distance = ordered_distance(counted, model.sensitive)
+        distance = ordered_distance(counts, model.sensitive)
     elif model.distance == "hierarchical":
-        distance = hierarchical_distance(counted, model.hierarchy, model.sensitive)
+        distance = hierarchical_distance(counts, model.hierarchy, model.sensitive)
     else:
-        distance = equal_distance(counted)
+        distance = equal_distance(counts)
     # Sums of shares are a little off even where nothing differs and t is 0.
     passes, reached = _at_most(np.maximum(distance - _ROUNDING, 0.0), model.t)
     if not math.isfinite(reached):
@@ -189,23 +190,23 @@ def t_closeness(model: Model, classes: Classes) -> Judgement:
 
 def delta_disclosure(model: Model, classes: Classes) -> Judgement:
     """|ln(q(s) / p(s))| < delta, for all values of the table or those of the class."""
-    counted = _counted(model, classes)
-    largest = counted.largest(np.abs(np.log(counted.share() / counted.table_share())))
+    counts = _counted(model, classes)
+    largest = counts.largest(np.abs(np.log(counts.share() / counts.table_share())))
     if model.absent == "fails":
-        held = counted.total(np.ones(counted.owner.size))
-        largest[held < np.count_nonzero(counted.table)] = math.inf
+        held = counts.total(np.ones(counts.owner.size))
+        largest[held < np.count_nonzero(counts.table)] = math.inf
     return Judgement(*_below(largest, model.delta))
 
 
 def beta_likeness(model: Model, classes: Classes) -> Judgement:
     """(q(s) - p(s)) / p(s) <= beta; enhanced: and <= -ln p(s)."""
-    counted = _counted(model, classes)
-    p = counted.table_share()
-    gain = (counted.share() - p) / p
+    counts = _counted(model, classes)
+    p = counts.table_share()
+    gain = (counts.share() - p) / p
     if model.kind == "enhanced":
         too_much = gain > -np.log(p) * (1 + _ROUNDING) + _ROUNDING
         gain = np.where(too_much, math.inf, gain)
-    return Judgement(*_at_most(counted.largest(gain), model.beta))
+    return Judgement(*_at_most(counts.largest(gain), model.beta))
 
 
 _DEFINITIONS: Final[dict[str, Definition]] = {

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from core_mondrian.errors import SpecError
+from core_mondrian.runtime.array_types import Floats, Integers
 from core_mondrian.tables.readings import ascending, spell
-from core_mondrian.verification.counts import Classes, Codes, Floats
+from core_mondrian.verification.counts import Classes
 
 # Differences of classes by leaf that are laid out at a time: 32 MiB.
 _MOST_CELLS = 1 << 22
@@ -54,11 +55,11 @@ def ordered_distance(classes: Classes, column: str) -> Floats:
     moved = own * (2 * passed - start - end) + sums[start] + sums[end]
     moved -= 2 * sums[passed]
     moved += np.where(is_first, sums[start], 0.0)  # before its first value Q is 0
-    found = np.bincount(owner, moved, classes.rows.size) / max(1, used.size - 1)
-    return np.where(classes.rows > 0, found, np.nan)
+    distances = np.bincount(owner, moved, classes.rows.size) / max(1, used.size - 1)
+    return np.where(classes.rows > 0, distances, np.nan)
 
 
-def _ascending(labels: Sequence[object], column: str) -> Codes:
+def _ascending(labels: Sequence[object], column: str) -> Integers:
     texts = [label for label in labels if isinstance(label, str)]
     order = ascending(texts) if texts else range(len(labels))
     if order is None or len(order) < len(labels):
@@ -83,15 +84,15 @@ def hierarchical_distance(classes: Classes, tree: Any, column: str) -> Floats:  
     for node in range(len(tree.labels) - 1, 0, -1):  # children come after parents
         above = tree.parents[node]
         heights[above] = max(heights[above], heights[node] + 1)
-    found = np.zeros(classes.rows.size)
+    distances = np.zeros(classes.rows.size)
     step = max(1, _MOST_CELLS // (tree.n_leaves + 2))
     for first in range(0, classes.rows.size, step):
         part = slice(first, min(first + step, classes.rows.size))
-        found[part] = _moved(classes, part, leaf, tree, heights)
-    return np.where(classes.rows > 0, found, np.nan)
+        distances[part] = _moved(classes, part, leaf, tree, heights)
+    return np.where(classes.rows > 0, distances, np.nan)
 
 
-def _leaves(labels: Sequence[object], tree: Any, column: str) -> Codes:  # noqa: ANN401
+def _leaves(labels: Sequence[object], tree: Any, column: str) -> Integers:  # noqa: ANN401
     """Return the leaf of each value; of the missing one, the number of leaves."""
     places = {spell(text): place for place, text in enumerate(tree.leaves)}
     leaves = [places.get(spell(str(label)), -1) for label in labels]
@@ -107,11 +108,18 @@ def _leaves(labels: Sequence[object], tree: Any, column: str) -> Codes:  # noqa:
 def _moved(
     classes: Classes,
     part: slice,
-    leaf: Codes,
+    leaf: Integers,
     tree: Any,  # noqa: ANN401
-    heights: Codes,
+    heights: Integers,
 ) -> Floats:
-    """Return what some classes have to move, times how far."""
+    """Return what some classes have to move, times how far.
+
+    A node passes on what its children have too much of, as far as others lack it:
+
+        extra    [ .2  -.1 | -.3  .2 ]     q - p by leaf
+        sums     0  .2  .1  -.2  0         of a node: the difference of two of them
+        more         .1       -.1          by child of the root: .1 moves
+    """
     n_leaves, n_classes = tree.n_leaves, part.stop - part.start
     table = np.bincount(leaf, classes.table, n_leaves + 1) / max(classes.n_rows, 1)
     first, last = np.searchsorted(classes.owner, (part.start, part.stop))

@@ -12,14 +12,13 @@ import pyarrow.compute as pc
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.load import tree_over
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.runtime.array_types import ArrowArray, ArrowType, Flags, Integers
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.population import open_population
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.cells import without_nulls
 from core_mondrian.tables.frames import arrow_column
 from core_mondrian.verification.counting import (
-    Array,
-    Codes,
-    Flags,
     class_sizes,
     code_column,
     combine,
@@ -31,7 +30,7 @@ ANYTHING = "*"
 
 
 def read_cells(
-    frame: nw.DataFrame[Any], names: Sequence[str], rows: Codes
+    frame: nw.DataFrame[Any], names: Sequence[str], rows: Integers
 ) -> list[str | None]:
     """Return what some rows show in a column, or in two that are bounds, as text."""
     columns = [arrow_column(frame, name).take(pa.array(rows)) for name in names]
@@ -45,8 +44,8 @@ def read_cells(
 
 
 def count_outside(
-    shown: Mapping[str, Sequence[str | None]], rows: Codes, spec: Spec
-) -> Codes:
+    shown: Mapping[str, Sequence[str | None]], rows: Integers, spec: Spec
+) -> Integers:
     """Count the population that fits each class and is not in the table.
 
     ``shown`` has the cells of each class by column, ``rows`` how many rows it has.
@@ -61,10 +60,10 @@ def count_outside(
         known_texts = without_nulls(arrow_column(others, name), spec.null_values)
         column = plain_column(known_texts)
         coded = code_column(column, ordered=True)
-        known = pa.array(coded.labels, column.type)
-        tree = column_tree(name, known, spec)
+        domain = pa.array(coded.labels, column.type)
+        tree = column_tree(name, domain, spec)
         has_sets = spec.categories_of(name) == "set"
-        fits.append(fitting(distinct, known, tree, has_sets=has_sets))
+        fits.append(fitting(distinct, domain, tree, has_sets=has_sets))
         people.append(coded)
     keys = combine(people)
     one = first_rows(keys)
@@ -74,7 +73,7 @@ def count_outside(
     return found - rows
 
 
-def column_tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
+def column_tree(name: str, values: ArrowArray, spec: Spec) -> Hierarchy | None:
     """Return the hierarchy of a column with these values, if it has one."""
     entry = spec.hierarchies.get(name)
     if entry is None:
@@ -84,7 +83,7 @@ def column_tree(name: str, values: Array, spec: Spec) -> Hierarchy | None:
     )
 
 
-def plain_column(column: Array) -> Array:
+def plain_column(column: ArrowArray) -> ArrowArray:
     """Return a column without a dictionary."""
     kind = column.type
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
@@ -92,12 +91,12 @@ def plain_column(column: Array) -> Array:
 
 def fitting(
     cells: Sequence[str | None],
-    values: Array,
+    values: ArrowArray,
     hierarchy: Hierarchy | None,
     *,
     has_sets: bool,
 ) -> Flags:
-    """Tell which value (axis 1; missing as the last) each cell (axis 0) fits.
+    """Return which value (axis 1; missing as the last) each cell (axis 0) fits.
 
     A blank says nothing, so everybody fits it. ``values`` are the distinct values of
     the population in the column's own type. Without sets, braces belong to a label.
@@ -106,14 +105,14 @@ def fitting(
         SpecError: a cell is no interval, label or set of such values.
     """
     fits = np.zeros((len(cells), len(values) + 1), dtype=np.bool_)
-    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    is_label = is_text(values.type)
     labels = values.cast(pa.string())
     for i, cell in enumerate(cells):
         if cell is None:
             fits[i] = True
         elif has_sets and cell.startswith("{") and cell.endswith("}"):
             _fit_set(fits[i], cell, labels)
-        elif is_text or hierarchy is not None:
+        elif is_label or hierarchy is not None:
             fits[i, :-1] = _fit_label(cell, labels, hierarchy)
         else:
             fits[i, :-1] = _fit_interval(cell, values)
@@ -128,7 +127,7 @@ def split_interval(cell: str) -> tuple[str, str]:
     return cell, cell
 
 
-def read_ends(cell: str, kind: Any) -> Array:  # noqa: ANN401  # an Arrow type
+def read_ends(cell: str, kind: ArrowType) -> ArrowArray:
     """Return both bounds of a released number in the type it had.
 
     Raises:
@@ -149,7 +148,7 @@ def read_ends(cell: str, kind: Any) -> Array:  # noqa: ANN401  # an Arrow type
         ) from None
 
 
-def _fit_interval(cell: str, values: Array) -> Flags:
+def _fit_interval(cell: str, values: ArrowArray) -> Flags:
     ends = read_ends(cell, values.type)
     return np.asarray(
         pc.and_(
@@ -158,7 +157,7 @@ def _fit_interval(cell: str, values: Array) -> Flags:
     )
 
 
-def _fit_label(cell: str, labels: Array, hierarchy: Hierarchy | None) -> Flags:
+def _fit_label(cell: str, labels: ArrowArray, hierarchy: Hierarchy | None) -> Flags:
     texts = labels.to_pylist()
     if hierarchy is None:
         if cell == ANYTHING:
@@ -173,7 +172,7 @@ def _fit_label(cell: str, labels: Array, hierarchy: Hierarchy | None) -> Flags:
     return np.array([text in covered for text in texts], dtype=np.bool_)
 
 
-def _fit_set(fits: Flags, cell: str, labels: Array) -> None:
+def _fit_set(fits: Flags, cell: str, labels: ArrowArray) -> None:
     members = _read_set(cell)
     texts = labels.to_pylist()
     fits[:-1] = [text in members for text in texts]
@@ -207,23 +206,23 @@ def _read_set(cell: str) -> set[str | None]:
 
 
 def count_fitting(
-    classes: Sequence[Codes],
+    classes: Sequence[Integers],
     fits: Sequence[Flags],
-    people: Codes,
-    counts: Codes,
-) -> Codes:
+    people: Integers,
+    counts: Integers,
+) -> Integers:
     """Count the people whom all cells of each class fit.
 
     ``classes`` has the cell of each class in each column, ``people`` the distinct
     tuples of values (axis 0), ``counts`` how many have them.
     """
     n_classes = classes[0].size
-    found = np.empty(n_classes, dtype=np.int64)
+    fitting = np.empty(n_classes, dtype=np.int64)
     step = max(1, (1 << 24) // max(1, counts.size))
     for start in range(0, n_classes, step):
         chosen = np.ones((min(step, n_classes - start), counts.size), dtype=np.bool_)
         for i, fit in enumerate(fits):
             cells = classes[i][start : start + step]
             chosen &= fit[cells[:, np.newaxis], people[np.newaxis, :, i]]
-        found[start : start + step] = chosen @ counts
-    return found
+        fitting[start : start + step] = chosen @ counts
+    return fitting

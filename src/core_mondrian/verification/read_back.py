@@ -1,7 +1,7 @@
 """Read a release as its readers do, and check what was written before it is published.
 
-A file may not keep what the table in memory told apart: a CSV file has one way to write
-a missing value and no types. So what is verified is what a reader reads back.
+A file may not keep what the table in memory distinguishes: a CSV file has one way to
+write a missing value and no types. So what is verified is what a reader reads back.
 """
 
 import math
@@ -15,28 +15,33 @@ import pyarrow as pa
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.spec.declaration import Spec, bound_names
 from core_mondrian.tables.files.atomic_write import Writer
+from core_mondrian.tables.files.dialect import WRITTEN, Dialect
 from core_mondrian.tables.files.kinds import parts_of
 from core_mondrian.tables.files.read import read_table
-from core_mondrian.verification.verify import Verification, looked_at, verify
+from core_mondrian.verification.verify import Verification, verified_columns, verify
 
 _HINT = (
-    "nothing was published: rename values that the file cannot tell from missing ones "
-    "(see null_values), or write Parquet"
+    "nothing was published: rename values that the file cannot distinguish from "
+    "missing ones (see null_values), or write Parquet"
 )
 
 
 def read_release(
-    file: Path, spec: Spec, columns: Collection[str] | None = None
+    file: Path,
+    spec: Spec,
+    columns: Collection[str] | None = None,
+    dialect: Dialect | None = None,
 ) -> pa.Table:
     """Read a release, or all its parts; cells of CSV stay the texts they are.
 
-    ``columns`` are those that are needed; None: all.
+    ``columns`` are those that are needed; None: all. ``dialect`` is `WRITTEN` of files
+    that were made here: cells may look like another one.
     """
     parts = parts_of(file) if file.is_dir() else []
     # Spark writes files without a row, and without the names of columns.
     parts = [part for part in parts if part.is_dir() or part.stat().st_size] or parts
     if parts:
-        tables = [read_release(part, spec, columns) for part in parts]
+        tables = [read_release(part, spec, columns, dialect) for part in parts]
         return pa.concat_tables(tables, promote_options="permissive")
     return read_table(
         file,
@@ -49,6 +54,7 @@ def read_release(
         infer=False,
         guarded=spec.guard_formulas,
         columns=columns,
+        dialect=dialect,
     )
 
 
@@ -58,7 +64,7 @@ class Verified(NamedTuple):
     data: Any
     """The released table."""
     spec: Spec
-    found: Verification
+    verification: Verification
     budget: int
 
     def writing(self, write: Writer) -> Writer:
@@ -80,31 +86,34 @@ class Verified(NamedTuple):
         Raises:
             PrivacyViolation: a reader does not read the release that was verified.
         """
-        spec, found = self.spec, self.found
+        spec, expected = self.spec, self.verification
         if spec.unit is not None and spec.unit in spec.removed:
             # Persons are not in the file; their classes are, row by row.
             spec = replace(spec, unit=None)
-            found = verify(self.data, spec, budget=self.budget)
-        names = [name for name in looked_at(self.data, spec) if name != spec.unit]
+            expected = verify(self.data, spec, budget=self.budget)
+        names = [
+            name for name in verified_columns(self.data, spec) if name != spec.unit
+        ]
         if spec.unit is not None:
             names.append(spec.unit)
         try:
-            again = verify(read_release(path, spec, names), spec, budget=self.budget)
+            data = read_release(path, spec, names, WRITTEN)
+            again = verify(data, spec, budget=self.budget)
         except (PrivacyViolation, SpecError, DataError) as error:
             raise PrivacyViolation(
                 f"{path.name}: what was written fails: {error.message}", hint=_HINT
             ) from None
-        if not _is_same(found, again):
+        if not _is_same(expected, again):
             raise PrivacyViolation(
                 f"{path.name}: what was written is read back as "
-                f"{again.n_rows} rows in {again.n_classes} classes, "
-                f"and {found.n_rows} rows in {found.n_classes} classes were verified",
+                f"{again.n_rows:,} rows in {again.n_classes:,} classes, and verified "
+                f"were {expected.n_rows:,} rows in {expected.n_classes:,} classes",
                 hint=_HINT,
             )
 
 
 def _is_same(one: Verification, other: Verification) -> bool:
-    """Tell whether two recounts found the same classes and the same models."""
+    """Return whether two recounts found the same classes and the same models."""
     sizes = [
         (x.n_rows, x.n_classes, x.n_suppressed_blank, x.smallest_class)
         for x in (one, other)

@@ -1,6 +1,7 @@
 """Recount a released table, by means that share nothing with the engine."""
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,16 +22,16 @@ from core_mondrian.errors import (
     SpecError,
     drops_context,
     list_names,
+    quote_names,
 )
 from core_mondrian.models.base import ClassCounts, PrivacyModel
+from core_mondrian.runtime.array_types import Flags, Integers
 from core_mondrian.runtime.threads import map_columns
-from core_mondrian.spec.declaration import Spec, look_alikes
+from core_mondrian.spec.declaration import Spec, as_spec, look_alikes
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
 from core_mondrian.tables.pseudonyms import LENGTH, PATTERN
 from core_mondrian.verification.counting import (
     Coded,
-    Codes,
-    Flags,
     class_sizes,
     code_series,
     combine,
@@ -73,7 +74,7 @@ class Verification:
     """Persons in classes; None: the spec names no unit, and rows were counted."""
     fewest_persons: int | None = None
     """Persons of the class that has fewest."""
-    class_sizes: Codes = field(
+    class_sizes: Integers = field(
         default_factory=lambda: np.zeros(0, np.int64), repr=False, compare=False
     )
     """Persons of each class, or rows; in no order that means anything."""
@@ -109,12 +110,16 @@ class Verification:
 @drops_context
 def verify(
     data: IntoDataFrame,
-    spec: Spec,
+    spec: Spec | str | Iterable[str] | None = None,
     *,
     budget: int | None = None,
     threads: int | None = None,
+    **keys: Any,  # noqa: ANN401
 ) -> Verification:
     """Check that every class of ``data`` passes every model of ``spec``.
+
+    ``verify(data, ["age", "sex"], k=5)`` is short for
+    ``verify(data, Spec(["age", "sex"], k=5))``.
 
     Rows with the same quasi-identifiers are a class; a missing value is a value. A
     number released as bounds is looked for under its two names as well, and columns of
@@ -131,17 +136,16 @@ def verify(
         SpecError: the spec names columns the table does not have.
         DataError: the table has several columns of one name.
     """
-    return _verify(data, spec, budget, threads)
+    return _verify(data, as_spec(spec, keys), budget, threads)
 
 
 def verify_counts(
     values: pa.Table,
-    rows: Codes,
+    rows: Integers,
     spec: Spec,
     *,
     budget: int | None = None,
     names: Sequence[str] = (),
-    threads: int | None = None,
 ) -> Verification:
     """Check a release of which the distinct rows were counted; see `verify`.
 
@@ -152,29 +156,29 @@ def verify_counts(
     column `SHOWS_PSEUDONYM` if the spec blanks suppressed rows.
     """
     _check_removed(spec, names)
-    return _verify(values, spec, budget, threads, rows)
+    return _verify(values, spec, budget, None, rows)
 
 
 def _check_removed(spec: Spec, names: Iterable[str]) -> None:
     # Persons are counted by the unit, even if it is an identifier.
     if left := sorted((set(spec.identifiers) - {spec.unit}) & set(names)):
         raise PrivacyViolation(
-            f"identifiers are still in the table: {left}", hint=_KEEP
+            f"identifiers are still in the table: {quote_names(left)}", hint=_KEEP
         )
 
 
 class WholeTable(NamedTuple):
-    """What is known of a release that is verified bucket by bucket."""
+    """The figures of a release that is verified bucket by bucket."""
 
     n_rows: int
-    values: Mapping[str, tuple[pa.Table, Codes]]
+    values: Mapping[str, tuple[pa.Table, Integers]]
     """Per sensitive column: a table of its distinct cells, and the rows of each."""
     n_persons: int | None = None
     """Persons, where the spec names a unit."""
 
 
 def verify_buckets(
-    buckets: Iterable[tuple[pa.Table, Codes]],
+    buckets: Iterable[tuple[pa.Table, Integers]],
     whole: WholeTable,
     spec: Spec,
     *,
@@ -190,21 +194,21 @@ def verify_buckets(
         name: _value_table(name, table, rows, spec)
         for name, (table, rows) in whole.values.items()
     }
-    found = [
+    by_bucket = [
         _verify(table, spec, budget, 1, rows, _Whole(whole.n_rows, known))
         for table, rows in buckets
     ]
-    return _joined(found, whole, spec)
+    return _joined(by_bucket, whole, spec)
 
 
 def verify_beside(
     data: IntoDataFrame,
     spec: Spec,
-    known: Mapping[str, tuple[pa.Table, Codes]],
+    known: Mapping[str, tuple[pa.Table, Integers]],
     *,
     budget: int | None = None,
     threads: int | None = None,
-    counts: Codes | None = None,
+    counts: Integers | None = None,
 ) -> Verification:
     """Check a release whose classes are compared with another table; see `verify`.
 
@@ -219,13 +223,13 @@ def verify_beside(
     }
     n_rows = len(nw.from_native(data, eager_only=True))
     n_rows = n_rows if counts is None else int(counts.sum())
-    found = _verify(data, spec, budget, threads, counts, _Whole(n_rows, values))
-    sizes = Classes(found.class_sizes, found.class_sizes)
+    verification = _verify(data, spec, budget, threads, counts, _Whole(n_rows, values))
+    sizes = Classes(verification.class_sizes, verification.class_sizes)
     models = (
         result if model.enough_rows is None else _check(model, sizes, spec)
-        for model, result in zip(spec.models, found.models, strict=True)
+        for model, result in zip(spec.models, verification.models, strict=True)
     )
-    return replace(found, models=tuple(models))
+    return replace(verification, models=tuple(models))
 
 
 class _Whole(NamedTuple):
@@ -239,11 +243,11 @@ class _ValueTable(NamedTuple):
     """The values of a sensitive column in the whole release."""
 
     labels: Sequence[object]
-    rows: Codes
+    rows: Integers
     """By value; the last is the missing one."""
 
 
-def _value_table(name: str, table: pa.Table, rows: Codes, spec: Spec) -> _ValueTable:
+def _value_table(name: str, table: pa.Table, rows: Integers, spec: Spec) -> _ValueTable:
     frame = nw.from_native(table, eager_only=True)
     coded = _Reader(frame, spec.null_values).counted(name, ordered=True)
     counts = np.bincount(coded.codes, rows, coded.n_codes).astype(np.int64)
@@ -286,7 +290,7 @@ def _verify(
     spec: Spec,
     budget: int | None,
     threads: int | None,
-    counts: Codes | None = None,
+    counts: Integers | None = None,
     whole: "_Whole | None" = None,
 ) -> Verification:
     try:
@@ -305,7 +309,7 @@ def _recount(
     spec: Spec,
     budget: int | None,
     threads: int | None,
-    counts: Codes | None,
+    counts: Integers | None,
     whole: "_Whole | None",
 ) -> Verification:
     frame, shown = open_release(data, spec)
@@ -367,7 +371,7 @@ class _Reader(NamedTuple):
         return code_series(self.frame[name], narrow=True, read=read)
 
     def missing(self, name: str) -> Flags:
-        """Tell which cells of any column show nothing."""
+        """Return which cells of any column show nothing."""
         series = self.frame[name]
         if series.dtype != nw.String:
             return np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
@@ -395,7 +399,7 @@ def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> N
         _check_pseudonyms(frame, spec)
 
 
-def looked_at(data: IntoDataFrame, spec: Spec) -> list[str]:
+def verified_columns(data: IntoDataFrame, spec: Spec) -> list[str]:
     """Return the columns of a release that its verification looks at."""
     frame, shown = open_release(data, spec)
     names = [name for names in shown.values() for name in names]
@@ -404,15 +408,15 @@ def looked_at(data: IntoDataFrame, spec: Spec) -> list[str]:
 
 
 def beside(spec: Spec, columns: Iterable[str]) -> list[str]:
-    """Return the columns that divide classes further, next to quasi-identifiers.
+    """Return the columns that divide classes further, besides quasi-identifiers.
 
     A reader sees them together: the number of a class, and bounds of a number that is
     shown under its own name as well.
     """
     names = set(columns)
-    found = [] if spec.class_id is None else [spec.class_id]
-    found += look_alikes(spec, names)
-    return [name for name in found if name in names]
+    dividing = [] if spec.class_id is None else [spec.class_id]
+    dividing += look_alikes(spec, names)
+    return [name for name in dividing if name in names]
 
 
 def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
@@ -426,7 +430,7 @@ def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
 
 
 def are_pseudonyms(series: nw.Series[Any]) -> bool:
-    """Tell whether every cell looks like a pseudonym, or is missing."""
+    """Return whether every cell looks like a pseudonym, or is missing."""
     try:
         column = pa.chunked_array([series.to_arrow()]).combine_chunks().drop_null()
         if pa.types.is_dictionary(column.type):
@@ -435,6 +439,15 @@ def are_pseudonyms(series: nw.Series[Any]) -> bool:
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return False  # neither text nor numbers
     return bool(pc.all(pc.match_substring_regex(texts, PATTERN), min_count=0).as_py())
+
+
+def _hint_for(data: object) -> str:
+    """Return what to give instead of something that is not a frame."""
+    if isinstance(data, str | os.PathLike):
+        return "read the file first, such as pandas.read_csv(path)"
+    if type(data).__name__ == "Release":  # a type that this room does not know
+        return "its table is release.data"
+    return "pandas, polars and pyarrow tables work; .collect() a lazy frame"
 
 
 def open_release(
@@ -447,7 +460,7 @@ def open_release(
     except TypeError:
         raise SpecError(
             f"not a table in memory: {type(data).__name__}",
-            hint="pandas, polars and pyarrow tables work; .collect() a lazy frame",
+            hint=_hint_for(data),
         ) from None
     except DuplicateError:
         raise DataError(
@@ -460,24 +473,25 @@ def open_release(
     wanted = [*(one for each in shown.values() for one in each), *spec.sensitive]
     if absent := sorted(set(wanted).difference(names)):
         raise SpecError(
-            f"not in the table: {absent}", hint=f"it has {list_names(names)}"
+            f"not in the table: {quote_names(absent)}",
+            hint=f"it has {list_names(names)}",
         )
     return frame, shown
 
 
 def _released(
-    missing: Sequence[Flags], allowed: int, counts: Codes | None
+    missing: Sequence[Flags], allowed: int, counts: Integers | None
 ) -> Flags | slice:
     """Return the rows that show anything, in any column, if few enough do not."""
     blank = np.logical_and.reduce(missing)
-    found = np.count_nonzero(blank) if counts is None else counts[blank].sum()
-    return ~blank if found <= allowed else slice(None)
+    n_blank = np.count_nonzero(blank) if counts is None else counts[blank].sum()
+    return ~blank if n_blank <= allowed else slice(None)
 
 
 def _check_models(
     seen: Mapping[str | None, Classes], spec: Spec, *, is_whole: bool
 ) -> tuple[ModelResult, ...]:
-    """Check all models, but for those that look at all classes if these are some."""
+    """Check all models, except those that look at all classes if these are some."""
     return tuple(
         _check(model, seen[model.column], spec)
         if is_whole or model.enough_rows is None
@@ -490,25 +504,25 @@ def _check(model: PrivacyModel, classes: Classes, spec: Spec) -> ModelResult:
     """Raise PrivacyViolation unless all classes pass; return what they reach."""
     define = definition_of(model)
     if define is None:
-        found = _measure(model, classes, has_persons=spec.unit is not None)
+        measured = _measure(model, classes, has_persons=spec.unit is not None)
     else:
-        found = define(model, classes)
-    fails = ~found.passes
+        measured = define(model, classes)
+    fails = ~measured.passes
     if fails.any():
         unit = "" if spec.unit is None else " persons"
         raise PrivacyViolation(
-            f"{model.title} fails for {np.count_nonzero(fails)} of {fails.size} "
-            f"classes with {int(classes.rows[fails].sum())} of "
-            f"{int(classes.rows.sum())} rows; "
-            f"the smallest of them has {int(classes.sizes[fails].min())}{unit}",
+            f"{model.title} fails for {np.count_nonzero(fails):,} of {fails.size:,} "
+            f"classes with {int(classes.rows[fails].sum()):,} of "
+            f"{int(classes.rows.sum()):,} rows; "
+            f"the smallest of them has {int(classes.sizes[fails].min()):,}{unit}",
             hint=_KEEP,
         )
-    if not found.holds:
+    if not measured.holds:
         raise PrivacyViolation(
-            f"{model.title} fails: the table reaches {found.reached:.6g}",
+            f"{model.title} fails: the table reaches {measured.reached:.6g}",
             hint=_KEEP,
         )
-    return ModelResult(model.title, found.reached)
+    return ModelResult(model.title, measured.reached)
 
 
 def _measure(model: PrivacyModel, classes: Classes, *, has_persons: bool) -> Judgement:
@@ -546,7 +560,7 @@ def _parts(classes: Classes, *, has_persons: bool) -> Iterator[ClassCounts]:
 
 
 def _count_values(
-    values: Coded, keys: Coded, counts: Codes | None, classes: Classes
+    values: Coded, keys: Coded, counts: Integers | None, classes: Classes
 ) -> Classes:
     """Count each class by sensitive value; values that no row has are left out."""
     present = np.bincount(values.codes, minlength=values.n_codes) > 0
@@ -586,7 +600,7 @@ def _among(classes: Classes, whole: _Whole, name: str) -> Classes:
     return replace(classes, value=value, table=values.rows, labels=values.labels)
 
 
-def _count_persons(units: Coded, keys: Coded) -> Codes:
+def _count_persons(units: Coded, keys: Coded) -> Integers:
     """Count the different persons of each class; rows of nobody are one person's."""
     pairs = combine([keys, units])
     return np.bincount(keys.codes[first_rows(pairs)]).astype(np.int64)

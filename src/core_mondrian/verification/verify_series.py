@@ -1,8 +1,8 @@
 """Recount a series of releases from its files alone: nobody stands out by comparing.
 
-Whatever unions, differences and intersections of the releases are formed, what comes
-out is made of parts: rows of one cohort that are in the same releases. So it is enough
-that every part passes the models. A cohort appears once, loses rows, and never gets
+Whatever unions, differences and intersections of the releases are formed, the result is
+made of parts: rows of one cohort that are in the same releases. So it is enough that
+every part passes the models. A cohort appears once, loses rows, and never gets
 any (a cohort is called by the release it appears in, so none comes back); hence parts
 are what leaves a cohort from one release to the next, and what stays:
 
@@ -22,14 +22,9 @@ import pyarrow.compute as pc
 
 from core_mondrian.errors import PrivacyViolation, SpecError
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.verification.counting import (
-    Coded,
-    Codes,
-    code_column,
-    combine,
-    compress,
-)
+from core_mondrian.verification.counting import Coded, code_column, combine, compress
 from core_mondrian.verification.counting import first_rows as first_rows_of
 from core_mondrian.verification.verify import (
     ModelResult,
@@ -45,6 +40,8 @@ _NAME: Final = re.compile(r"r([1-9]\d{0,17})c[1-9]\d{0,17}")
 _PART: Final = "core_mondrian:part"
 _OWN: Final = tuple(f"core_mondrian:{name}" for name in ("row", "person", "cohort"))
 _ROW, _PERSON, _COHORT = _OWN
+_NOWHERE: Final = "nowhere"
+_HERE: Final = "here"
 _COMPARED: Final = frozenset({"TCloseness", "DeltaDisclosure", "BetaLikeness"})
 
 
@@ -53,6 +50,17 @@ class Numbered(NamedTuple):
 
     number: int
     table: pa.Table
+    n_blank: int = 0
+    """Rows without any cell that were taken out: those of who has left."""
+
+    def without_blank(self, spec: Spec) -> "Numbered":
+        """Return the same without such rows, if the spec says that there may be any."""
+        if spec.suppressed != "blank" or not self.table.num_columns:
+            return self
+        columns = (np.asarray(column.is_null()) for column in self.table.columns)
+        is_blank = np.logical_and.reduce(list(columns))
+        table = self.table.filter(pa.array(~is_blank))
+        return Numbered(self.number, table, self.n_blank + int(is_blank.sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,8 @@ class SeriesVerification:
     """Rows of all releases together."""
     n_cohorts: int
     n_parts: int
-    """Sets of rows that a reader of all releases can tell from others."""
+    """Sets of rows that a reader of all releases can
+    distinguish from others."""
     smallest_part: int
     """Rows of the smallest of them; 0 if there is none."""
     models: tuple[ModelResult, ...]
@@ -96,22 +105,24 @@ def verify_series(
     are not in the files, so rows are counted.
 
     Raises:
-        PrivacyViolation: some rows can be told from all but fewer than the models ask.
+        PrivacyViolation: some rows are narrowed down to fewer than the models ask.
         SpecError: the first release is missing and a model needs it; or columns are.
     """
-    found: list[Verification] = []
+    verifications: list[Verification] = []
     seen: set[str] = set()
     before: Numbered | None = None
-    known: Mapping[str, tuple[pa.Table, Codes]] = {}
+    known: Mapping[str, tuple[pa.Table, Integers]] = {}
     n_rows = n_releases = 0
     for release in releases:
+        n_rows += len(release.table)
+        release = release.without_blank(spec)  # noqa: PLW2901
         if before is None:
             known = _first_values(release, spec)
         seen |= _new_cohorts(before, release, cohort)
-        found.append(verify_next(before, release, spec, cohort, known))
-        n_rows, n_releases = n_rows + len(release.table), n_releases + 1
+        verifications.append(verify_next(before, release, spec, cohort, known))
+        n_releases += 1
         before = release
-    return _joined(found, spec, (n_releases, n_rows, len(seen)))
+    return _joined(verifications, spec, (n_releases, n_rows, len(seen)))
 
 
 def verify_next(
@@ -119,19 +130,23 @@ def verify_next(
     after: Numbered,
     spec: Spec,
     cohort: str,
-    known: Mapping[str, tuple[pa.Table, Codes]],
+    known: Mapping[str, tuple[pa.Table, Integers]],
 ) -> Verification:
-    """Check one release next to the one before it: what leaves, stays and comes.
+    """Check one release against the one before it: what leaves, stays and comes.
 
     ``known`` has the values of the first release, where a model compares with them.
 
     Raises:
         PrivacyViolation: a part fails, or the releases are not of one series.
     """
+    after = after.without_blank(spec)
+    before = None if before is None else before.without_blank(spec)
     _new_cohorts(before, after, cohort)
     both = after.table if before is None else _beside(before.table, after.table)
     n_before = 0 if before is None else len(before.table)
-    keys = compress(combine([code_column(both[name]) for name in both.column_names]))
+    columns = [both[name] for name in both.column_names]
+    coded = [*map(code_column, columns), *_spellings(columns)]
+    keys = compress(combine(coded))
     n_then = np.bincount(keys.codes[:n_before], minlength=keys.n_codes)
     n_now = np.bincount(keys.codes[n_before:], minlength=keys.n_codes)
     rows = both.take(pa.array(first_rows_of(keys)))
@@ -145,19 +160,38 @@ def verify_next(
             hint=_KEEP,
         )
     left = np.where(is_old, n_then - n_now, 0)
+    _check_blank(before, after, int(left.sum()))
     counted = _part_table(rows, {"left": left, "shown": n_now})
     return _verify_parts(*counted, _part_spec(spec, cohort), known)
 
 
-def verify_persons(
+def _spellings(columns: Iterable[pa.ChunkedArray]) -> Iterable[Coded]:
+    """Yield how cells are written that `code_column` does not distinguish.
+
+    A row that is written anew stands out among those that are as they were.
+    """
+    for column in columns:
+        if not pa.types.is_floating(column.type):
+            continue
+        numbers = column.to_numpy()
+        is_nan = np.isnan(numbers) & ~np.asarray(column.is_null())
+        is_minus = (numbers == 0) & np.signbit(numbers)
+        codes = is_nan + 2 * is_minus.astype(np.int64)
+        if codes.any():
+            yield Coded(codes, 3)
+
+
+def verify_moves(
     before: pa.Table | None,
     after: pa.Table,
     spec: Spec,
-    known: Mapping[str, tuple[pa.Table, Codes]],
+    known: Mapping[str, tuple[pa.Table, Integers]],
 ) -> None:
-    """Check the same where persons have several rows, which files do not show.
+    """Check what files do not show: who left for where, and whose rows they are.
 
     Both tables say which row of which person is in which cohort, with which values.
+    Rows that leave a cohort for good, or for each new one, are a part of their own, as
+    they were shown before; persons are counted in what is shown, too.
 
     Raises:
         PrivacyViolation: rows of too few persons leave, stay or come.
@@ -165,14 +199,18 @@ def verify_persons(
     before = after.slice(0, 0) if before is None else before
     keys = combine([code_column(both) for both in _columns(before, after)]).codes
     n = len(before)
-    is_left = ~np.isin(keys[:n], keys[n:])
-    left = before.filter(pa.array(is_left))
-    parts = {"left": left, "shown": after}
-    table = pa.concat_tables(
-        some.append_column(_PART, pa.array([name] * len(some), pa.string()))
-        for name, some in parts.items()
-    )
-    wanted = Spec((_COHORT, _PART), spec.models, unit=_PERSON)
+    left = before.filter(pa.array(~np.isin(keys[:n], keys[n:])))
+    place = pc.index_in(left[_ROW], value_set=after[_ROW])
+    whither = pc.fill_null(after[_COHORT].take(place), _NOWHERE)
+    parts = [left.append_column(_PART, whither)]
+    if spec.unit is not None:
+        here = pa.array([_HERE] * len(after), pa.string())
+        parts.append(after.append_column(_PART, here))
+    table = pa.concat_tables(parts)
+    if not len(table):
+        return
+    unit = None if spec.unit is None else _PERSON
+    wanted = Spec((_COHORT, _PART), spec.models, unit=unit)
     if known:
         verify_beside(table, wanted, known, budget=0)
     else:
@@ -215,8 +253,8 @@ def _new_cohorts(before: Numbered | None, after: Numbered, cohort: str) -> set[s
     old = set() if before is None else _cohorts(before, cohort)
     first = 0 if before is None else before.number
     for name in names - old:
-        told = _NAME.fullmatch(name)
-        if told is None or not first < int(told[1]) <= after.number:
+        match = _NAME.fullmatch(name)
+        if match is None or not first < int(match[1]) <= after.number:
             raise PrivacyViolation(
                 f"release {after.number} has a cohort that the one before lacks, and "
                 "that is not named after a release in between",
@@ -251,7 +289,22 @@ def _check_cells(rows: pa.Table, spec: Spec, cohort: str) -> None:
         )
 
 
-def _part_table(rows: pa.Table, parts: Mapping[str, Codes]) -> tuple[pa.Table, Codes]:
+def _check_blank(before: Numbered | None, after: Numbered, n_left: int) -> None:
+    """Refuse blank rows that nobody has left: they would be of rows never shown."""
+    if before is None and after.number > 1:
+        return
+    n_more = after.n_blank - (0 if before is None else before.n_blank)
+    is_next = before is None or after.number == before.number + 1
+    if n_more < 0 or (is_next and n_more > n_left):
+        raise PrivacyViolation(
+            f"release {after.number} has other blank rows than those of who left",
+            hint=_KEEP,
+        )
+
+
+def _part_table(
+    rows: pa.Table, parts: Mapping[str, Integers]
+) -> tuple[pa.Table, Integers]:
     """Return distinct rows with the part they are in, and how often each occurs."""
     tables, counts = [], []
     for name, n_rows in parts.items():
@@ -269,31 +322,31 @@ def _part_spec(spec: Spec, cohort: str) -> Spec:
 
 def _verify_parts(
     table: pa.Table,
-    counts: Codes,
+    counts: Integers,
     spec: Spec,
-    known: Mapping[str, tuple[pa.Table, Codes]],
+    known: Mapping[str, tuple[pa.Table, Integers]],
 ) -> Verification:
     if known:
         return verify_beside(table, spec, known, budget=0, counts=counts)
     return verify_counts(table, counts, spec, budget=0)
 
 
-def first_values(table: pa.Table, spec: Spec) -> dict[str, tuple[pa.Table, Codes]]:
+def first_values(table: pa.Table, spec: Spec) -> dict[str, tuple[pa.Table, Integers]]:
     """Return the values of the first release that models compare classes with."""
     columns = {str(model.column) for model in spec.models if _is_compared(model)}
-    found = {}
+    values = {}
     for name in columns:
         counted = (
             _plain(table.select([name])).group_by(name).aggregate([([], "count_all")])
         )
         rows = counted.column("count_all").to_numpy().astype(np.int64)
-        found[name] = counted.select([name]), rows
-    return found
+        values[name] = counted.select([name]), rows
+    return values
 
 
 def _first_values(
     release: Numbered, spec: Spec
-) -> Mapping[str, tuple[pa.Table, Codes]]:
+) -> Mapping[str, tuple[pa.Table, Integers]]:
     if release.number != 1 and any(map(_is_compared, spec.models)):
         raise SpecError(
             "classes are compared with the first release, which is not here",
@@ -303,7 +356,7 @@ def _first_values(
 
 
 def _is_compared(model: PrivacyModel) -> bool:
-    """Tell whether a model compares a class with a table; one's own may."""
+    """Return whether a model compares a class with a table; one's own may."""
     kind = type(model)
     is_ours = kind.__module__.startswith("core_mondrian.models.")
     return model.column is not None and (not is_ours or kind.__name__ in _COMPARED)

@@ -358,3 +358,63 @@ def test_domains_that_are_too_large_or_empty_are_refused() -> None:
         measure_minimality(SMALL, spec_of(SMALL, DISTINCT), procedure="raise k")
     with pytest.raises(InfeasibleError, match="none of"):
         measure_minimality(SMALL, spec_of(SMALL, DISTINCT, k=9))
+
+
+@pytest.mark.long
+def test_a_target_decides_classes_and_so_tells_of_its_values() -> None:
+    """As an oracle counts it who asks `anonymize` about every target of five people."""
+    domain = Domain(rows=5, sizes=(2, 2))
+    blind = Spec(domain.quasi_identifiers, k=2, policy=DISJOINT)
+    looks = replace(blind, target="value")
+
+    found, none = (measure_minimality(domain, one).everyone for one in (looks, blind))
+
+    assert found.values is not None
+    assert none.values is None
+    assert none.linkage.above == 0
+    tables = [
+        tuple(zip(known, values, strict=True))
+        for known in product(product((1, 2), repeat=2), repeat=5)
+        for values in product((0, 1), repeat=5)
+    ]
+    n_certain, n_people = certain_by_hand(tables, replace(looks, numbers="bounds"))
+    assert found.values.certain == pytest.approx(n_certain / n_people)
+    assert n_certain > 0
+
+
+def certain_by_hand(tables: list[Any], spec: Spec) -> tuple[int, int]:
+    """Count people whose value is the same in all tables that give what is seen."""
+    views = defaultdict(list)
+    released: dict[Any, Any] = {}
+    for table in tables:
+        key = tuple(sorted(table))
+        if key not in released:
+            names = (*spec.quasi_identifiers, "value")
+            rows = [dict(zip(names, (*known, x), strict=True)) for known, x in key]
+            released[key] = anonymize(pa.Table.from_pylist(rows), spec).data.to_pylist()
+        shown = tuple(sorted(tuple(row.items()) for row in released[key]))
+        views[tuple(known for known, _ in table), shown].append(table)
+    n_certain = 0
+    for (known, shown), alike in views.items():
+        for place in range(len(known)):
+            values = {table[place][1] for table in alike}
+            low_high = known[place]
+            face = {
+                row["value"]
+                for row in map(dict, shown)
+                if all(
+                    row[f"x{i}_min"] <= x <= row[f"x{i}_max"]
+                    for i, x in enumerate(low_high, start=1)
+                )
+            }
+            n_certain += len(alike) * (len(values) == 1 < len(face))
+    return n_certain, len(tables) * 5
+
+
+def test_a_target_is_measured_for_disjoint_classes() -> None:
+    domain = Domain(rows=4, sizes=(2, 2))
+
+    with pytest.raises(SpecError, match="do not overlap"):
+        measure_minimality(
+            domain, Spec(domain.quasi_identifiers, k=2, target="value", policy=BEST)
+        )

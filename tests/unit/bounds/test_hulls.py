@@ -13,6 +13,7 @@ from oracle import Sample, samples
 
 from core_mondrian import KAnonymity, Spec
 from core_mondrian.bounds.boxes import build_tree
+from core_mondrian.bounds.hulls import HullSearch, NearLists, find_cheapest
 from core_mondrian.bounds.nearest import find_nearest
 from core_mondrian.bounds.prices import Pricing
 from core_mondrian.bounds.tuples import NearTuples
@@ -65,6 +66,8 @@ class Cheapest:
         )
 
 
+@pytest.mark.twin("bounds.nearest")
+@pytest.mark.twin("bounds.tuples")
 @given(st.data())
 def test_the_nearest_tuples_are_the_nearest(data: st.DataObject) -> None:
     sample = data.draw(samples(max_rows=12 if IS_PLAIN else 60))
@@ -91,6 +94,38 @@ def test_the_nearest_tuples_are_the_nearest(data: st.DataObject) -> None:
         assert oracle.pair(tuples[anchor], tuples[number]) == pytest.approx(loss)
 
 
+@pytest.mark.twin("bounds.hulls")
+@FEWER
+@given(st.data())
+def test_the_cheapest_hull_is_that_of_the_cheapest_set(data: st.DataObject) -> None:
+    sample = data.draw(samples(max_rows=6 if IS_PLAIN else 12))
+    k = data.draw(st.integers(2, 4))
+    if sample.n_rows < k:
+        return
+    spec = spec_of(sample, k, data.draw(st.sampled_from(["label", "set"])))
+    table = encoded(sample, spec)
+    tree, objective = build_tree(table), build_objective(table, spec)
+    tree.take_objective(objective)
+    near = NearTuples(tree.n_tuples + 1)  # never full: all tuples are near
+    search = HullSearch(tree, objective, k, tree.n_tuples + 1)
+    oracle = Cheapest(table, spec)
+    for anchor in range(tree.n_tuples):
+        if tree.person_array[anchor] >= k:
+            continue
+        find_nearest(tree, near, anchor)
+        search.allow(1 << 40)
+        search.raise_array[anchor] = np.inf
+
+        numbers, losses = near.closest()
+        lists = NearLists(numbers, losses, np.array([0, numbers.size]))
+        is_exact = find_cheapest(search, lists, anchor)
+
+        least = oracle.around(tuple(tree.code_array[anchor].tolist()))
+        assert is_exact
+        assert search.raise_array[anchor] == pytest.approx(least, abs=1e-8)
+
+
+@pytest.mark.twin("bounds.hulls")
 @FEWER
 @given(st.data())
 def test_a_price_is_what_the_cheapest_class_loses(data: st.DataObject) -> None:

@@ -30,6 +30,7 @@ def check(found: Collapsed, rows: list[tuple[int, ...]]) -> None:
     assert tuples == rows
 
 
+@pytest.mark.twin("encoding.row_groups")
 @given(
     st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=40),
     st.sampled_from([[2, 2, 2], [31, 31, 31], [2, 31, 2], [31, 31, 2]]),

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from core_mondrian import DataError
 from core_mondrian.encoding.columns import (
+    CodedColumn,
     as_floats,
-    encode_column,
+    encode_ranked,
     encode_sensitive,
     rank_column,
 )
-from core_mondrian.hierarchies.tree import from_paths
+from core_mondrian.hierarchies.tree import Hierarchy, from_paths
 
 ANIMALS = from_paths(
     [("hen", "bird", "*"), ("cat", "beast", "*"), ("owl", "bird", "*")]
@@ -81,8 +82,12 @@ def test_ordered_values_have_floats(array: pa.Array, floats: list[float]) -> Non
     assert as_floats(array).tolist() == floats
 
 
+def encode(cells: list[Any], tree: Hierarchy | None, name: str = "a") -> CodedColumn:
+    return encode_ranked(rank_column(chunked(cells), name), name, tree, "error")
+
+
 def test_hierarchy_leaves_are_codes_in_depth_first_order() -> None:
-    coded = encode_column(chunked(["owl", "cat", None, "hen"]), "a", ANIMALS)
+    coded = encode(["owl", "cat", None, "hen"], ANIMALS)
 
     assert ANIMALS.leaves == ("hen", "owl", "cat")
     assert coded.codes.tolist() == [1, 2, 3, 0]
@@ -92,7 +97,7 @@ def test_hierarchy_leaves_are_codes_in_depth_first_order() -> None:
 def test_numbers_can_have_a_hierarchy() -> None:
     tree = from_paths([("1", "low", "*"), ("2", "low", "*"), ("9", "high", "*")])
 
-    coded = encode_column(chunked([9, 1, 2]), "a", tree)
+    coded = encode([9, 1, 2], tree)
 
     assert coded.codes.tolist() == [2, 0, 1]
     assert coded.column.kind == "category"
@@ -102,7 +107,7 @@ def test_values_outside_the_hierarchy_are_counted_not_named() -> None:
     cells = ["cat", "canary", "canary", "budgie", None]
 
     with pytest.raises(DataError) as caught:
-        encode_column(chunked(cells), "pet", ANIMALS)
+        encode(cells, ANIMALS, "pet")
 
     told = str(caught.value)
     assert "hierarchy of 'pet' does not cover 2 of 3 values in the data" in told
@@ -131,7 +136,7 @@ def test_infinite_numbers_are_refused_even_in_a_dictionary() -> None:
 
 
 def test_text_is_ordered_by_code_point_not_by_locale_or_arrival() -> None:
-    coded = encode_column(chunked(["b", "é", "B", "a"]), "a", None)
+    coded = encode(["b", "é", "B", "a"], None)
 
     assert coded.values.to_pylist() == ["B", "a", "b", "é"]
 

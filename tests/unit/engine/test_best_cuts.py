@@ -119,6 +119,7 @@ def weighed(table: EncodedTable, rng: random.Random) -> EncodedTable:
     return replace(table, worth=np.array(worth, dtype=np.int32))
 
 
+@pytest.mark.twin("engine.search.exact_cuts")
 @given(st.data())
 def test_the_best_cut_of_every_column_is_found(data: st.DataObject) -> None:
     sample = data.draw(samples(max_rows=40))

@@ -495,7 +495,7 @@ def test_a_given_beta_is_used_and_said() -> None:
         release = anonymize(
             table, spec_of(CENSUS_QUASI_IDENTIFIERS, 5, BestPolicy(beta=beta))
         )
-        effort = "fast" if IS_PLAIN else "max"
+        effort = "fast" if IS_PLAIN else "thorough"
         assert release.figures()["search"] == {"effort": effort, "beta": beta}
         assert release.beta == beta
         found[beta] = release.digest
@@ -518,8 +518,8 @@ def test_a_chosen_beta_is_one_that_can_be_given() -> None:
 @pytest.mark.parametrize(
     ("n_tuples", "n_columns", "expected"),
     [
-        (1, 1, "max"),
-        (2500, 10, "max"),
+        (1, 1, "thorough"),
+        (2500, 10, "thorough"),
         (2501, 10, "strong"),
         (80_000, 10, "strong"),
         (80_001, 10, "light"),
@@ -534,6 +534,25 @@ def test_auto_is_decided_by_tuples_and_columns(
 
     assert resolve_effort(BestPolicy(), table) == expected
     assert resolve_effort(BestPolicy("light"), table) == "light"
+
+
+@pytest.mark.skipif(IS_PLAIN, reason="takes minutes uncompiled")
+@pytest.mark.parametrize("categories", ["label", "set"])
+def test_annealing_lowers_the_loss_and_keeps_the_models(categories: Any) -> None:
+    table = census(600, seed=3)
+    models = (KAnonymity(5), DistinctLDiversity(2, "income"))
+    losses, kept = {}, {}
+    for effort in ("thorough", "max"):
+        policy = BestPolicy(effort, beta=2.0)  # type: ignore[arg-type]
+        spec = Spec(
+            CENSUS_QUASI_IDENTIFIERS, models, policy=policy, categories=categories
+        )
+        one, two = (anonymize(table, spec, threads=n) for n in (1, 2))
+        assert one.digest == two.digest
+        losses[effort], kept[effort] = one.measures().loss, one.n_suppressed
+
+    assert kept["max"] == 0
+    assert losses["max"] < losses["thorough"]
 
 
 def test_auto_is_the_effort_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -661,3 +680,36 @@ def test_more_models_than_there_is_room_for_are_refused_in_words() -> None:
 
     with pytest.raises(SpecError, match="65 models have a measure; there can be at"):
         anonymize(census(200), Spec(("age",), models=models))
+
+
+def distinct_numbers(n: int) -> pa.Table:
+    draw = np.random.default_rng(1)
+    return pa.table({name: draw.permutation(n) for name in "xy"})
+
+
+def digest_of(table: pa.Table, k: int, effort: Any) -> str:
+    policy = BestPolicy(effort=effort, beta=1.0)
+    return anonymize(table, spec_of("xy", k, policy)).digest
+
+
+@pytest.mark.parametrize("effort", ["strong", "thorough"])
+def test_only_classes_of_few_rows_are_annealed(
+    effort: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = distinct_numbers(120 if IS_PLAIN else 1000)
+    few, more = best._FEW_ROWS, best._FEW_ROWS + 1
+    annealed = {k: digest_of(table, k, effort) for k in (few, more)}
+
+    monkeypatch.setitem(best._EFFORTS, effort, best._UNANNEALED[effort])
+
+    assert digest_of(table, few, effort) != annealed[few]
+    assert digest_of(table, more, effort) == annealed[more]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(IS_PLAIN, reason="it takes minutes uncompiled")
+def test_blocks_of_very_many_tuples_are_not_annealed() -> None:
+    large, small = distinct_numbers(33_000), distinct_numbers(2_000)
+
+    assert digest_of(large, 500, "max") == digest_of(large, 500, "thorough")
+    assert digest_of(small, 9, "max") != digest_of(small, 9, "thorough")

@@ -10,6 +10,7 @@ from core_mondrian.engine.inputs import build_tuples
 SIZES = (1, 2, 31, 32, 33, 34, 100, 1000)
 
 
+@pytest.mark.twin("engine.boxes")
 @pytest.mark.parametrize("n_codes", [1, 3, 50, 2**31 - 1])
 def test_boxes_and_medians_are_those_of_the_rows(n_codes: int) -> None:
     draws = np.random.default_rng(n_codes)

@@ -27,7 +27,8 @@ from core_mondrian.datasets import census
 from core_mondrian.encoding.encoder import collapse, encode
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import STAGES
-from core_mondrian.engine.grow import Grown, grow
+from core_mondrian.engine.grow import grow
+from core_mondrian.engine.grown import Grown
 from core_mondrian.engine.layout import CUT
 from core_mondrian.engine.tree import KINDS, PartitionTree
 from core_mondrian.models import EntropyLDiversity, TCloseness
@@ -49,7 +50,7 @@ def engine_node(tree: PartitionTree, node: int) -> dict[str, Any]:
         "tuples": sorted(numbers.tolist()),
         **{
             name: int(getattr(tree, name)[node])
-            for name in ("rows", "column", "at", "low", "high", "budget", "spent")
+            for name in ("rows", "column", "cut_code", "low", "high", "budget", "spent")
         },
         "children": [engine_node(tree, child) for child in range(first, first + n)],
     }
@@ -62,7 +63,7 @@ def oracle_node(node: Node) -> dict[str, Any]:
         "tuples": sorted(row.number for row in node.part),
         "rows": n_rows(node.part),
         "column": node.column,
-        "at": node.at,
+        "cut_code": node.at,
         "low": node.low,
         "high": node.high,
         "budget": node.budget,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.plain_engine import as_plain
+from support.compiled import compiled, inside
 
 from core_mondrian import KAnonymity, Spec
 from core_mondrian.encoding.encoder import collapse, encode
@@ -17,7 +17,8 @@ from core_mondrian.engine.inputs import build_models, build_tuples
 from core_mondrian.models import DistinctLDiversity
 from core_mondrian.tables.frames import open_frame
 
-model_rules = as_plain("core_mondrian.engine.model_rules")
+model_rules = compiled("engine.model_rules")
+pytestmark = pytest.mark.twin("engine.model_rules")
 
 CLEAR_WHOLE, ADD, CHANGE, CLEAR_SIDE, MOVE, MOVE_ALL = range(6)
 N_COLUMNS = 1
@@ -42,7 +43,6 @@ class Counted:
         tuples = build_tuples(self.table.codes, self.table.counts, order)
         self.records, self.unit = tuples.records, unit
         models = build_models(self.table, spec, first_constraints(self.table, spec))
-        models = models._replace(rules=models.rules.view(np.recarray))
         self.rules = model_rules.Rules(models, N_COLUMNS)
         self.whole, self.side, self.rest = (
             model_rules.SetCounts(models.n_counts, models.n_persons) for _ in range(3)
@@ -87,15 +87,14 @@ class Counted:
         left = Counter({i: n - side[i] for i, n in whole.items()})
         three = ((self.whole, whole), (self.side, side), (self.rest, left))
         for counts, rows in three:
-            assert counts.by_value[: self.rules.n_values].tolist() == self.counters(
-                rows
-            )
+            held, n_values = inside(counts), inside(self.rules).n_values
+            assert held.by_value[:n_values].tolist() == self.counters(rows)
             if self.unit:
-                assert counts.n_persons == len(self.persons(rows))
+                assert held.n_persons == len(self.persons(rows))
         if not self.unit:
             return
         every, here = self.persons(whole), self.persons(side)
-        assert self.side.n_whole == sum(here[p] == every[p] for p in here)
+        assert inside(self.side).n_whole == sum(here[p] == every[p] for p in here)
         for counts, rows in three[:2]:
             for person in range(self.table.n_units or 0):
                 found = model_rules.rows_of_person(counts, person)
@@ -152,7 +151,8 @@ def test_persons_are_counted_however_often_counts_are_cleared() -> None:
     counts = Counter(dict(enumerate(counted.table.counts.tolist())))
     everything = [(ADD, i, 0) for i in counts]
     for last in (2**31 - 3, 2**32 - 3, 2**62):
-        counted.whole.clock = counted.side.clock = last
+        for counted_set in (counted.whole, counted.side):
+            inside(counted_set).clock = last
         for _ in range(5):
             steps = [(CLEAR_WHOLE, 0, 0), (CLEAR_SIDE, 0, 0), *everything]
             counted.run([*steps, (MOVE_ALL, 0, 0)])
@@ -161,9 +161,10 @@ def test_persons_are_counted_however_often_counts_are_cleared() -> None:
 
 def test_the_clock_moves_by_one_and_starts_anew_at_its_end() -> None:
     counted = Counted([("a", "x", 1), ("b", "x", 2)], unit=True)
-    whole = counted.whole
+    whole = inside(counted.whole)
     for before, after in ((0, 1), (5, 6), (2**31 - 2, 2**31 - 1), (2**31 - 1, 1)):
-        whole.by_value[:] = whole.n_persons = whole.n_whole = 7
+        whole.by_value[:] = 7
+        whole.n_persons = whole.n_whole = 7
         whole.clock = before
         whole.person_rows[:] = [0, before << 32 | 4, 0]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.plain_engine import as_plain
+from support.compiled import compiled, inside
 
 from core_mondrian import KAnonymity, Spec
 from core_mondrian.encoding.encoder import collapse, encode
@@ -26,7 +26,8 @@ from core_mondrian.models import (
 )
 from core_mondrian.tables.frames import open_frame
 
-model_rules = as_plain("core_mondrian.engine.model_rules")
+model_rules = compiled("engine.model_rules")
+pytestmark = pytest.mark.twin("engine.model_rules")
 
 N_COLUMNS = 1
 Row = tuple[str | None, str | None, int]
@@ -45,8 +46,7 @@ MODELS: dict[str, tuple[PrivacyModel, ...]] = {
 
 
 def rules_of(models: Models) -> Any:
-    plain = models._replace(rules=models.rules.view(np.recarray))
-    return model_rules.Rules(plain, N_COLUMNS)
+    return model_rules.Rules(models, N_COLUMNS)
 
 
 def admitted(
@@ -211,7 +211,7 @@ def test_persons_of_the_rest_are_those_who_are_not_whole_on_the_side() -> None:
     side = np.flatnonzero(case.table.codes[:, -1] < 3)
 
     assert not both_admitted(case.models, case.records, three, side, (10, 6))
-    whole, here, rest = (counts.n_persons for counts in three)
+    whole, here, rest = (inside(counts).n_persons for counts in three)
     assert (whole, here, rest) == (5, 3, 2)
 
 
@@ -219,7 +219,8 @@ def test_of_a_population_only_the_rows_inside_the_table_are_a_class() -> None:
     case = Case([("a", "1", 1)] * 3, Spec(("q",), (DistinctLDiversity(3, "s"),)))
     empty = case.models._replace(rules=case.models.rules[:0])
     counts = case.counts()
-    counts.by_value = np.array([9, 3, 0])
+    by_value = np.array([9, 3, 0])
+    inside(counts).by_value = by_value
 
     assert admits(empty._replace(present=1), 1, counts)
     assert admits(empty._replace(present=0), 1, counts)

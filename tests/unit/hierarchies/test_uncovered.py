@@ -196,7 +196,7 @@ def test_spec_file_says_how_hierarchies_are_made(tmp_path: Path) -> None:
         ({"kind": "prefx"}, "did you mean 'prefix'?"),
         ({"kind": "prefix", "stepps": 2}, "did you mean 'steps'?"),
         ({"kind": "prefix", "steps": "2"}, "whole numbers"),
-        ({"kind": "ranges", "widths": 5}, "of the wrong kind"),
+        ({"kind": "ranges", "bounds": 5}, "of the wrong kind"),
         ({"kind": "lookup"}, "lacks a key"),
         ({"kind": "grouping", "groups": {}}, "nothing below"),
         ({"file": 3}, "name of a file"),
@@ -214,7 +214,7 @@ def test_entry_that_cannot_be_is_refused(entry: Any, told: str) -> None:
 
 
 def test_spec_refuses_what_is_no_hierarchy() -> None:
-    with pytest.raises(SpecError, match="name of a file, or a table"):
+    with pytest.raises(SpecError, match="is not a hierarchy"):
         Spec(("a",), (KAnonymity(2),), hierarchies={"a": 3})
     with pytest.raises(SpecError, match="uncovered is one of"):
         Spec(("a",), (KAnonymity(2),), uncovered="drop")  # type: ignore[arg-type]

@@ -116,7 +116,7 @@ def test_a_model_of_ones_own(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "message", "hint"),
     [
-        pytest.param({}, "a model has no name", "ours are ['alpha", id="no name"),
+        pytest.param({}, "a model has no name", "ours are 'alpha", id="no name"),
         pytest.param({"name": 5}, "a model has no name", "ours are", id="no text"),
         pytest.param(
             {"name": "k-anonimity", "k": 5},
@@ -124,16 +124,16 @@ def test_a_model_of_ones_own(folder: Path) -> None:
             "did you mean 'k-anonymity'?",
             id="nearly",
         ),
-        pytest.param({"name": "x"}, "no model 'x'", "ours: ['k-an", id="other"),
+        pytest.param({"name": "x"}, "no model 'x'", "ours: 'k-an", id="other"),
         pytest.param(
             {"name": "k-anonymity", "l": 5},
             "the model 'k-anonymity' has no 'l'",
-            "it has ['k']",
+            "it has 'k'",
             id="key",
         ),
         pytest.param(
             {"name": "own.py:Own", "rows": 2},
-            "the model 'own.py:Own' needs ['share', 'sensitive']",
+            "the model 'own.py:Own' needs 'share', 'sensitive'",
             None,
             id="needs",
         ),

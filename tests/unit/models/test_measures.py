@@ -110,6 +110,7 @@ each_measure = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.twin("models.measures")
 @each_measure
 @given(groups=groups_of_values)
 def test_missing_is_one_more_value(
@@ -202,6 +203,7 @@ def plain() -> dict[object, Callable[..., float]]:
     }
 
 
+@pytest.mark.twin("models.measures")
 @each_measure
 @pytest.mark.parametrize("missing", ["value", "ignored"])
 @given(groups=groups_of_values)

@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_type_hints
+from unittest.mock import create_autospec
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,14 +16,17 @@ import pytest
 from conftest import Command, files_in
 
 from core_mondrian import KAnonymity, Spec, anonymize
-from core_mondrian.errors import OutputError
+from core_mondrian.errors import DataError, OutputError
 from core_mondrian.sources.interruptible import interruptible
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the extra 'spark'")
 
+from pyspark.status import SparkStageInfo, StatusTracker
+
 from core_mondrian.cli import spark
-from core_mondrian.cli.options import DriverTuples
-from core_mondrian.sources.spark import session
+from core_mondrian.cli.release_request import ClusterOptions, Outcome
+from core_mondrian.runtime.progress import ProgressUpdate
+from core_mondrian.sources.spark import session, watch
 from core_mondrian.sources.spark.api import DRIVER_TUPLES
 from core_mondrian.sources.spark.cancellation import Cancellation
 from core_mondrian.sources.spark.publish import Placing
@@ -64,6 +69,67 @@ def test_an_interrupt_ends_the_jobs_of_a_run() -> None:
         interruptible(work, cancellation.cancel, interrupt)
 
     assert server.ended.is_set()
+
+
+def test_a_classic_session_is_asked_how_far_its_tasks_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "_PAUSE", 0.01)
+    tracker = create_autospec(StatusTracker, instance=True)
+    tracker.getActiveStageIds.return_value = [3, 4]
+    told = SparkStageInfo(3, 0, "count", 8, 2, 2, 0)
+    tracker.getStageInfo.side_effect = {3: told, 4: None}.__getitem__
+    session = SimpleNamespace(
+        sparkContext=SimpleNamespace(statusTracker=lambda: tracker)
+    )
+    said: list[tuple[str, float]] = []
+    has_said = threading.Event()
+
+    def progress(stage: str, done: float) -> None:
+        said.append((stage, done))
+        if isinstance(done, ProgressUpdate):
+            has_said.set()
+
+    before = threading.active_count()
+    with watch.following(session, progress) as following:
+        assert following is not None
+        following("write", 0.0)
+        assert has_said.wait(30)
+
+    assert threading.active_count() == before
+    update = said[1][1]
+    assert isinstance(update, ProgressUpdate)
+    assert said[1] == ("write", 0.99 * 2 / 8)
+    assert update.text == "2 of 8 tasks"
+    assert update.figures == {"tasks": 8, "tasks_done": 2}
+
+
+@pytest.mark.parametrize("n_running", [0, 1])
+def test_a_job_that_an_executor_has_taken_may_take_its_time(
+    n_running: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine it does; without a free core nobody takes it."""
+    monkeypatch.setattr(watch, "_PAUSE", 0.01)
+    monkeypatch.setattr(session, "_LEAST", 0.5)
+    late, is_asked = threading.Event(), threading.Event()
+    late.set()
+    tracker = create_autospec(StatusTracker, instance=True)
+    tracker.getActiveStageIds.return_value = [3]
+    tracker.getStageInfo.return_value = SparkStageInfo(3, 0, "c", 2, n_running, 0, 0)
+    server: Any = SimpleNamespace(
+        addTag=lambda _: None,
+        interruptTag=lambda _: is_asked.set(),
+        range=lambda _: SimpleNamespace(count=lambda: is_asked.wait(1.5)),
+        sparkContext=SimpleNamespace(statusTracker=lambda: tracker),
+    )
+
+    if n_running:
+        session._try_job(server, late)
+    else:
+        with pytest.raises(DataError, match="no executor took a job"):
+            session._try_job(server, late)
+
+    assert is_asked.is_set() == (not n_running)
 
 
 def test_jobs_that_clean_up_are_not_interrupted() -> None:
@@ -175,7 +241,7 @@ def test_a_signal_undoes_what_is_not_published_and_nothing_else(
         interrupt_in("_make")
         assert where != "_make" or server.ended.wait(30)
         release = anonymize(table, Spec(("age",), (KAnonymity(2),)))
-        return spark._Made(release, None, {}, None)
+        return Outcome(release, None, {}, None)
 
     @contextmanager
     def connected(*_addresses: Any) -> Iterator[Any]:
@@ -199,6 +265,7 @@ def test_a_signal_undoes_what_is_not_published_and_nothing_else(
 
 def test_help_names_the_tuples_that_are_planned_on_the_driver() -> None:
     """A number, or the command line would load Spark's side to print its help."""
-    (option,) = DriverTuples.__metadata__
+    hint = get_type_hints(ClusterOptions, include_extras=True)["driver_tuples"]
+    (option,) = hint.__metadata__
 
     assert f"[default: {DRIVER_TUPLES}]" in option.help

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian import SpecError
-from core_mondrian.sources.sql.names import Name, is_query, literal, parse_name, quoted
+from core_mondrian.sources.spill import literal
+from core_mondrian.sources.sql.names import Name, is_query, parse_name, quoted
 
 TEXTS = st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1

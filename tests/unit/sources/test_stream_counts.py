@@ -10,12 +10,18 @@ import pytest
 
 from core_mondrian import DataError, KAnonymity, Spec, anonymize_files, count_files
 from core_mondrian.datasets import census
-from core_mondrian.sources.tuple_counts import _plain
 from core_mondrian.tables.files.write import write_table
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
-    return _plain(table).replace_schema_metadata(table.schema.metadata)
+    columns = [
+        column.cast(column.type.value_type)
+        if pa.types.is_dictionary(column.type)
+        else column
+        for column in table.columns
+    ]
+    plain = pa.table(columns, names=table.column_names)
+    return plain.replace_schema_metadata(table.schema.metadata)
 
 
 def _noted(**other: Any) -> Callable[[pa.Table], pa.Table]:

@@ -68,7 +68,7 @@ def test_figures_of_values_are_those_of_tuples(spec: Spec, table: pa.Table) -> N
     rows = {name: found.field("counts").to_numpy() for name, found in counted.items()}
     expected = without_tuples(encoded(table, spec))
 
-    found = encode_values(values, rows, spec).counted(expected.n_tuples)
+    found = encode_values(values, rows, spec).with_tuples(expected.n_tuples)
 
     assert_same(found.table.figures, expected.figures)
 

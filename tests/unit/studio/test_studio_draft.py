@@ -21,7 +21,7 @@ from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.spec.policies import BestPolicy
 from core_mondrian.spec.toml_file import spec_from_mapping
-from core_mondrian.studio.draft import Draft, Guard, draft_of, toml_value
+from core_mondrian.studio.draft import Draft, Protection, draft_of, toml_value
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=12)
 
@@ -87,9 +87,9 @@ def test_every_choice_is_in_the_spec() -> None:
         },
         k=7,
         guards={
-            "income": Guard("t-closeness", {"t": 0.3}),
-            "disease": Guard("distinct-l-diversity", {"l": 3}),
-            "party": Guard("none", {}),
+            "income": Protection("t-closeness", {"t": 0.3}),
+            "disease": Protection("distinct-l-diversity", {"l": 3}),
+            "party": Protection("none", {}),
         },
         effort="strong",
         groups="sex",

@@ -10,7 +10,7 @@ import pytest
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.models import MODELS, Limits, PrivacyModel
 from core_mondrian.models.load import model_from_mapping
-from core_mondrian.studio.draft import Draft, Guard
+from core_mondrian.studio.draft import Draft, Protection
 from core_mondrian.studio.protections import (
     Parameter,
     find_parameters,
@@ -88,8 +88,8 @@ def test_a_new_model_appears_by_itself(odd: Iterator[str]) -> None:
 def test_all_that_a_spec_can_say_of_rows_and_models_is_in_the_file() -> None:
     draft = Draft(
         {"age": "quasi-identifier", "card": "pseudonym", "job": "sensitive"},
-        guards={"job": Guard("recursive-cl-diversity", {"c": 2.0, "l": 3})},
-        further=Guard("maximum-risk", {"risk": 0.05}),
+        guards={"job": Protection("recursive-cl-diversity", {"c": 2.0, "l": 3})},
+        further=Protection("maximum-risk", {"risk": 0.05}),
         suppressed="blank",
         missing="value",
         null_values=" ?, NA ,",

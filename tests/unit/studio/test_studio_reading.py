@@ -11,14 +11,14 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, SpecError
+from core_mondrian.spec.keys import KEYS
 from core_mondrian.spec.policies import PaperPolicy
-from core_mondrian.spec.reading import KEYS
 from core_mondrian.spec.toml_file import (
     SpecFile,
     read_spec_file,
     spec_from_mapping,
 )
-from core_mondrian.studio.draft import Draft, Guard
+from core_mondrian.studio.draft import Draft, Protection
 from core_mondrian.studio.reading import name_files, open_spec, read_draft
 from core_mondrian.studio.unsupported_keys import names_of
 
@@ -119,6 +119,7 @@ def specs(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
         "null_values": st.lists(WORDS, max_size=3),
         "hierarchies": st.dictionaries(by_known, TREES),
         "uncovered": st.sampled_from(["error", "own branch", "suppress"]),
+        "target": st.sampled_from(sensitive),
         "thresholds": st.dictionaries(
             st.sampled_from(["pearson", "nmi", "pct_non_suppressed"]),
             st.sampled_from([0.5, 1, "off"]),
@@ -191,7 +192,7 @@ def test_whatever_is_chosen_on_the_page_is_read_back_as_it_was(
     draft = Draft(
         {"age": "quasi-identifier", "job": "sensitive", "id": "identifier"},
         k=data.draw(st.integers(2, 50)),
-        guards={"job": Guard("t-closeness", {"t": 0.3})},
+        guards={"job": Protection("t-closeness", {"t": 0.3})},
         policy=data.draw(st.sampled_from(["best", "paper"])),
         suppress=data.draw(st.sampled_from(["", "1%", "20"])),
         suppressed=data.draw(st.sampled_from(["drop", "blank"])),
@@ -237,7 +238,7 @@ def test_what_has_a_control_is_in_it_and_the_rest_is_named() -> None:
     assert draft.columns_of("quasi-identifier") == ["zip", "age"]
     assert draft.roles["more"] == "carried"
     assert (draft.k, draft.effort) == (7, "strong")
-    assert draft.guards == {"job": Guard("t-closeness", {"t": 0.2})}
+    assert draft.guards == {"job": Protection("t-closeness", {"t": 0.2})}
     assert draft.weights == {"age": 2}
     assert names_of(draft.rest) == [
         "shuffle",
@@ -287,7 +288,7 @@ def test_a_spec_without_k_gets_one_only_if_it_is_asked_for() -> None:
     draft.k = 4
     assert [model.min_rows for model in draft.to_spec().models] == [4, 10]
     draft.k = 1
-    draft.further = Guard("none", {})
+    draft.further = Protection("none", {})
     with pytest.raises(SpecError, match="k >= 2"):
         draft.to_spec()
 
@@ -316,7 +317,7 @@ def test_warnings_of_columns_with_a_role_stay_accepted(role: str) -> None:
 
 
 def test_columns_that_the_table_lacks_are_named() -> None:
-    with pytest.raises(SpecError, match=r"does not have: \['zip', 'name'\]") as caught:
+    with pytest.raises(SpecError, match=r"does not have: 'zip', 'name'") as caught:
         read_draft(ASKED, ["age", "job"], Path())
 
     assert caught.value.hint

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from core_mondrian.analysis.inspection import InspectedColumn
 from core_mondrian.datasets import census
-from core_mondrian.studio.actions import Opened, open_table
+from core_mondrian.studio.actions import OpenedTable, open_table
 from core_mondrian.studio.jobs import Cancelled
 from core_mondrian.studio.risks import (
-    Found,
     Risk,
+    RiskCounts,
+    alone_text,
     count_risks,
-    say_alone,
-    say_risk,
-    say_share,
-    say_without,
+    risk_text,
+    share_text,
+    without_text,
 )
 from core_mondrian.tables.files.write import write_table
 
@@ -32,14 +32,14 @@ def quiet(_stage: str, _done: float) -> None:
     """Nobody watches."""
 
 
-def open_rows(table: pa.Table, folder: Path) -> Opened:
+def open_rows(table: pa.Table, folder: Path) -> OpenedTable:
     path = folder / "people.parquet"
     write_table(table, path, overwrite=True)
     return open_table(path, path.name, quiet)
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedTable:
     table = census(900)
     persons = pa.array([None if i % 90 == 0 else f"p{i * i % 300}" for i in range(900)])
     table = table.append_column("person", persons)
@@ -65,11 +65,11 @@ def count_plainly(table: pa.Table, names: Any, unit: str | None) -> list[int]:
 @pytest.mark.parametrize("unit", [None, "person"])
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_figures_are_those_of_a_dictionary(
-    opened: Opened, unit: str | None, n: int
+    opened: OpenedTable, unit: str | None, n: int
 ) -> None:
     names = NAMES[:n]
 
-    found = count_risks(opened, Found(names, unit), quiet)
+    found = count_risks(opened, RiskCounts(names, unit), quiet)
 
     sizes = count_plainly(opened.table, names, unit)
     risk = found.total
@@ -102,7 +102,7 @@ def test_few_rows_and_persons_are_counted_too(
     opened = open_rows(table, tmp_path_factory.getbasetemp())
 
     for names in (("x",), ("x", "y", "z")):
-        found = count_risks(opened, Found(names, unit), quiet)
+        found = count_risks(opened, RiskCounts(names, unit), quiet)
 
         assert found.total is not None
         assert found.total.n_unique == count_plainly(table, names, unit).count(1)
@@ -112,15 +112,17 @@ def test_few_rows_and_persons_are_counted_too(
             assert found.n_without[name] == plainly
 
 
-def test_without_columns_there_is_nothing_to_count(opened: Opened) -> None:
-    found = count_risks(opened, Found((), None), quiet)
+def test_without_columns_there_is_nothing_to_count(opened: OpenedTable) -> None:
+    found = count_risks(opened, RiskCounts((), None), quiet)
 
     assert found.total is None
     assert found.n_added("age") is None
 
 
-def test_the_total_comes_first_and_the_rest_can_be_abandoned(opened: Opened) -> None:
-    found = Found(NAMES, None)
+def test_the_total_comes_first_and_the_rest_can_be_abandoned(
+    opened: OpenedTable,
+) -> None:
+    found = RiskCounts(NAMES, None)
 
     def stop(stage: str, done: float) -> None:
         if stage == "count" and done:
@@ -135,7 +137,7 @@ def test_the_total_comes_first_and_the_rest_can_be_abandoned(opened: Opened) -> 
 
 
 def test_shares_are_not_rounded_to_none_or_all() -> None:
-    told = [say_share(n, 10_000) for n in (0, 1, 5, 5_000, 9_994, 9_999, 10_000)]
+    told = [share_text(n, 10_000) for n in (0, 1, 5, 5_000, 9_994, 9_999, 10_000)]
 
     assert told == [
         *("0%", "under 0.1%", "0.1%", "50.0%", "99.9%"),
@@ -147,14 +149,14 @@ def test_figures_are_told_in_words() -> None:
     total = Risk.of(np.array([1, 1, 1, 3, 4, 0]))
     column = InspectedColumn("age", "int64", 0, 9, 1, is_nearly_unique=False)
 
-    first, more = say_risk(Found(("age",), None, total), 4)
-    _, persons = say_risk(Found(("age", "sex"), "person", total), 4)
+    first, more = risk_text(RiskCounts(("age",), None, total), 4)
+    _, persons = risk_text(RiskCounts(("age", "sex"), "person", total), 4)
 
     assert first == "3 of 10 rows (30.0%) are unique in the table as it is."
     assert "right in 50.0% of cases on average, and at worst in 100.0%." in more
     assert "Of the rows, 60.0% look like fewer than 4 rows." in more
     assert "these 2 columns" in persons
-    assert "Of the persons, 60.0%" in persons
-    assert say_without(total, 1) == "without it 10.0% are unique instead of 30.0%"
-    assert say_without(total, 3) == "with or without it 30.0% are unique"
-    assert say_alone(column, 10) == "alone it singles out 1 row (10.0%)"
+    assert "Of the records of persons, 60.0%" in persons
+    assert without_text(total, 1) == "without it 10.0% are unique instead of 30.0%"
+    assert without_text(total, 3) == "with or without it 30.0% are unique"
+    assert alone_text(column, 10) == "alone it singles out 1 row (10.0%)"

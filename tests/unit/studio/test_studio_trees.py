@@ -4,7 +4,7 @@ import pytest
 
 from core_mondrian.datasets import census
 from core_mondrian.errors import MondrianError, SpecError
-from core_mondrian.studio.actions import Opened, make_release, open_table
+from core_mondrian.studio.actions import OpenedTable, make_release, open_table
 from core_mondrian.studio.draft import Draft, draft_of
 from core_mondrian.studio.trees import (
     MOST_SHOWN,
@@ -28,13 +28,13 @@ def quiet(_stage: str, _done: float) -> None:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedTable:
     path = tmp_path_factory.mktemp("trees") / "people.csv"
     write_table(census(600), path)
     return open_table(path, "people.csv", quiet)
 
 
-def draft(opened: Opened) -> Draft:
+def draft(opened: OpenedTable) -> Draft:
     found = draft_of(opened.guesses)
     for name in found.columns_of("quasi-identifier"):
         if name not in ("age", "occupation", "zip_code"):
@@ -52,7 +52,7 @@ def draft(opened: Opened) -> Draft:
     ],
 )
 def test_the_tree_shown_is_the_one_that_is_released_with(
-    opened: Opened, name: str, kind: str, typed: str
+    opened: OpenedTable, name: str, kind: str, typed: str
 ) -> None:
     asked = draft(opened)
     asked.hierarchies[name] = parse_entry(kind, typed)
@@ -63,7 +63,9 @@ def test_the_tree_shown_is_the_one_that_is_released_with(
     assert run.release.hierarchies[name].labels == tree.labels
 
 
-def test_groups_dragged_together_are_what_the_release_shows(opened: Opened) -> None:
+def test_groups_dragged_together_are_what_the_release_shows(
+    opened: OpenedTable,
+) -> None:
     asked = draft(opened)
     asked.k = 30
     groups = first_groups(opened, asked, "occupation")
@@ -107,12 +109,12 @@ def test_empty_groups_are_not_written() -> None:
     assert groups_in(entry) == [("a", ["x"])]
 
 
-def test_long_columns_are_not_dragged(opened: Opened) -> None:
+def test_long_columns_are_not_dragged(opened: OpenedTable) -> None:
     with pytest.raises(MondrianError, match="too many"):
         first_groups(opened, draft(opened), "zip_code")
 
 
-def test_large_trees_are_cut_where_they_say_so(opened: Opened) -> None:
+def test_large_trees_are_cut_where_they_say_so(opened: OpenedTable) -> None:
     asked = draft(opened)
     asked.hierarchies["zip_code"] = parse_entry("prefix", "")
     tree = find_tree(opened, asked, "zip_code")
@@ -174,6 +176,6 @@ def test_groups_in_groups_are_not_dragged() -> None:
     assert groups_in({"groups": {"a": ["x"], "b": {"c": ["y"]}}}) is None
 
 
-def test_numbers_are_told_from_text(opened: Opened) -> None:
+def test_numbers_are_told_from_text(opened: OpenedTable) -> None:
     assert is_number(opened, "age")
     assert not is_number(opened, "occupation")

@@ -548,8 +548,9 @@ def test_categories_do_not_undo_the_shuffle(kind: str) -> None:
         spec = Spec(("a",), (KAnonymity(5),), shuffle=3)
         if kind == "polars":
             cell = pl.Series(order, dtype=pl.Categorical)
-            released = anonymize(pl.DataFrame({"a": [1] * 8, "cell": cell}), spec).data
-            return list(released["cell"].dtype.categories.to_series())
+            shown = anonymize(pl.DataFrame({"a": [1] * 8, "cell": cell}), spec).data
+            dtype: Any = shown["cell"].dtype
+            return list(dtype.categories.to_series())
         listed = pd.Categorical(order, categories=list(dict.fromkeys(order)))
         released = anonymize(pd.DataFrame({"a": [1] * 8, "cell": listed}), spec).data
         return list(released["cell"].cat.categories)

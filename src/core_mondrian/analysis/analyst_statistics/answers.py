@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from core_mondrian.analysis.analyst_statistics.cells import Column, Floats, Tables
+from core_mondrian.analysis.analyst_statistics.cells import Column, Tables
 from core_mondrian.analysis.analyst_statistics.questions import Question
-from core_mondrian.verification.counting import Codes, Flags
+from core_mondrian.runtime.array_types import Flags, Floats, Integers
 
 NOISE: Final = 1.96
 """Standard errors within which 95 of 100 samples lie."""
@@ -52,7 +52,7 @@ class Row:
 
     @property
     def is_noise(self) -> bool:
-        """Tell whether another sample of people might differ as much."""
+        """Return whether another sample of people might differ as much."""
         off = self.errors_off
         return off is not None and abs(off) <= NOISE
 
@@ -108,8 +108,8 @@ def unanswered(question: Question, why: str) -> Answer:
     return Answer(question, "no answer", (), None, f"There is no answer: {why}.")
 
 
-def choose_named(rows: Codes, people: Codes, shown: Floats, k: int) -> Flags:
-    """Tell which groups (axis 0) may be named; the others are put together.
+def choose_named(rows: Integers, people: Integers, shown: Floats, k: int) -> Flags:
+    """Return which groups (axis 0) may be named; the others are put together.
 
     ``rows`` and ``people`` of the original are counted by group, or by group and
     outcome (axis 1); ``shown`` are the rows of the release that show all values of the
@@ -131,7 +131,7 @@ def choose_named(rows: Codes, people: Codes, shown: Floats, k: int) -> Flags:
 
 
 def name_levels(column: Column, tables: Tables) -> Flags:
-    """Tell which levels of a category may be named."""
+    """Return which levels of a category may be named."""
     exact = column.after.content * column.after.exact[:, np.newaxis]
     counts = tables.count_people([column.before])
     return choose_named(*counts, column.after.count() @ exact, tables.spec.min_rows)

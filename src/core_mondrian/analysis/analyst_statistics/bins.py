@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.analysis.analyst_statistics.cells import Cells, Column, Floats
+from core_mondrian.analysis.analyst_statistics.cells import Cells, Column
 from core_mondrian.analysis.analyst_statistics.questions import N_BINS
-from core_mondrian.verification.counting import Flags
+from core_mondrian.runtime.array_types import Flags, Floats
+from core_mondrian.tables.moments import moment_texts
 
 
 def as_category(column: Column, low: float, high: float) -> Column:
@@ -83,4 +84,4 @@ def _number_texts(numbers: Floats, kind: pa.DataType) -> list[str]:
         return [f"{number:.12g}" for number in numbers.tolist()]
     wide = pa.int32() if kind.bit_width == 32 else pa.int64()
     whole = pa.array(np.floor(numbers).astype(np.int64)).cast(wide)
-    return list(whole.view(kind).cast(pa.string()).to_pylist())
+    return list(moment_texts(whole.view(kind))[0].to_pylist())

@@ -28,13 +28,12 @@ from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.recoding.plan import with_resolved_hierarchies
+from core_mondrian.runtime.array_types import Flags, Floats, Integers
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import arrow_column, check_columns, open_frame
 from core_mondrian.verification.counting import (
     Coded,
-    Codes,
-    Flags,
     class_sizes,
     code_series,
     combine,
@@ -43,7 +42,6 @@ from core_mondrian.verification.counting import (
 )
 from core_mondrian.verification.matches import fitting, read_cells, split_interval
 
-Floats = NDArray[np.float64]
 Texts = list[str | None]
 MOST_LEVELS: Final = 1000
 """Values of a category that statistics are made of."""
@@ -55,14 +53,14 @@ _SAME: Final = 1e-9  # of a row
 class Cells:
     """A column of one table: its distinct cells, and which of them each row has."""
 
-    codes: Codes
+    codes: Integers
     content: Floats
     """Numbers: that of each cell; NaN is blank. Categories: the share of each level
     (axis 1) in each cell; no share at all is blank."""
     exact: Flags
     """Which cells show one value as it is."""
 
-    def count(self) -> Codes:
+    def count(self) -> Integers:
         """Count the rows of each cell."""
         return np.bincount(self.codes, minlength=len(self.content)).astype(np.int64)
 
@@ -103,7 +101,7 @@ class Tables:
         return self.spec.bounds_of(name) or (name,)
 
     def is_released(self, name: str) -> bool:
-        """Tell whether the release has a column."""
+        """Return whether the release has a column."""
         return set(self.shown(name)) <= set(self.released.columns)
 
     def left_out(self, before: Floats, after: Floats) -> tuple[int, float]:
@@ -113,7 +111,7 @@ class Tables:
 
     def count_people(
         self, cells: Sequence[Cells], known: Flags | None = None
-    ) -> tuple[Codes, Codes]:
+    ) -> tuple[Integers, Integers]:
         """Count rows and people of the original by combination of levels.
 
         Rows with a blank, and those that are not ``known``, are not counted. People are
@@ -173,10 +171,12 @@ def open_tables(
         _, encoded = load_and_encode(original, spec, Stages(None))
         spec = with_resolved_hierarchies(spec, encoded)
     held_out = None if test is None else open_frame(test)
-    return Tables(before, after, held_out, spec)
+    tables = Tables(before, after, held_out, spec)
+    check_columns(after, (x for q in spec.quasi_identifiers for x in tables.shown(q)))
+    return tables
 
 
-def collapse(cells: Sequence[Cells]) -> tuple[list[Codes], Codes]:
+def collapse(cells: Sequence[Cells]) -> tuple[list[Integers], Integers]:
     """Return the distinct combinations of cells, column by column, and their rows.
 
     They come in the order of the cells: what is summed up over them does not depend on
@@ -224,7 +224,7 @@ def _texts_of(ranked: Ranked) -> list[str]:
         ) from None
 
 
-def _released_texts(tables: Tables, name: str) -> tuple[Codes, Texts]:
+def _released_texts(tables: Tables, name: str) -> tuple[Integers, Texts]:
     """Return which distinct cell each released row has, and the cells' texts.
 
     The cells come in the order of their texts, a blank last.
@@ -261,7 +261,7 @@ def _sorted_numbers(codes: NDArray[Any], numbers: Floats) -> Cells:
 
 
 def _read_numbers(
-    tables: Tables, own: Ranked, name: str, codes: Codes, texts: Texts
+    tables: Tables, own: Ranked, name: str, codes: Integers, texts: Texts
 ) -> Cells:
     filled = [text for text in texts if text is not None]
     numbers = np.full(len(texts), np.nan)
@@ -298,7 +298,7 @@ def _parse(texts: list[str], kind: pa.DataType, name: str) -> Floats:
         return as_floats(array.cast(pa.float64()))
     except pa.ArrowException:  # which quotes the cell
         raise DataError(
-            f"released column {name!r} has cells that are no numbers of type {kind}",
+            f"released column {name!r} has cells that are not numbers of type {kind}",
             hint="is it a release of this table, made with this spec?",
         ) from None
 
@@ -316,7 +316,7 @@ def _exact_labels(ranked: Ranked, levels: list[str]) -> Cells:
 
 
 def _read_labels(
-    tables: Tables, name: str, levels: list[str], codes: Codes, texts: Texts
+    tables: Tables, name: str, levels: list[str], codes: Integers, texts: Texts
 ) -> Cells:
     tree = tables.spec.hierarchies.get(name)
     if isinstance(tree, Builder):
@@ -333,7 +333,7 @@ def _read_labels(
     return Cells(codes, _share_out(fits, counts)[:, :-1], exact)
 
 
-def _share_out(fits: Floats, counts: Codes) -> Floats:
+def _share_out(fits: Floats, counts: Integers) -> Floats:
     """Return the share of each value (axis 1) in each cell, given which ones it allows.
 
     It begins with equal parts, and stays there for values that always go together.

@@ -14,12 +14,7 @@ from core_mondrian.analysis.analyst_statistics.answers import (
     unanswered,
 )
 from core_mondrian.analysis.analyst_statistics.bins import as_category
-from core_mondrian.analysis.analyst_statistics.cells import (
-    Cells,
-    Column,
-    Floats,
-    Tables,
-)
+from core_mondrian.analysis.analyst_statistics.cells import Cells, Column, Tables
 from core_mondrian.analysis.analyst_statistics.design import (
     Side,
     find_features,
@@ -27,8 +22,9 @@ from core_mondrian.analysis.analyst_statistics.design import (
 )
 from core_mondrian.analysis.analyst_statistics.questions import Question
 from core_mondrian.errors import SpecError
+from core_mondrian.runtime.array_types import Floats, Integers
+from core_mondrian.runtime.runs import run_members
 from core_mondrian.tables.hashing import splitmix64
-from core_mondrian.verification.counting import Codes
 
 HOLDOUT: Final = 0.3
 """The share of rows that a classifier is tested on."""
@@ -42,7 +38,7 @@ _TITLES: Final = {
 @dataclass(frozen=True, slots=True)
 class _Sample:
     features: Floats
-    labels: Codes
+    labels: Integers
     weights: Floats
 
 
@@ -65,13 +61,13 @@ def answer_classifier(question: Question, tables: Tables) -> Answer:
     before, after = lay("before"), lay("after")
     if tables.test is None:
         tested = hold_out(before[0].codes, before[0].counts, HOLDOUT)
-        test = _sample(*before, groups, tested)
-        train = _sample(*before, groups, before[0].counts - tested)
+        test = _sample(before, groups, tested)
+        train = _sample(before, groups, before[0].counts - tested)
     else:
         held = lay("test")
-        test = _sample(*held, groups, held[0].counts)
-        train = _sample(*before, groups, before[0].counts)
-    released = _sample(*after, groups, after[0].counts)
+        test = _sample(held, groups, held[0].counts)
+        train = _sample(before, groups, before[0].counts)
+    released = _sample(after, groups, after[0].counts)
     samples = {"training part": train, "held out part": test, "release": released}
     for what, sample in samples.items():
         if np.unique(sample.labels).size < 2:
@@ -80,22 +76,22 @@ def answer_classifier(question: Question, tables: Tables) -> Answer:
     return _answer(question, scores, test, is_leaking=tables.test is None)
 
 
-def hold_out(codes: Sequence[Codes], counts: Codes, share: float) -> Codes:
+def hold_out(codes: Sequence[Integers], counts: Integers, share: float) -> Integers:
     """Return how many rows of each tuple are held out, by what the rows hold.
 
-    Equal rows are dealt out by turns, so that a frequent tuple is on both sides.
+    Equal rows take turns, so that a frequent tuple is on both sides.
     """
     keys = np.zeros(counts.size, dtype=np.uint64)
     for code in codes:
         keys = splitmix64(keys + code.astype(np.uint64))
     owner = np.repeat(np.arange(counts.size), counts)
-    nth = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    nth = run_members(np.zeros_like(counts), counts)
     chosen = is_held_out(keys[owner] + nth.astype(np.uint64), share)
     return np.bincount(owner[chosen], minlength=counts.size).astype(np.int64)
 
 
 def is_held_out(keys: NDArray[np.uint64], share: float) -> NDArray[np.bool_]:
-    """Tell by a key of each row whether it is held out."""
+    """Return by a key of each row whether it is held out."""
     flags: NDArray[np.bool_] = splitmix64(keys) < np.uint64(share * 2.0**64)
     return flags
 
@@ -107,7 +103,7 @@ def _outcome(tables: Tables, question: Question) -> Column:
     filled = column.before.content[~np.isnan(column.before.content)]
     if filled.size > 2:
         raise SpecError(
-            f"classifier of {question.outcome!r}, which is a number of {filled.size} "
+            f"classifier of {question.outcome!r}, which is a number of {filled.size:,} "
             "values",
             hint="take linear instead, or a column of categories",
         )
@@ -116,14 +112,15 @@ def _outcome(tables: Tables, question: Question) -> Column:
     return as_category(column, float(filled[0]), float(filled[-1]))
 
 
-def _groups(outcome: Column, tables: Tables) -> Codes:
+def _groups(outcome: Column, tables: Tables) -> Integers:
     """Return the class of each level; those that may not be named are one."""
     named = name_levels(outcome, tables)
     return np.where(named, np.cumsum(named) - 1, int(named.sum())).astype(np.int64)
 
 
-def _sample(side: Side, cells: Cells, groups: Codes, counts: Codes) -> _Sample:
+def _sample(laid: tuple[Side, Cells], groups: Integers, counts: Integers) -> _Sample:
     """Return one row for each row, and each class that its outcome may be."""
+    side, cells = laid
     n_classes = int(groups.max(initial=0)) + 1
     merged = np.zeros((len(cells.content), n_classes))
     for level, group in enumerate(groups.tolist()):
@@ -219,12 +216,16 @@ def _answer(
     if is_leaking:
         leak = " This flatters the release, which was made from these rows too."
     sentence = (
-        f"Trained on the release, a classifier is right for {told[1]} of {n_test} rows "
-        f"of the original; trained on the original's other rows, for {told[0]}; always "
-        f"guessing the most frequent value is right for {told[2]}.{leak}"
+        f"Trained on the release, a classifier is right for {told[1]} of {n_test:,} "
+        f"rows of the original; trained on the original's other rows, for {told[0]}; "
+        f"always guessing the most frequent value is right for {told[2]}.{leak}"
     )
     figures = {"n_test": n_test, "is_leaking": int(is_leaking)}
     return Answer(
-        *(question, "scores", rows),
-        *(None if is_leaking else score, sentence, figures),
+        question=question,
+        what="scores",
+        rows=rows,
+        score=None if is_leaking else score,
+        sentence=sentence,
+        figures=figures,
     )

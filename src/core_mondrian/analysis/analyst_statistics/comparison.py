@@ -14,20 +14,20 @@ from core_mondrian.analysis.analyst_statistics.classifier import (
     is_held_out,
 )
 from core_mondrian.analysis.analyst_statistics.groups import answer_means, answer_table
+from core_mondrian.analysis.analyst_statistics.packages import (
+    fitted_kinds,
+    require_packages,
+)
 from core_mondrian.analysis.analyst_statistics.questions import (
-    FITTED,
     Question,
     check_questions,
     default_questions,
 )
-from core_mondrian.analysis.analyst_statistics.regressions import (
-    answer_regression,
-    has_sklearn,
-    require_sklearn,
-)
+from core_mondrian.analysis.analyst_statistics.regressions import answer_regression
 from core_mondrian.api import anonymize
 from core_mondrian.errors import SpecError, drops_context
-from core_mondrian.runtime.progress import Progress
+from core_mondrian.runtime.progress import Progress, Steps
+from core_mondrian.runtime.runs import run_members
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import filter_rows, open_frame, row_keys
 
@@ -38,6 +38,8 @@ _ANSWERS: Final[dict[str, Callable[[Question, Tables], Answer]]] = {
     "logistic": answer_regression,
     "classifier": answer_classifier,
 }
+_SHARES: Final = {"means": 1, "table": 1, "linear": 3, "logistic": 6, "classifier": 12}
+"""How long they take, next to each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ def compare(
     questions: Sequence[Question] | None = None,
     *,
     test: object = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Answer questions by the original and by its release, and tell the difference.
 
@@ -96,23 +99,25 @@ def compare(
     at least k rows (``spec.min_rows``) of either table have it, the release's as exact
     values. ``test``: rows of the same kind that the release was made without, to test
     classifiers on; None: a part of the original, which the release has seen.
+    ``progress`` is called with how much is done.
 
     Raises:
         SpecError: a question names unknown columns, or cannot be asked of them; or it
-            needs scikit-learn, which is not installed.
+            needs a package that is not installed.
         DataError: a column has no statistics, or released cells cannot be read.
     """
     tables = open_tables(original, released, spec, test)
     if questions is None:
-        questions = default_questions(tables, fits=has_sklearn())
+        questions = default_questions(tables, fits=fitted_kinds())
     check_questions(questions, tables)
-    if any(question.kind in FITTED for question in questions):
-        require_sklearn()
+    require_packages(question.kind for question in questions)
+    shares = [_SHARES[one.kind] for one in questions]
+    end = Steps(progress, "asking both tables", shares).end
     return Comparison(
         k=spec.min_rows,
         n_original=len(tables.original),
         n_released=len(tables.released),
-        answers=tuple(_ANSWERS[one.kind](one, tables) for one in questions),
+        answers=tuple(end(_ANSWERS[one.kind](one, tables)) for one in questions),
         is_held_out=test is not None,
     )
 
@@ -147,7 +152,7 @@ def evaluate(  # noqa: PLR0913  # the last two change no cell
     plain = _without_pseudonyms(spec)
     release = anonymize(train, plain, key=key, threads=threads, progress=progress)
     known = replace(plain, hierarchies={**spec.hierarchies, **release.hierarchies})
-    return compare(train, release.data, known, questions, test=test)
+    return compare(train, release.data, known, questions, test=test, progress=progress)
 
 
 def _row_keys(frame: Any, spec: Spec) -> Any:  # noqa: ANN401
@@ -158,10 +163,10 @@ def _row_keys(frame: Any, spec: Spec) -> Any:  # noqa: ANN401
     keys = row_keys(frame, frame.columns, everyone)
     order = np.argsort(keys, kind="stable")
     _, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
-    nth = np.arange(len(frame)) - np.repeat(first, counts)
-    dealt = keys.copy()
-    dealt[order] += nth.astype(np.uint64)
-    return dealt
+    nth = run_members(np.zeros_like(first), counts)
+    own_keys = keys.copy()
+    own_keys[order] += nth.astype(np.uint64)
+    return own_keys
 
 
 def _without_pseudonyms(spec: Spec) -> Spec:

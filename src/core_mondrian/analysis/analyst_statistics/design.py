@@ -10,12 +10,11 @@ from core_mondrian.analysis.analyst_statistics.answers import OTHERS, name_level
 from core_mondrian.analysis.analyst_statistics.cells import (
     Cells,
     Column,
-    Floats,
     Tables,
     collapse,
 )
 from core_mondrian.errors import SpecError
-from core_mondrian.verification.counting import Codes, Flags
+from core_mondrian.runtime.array_types import Flags, Floats, Integers
 
 MOST_FEATURES: Final = 300
 
@@ -31,7 +30,7 @@ class Feature:
     against: str | None = None
     """The level that has no feature."""
 
-    def read(self, cells: Cells, codes: Codes) -> Floats:
+    def read(self, cells: Cells, codes: Integers) -> Floats:
         """Return the feature of each row, NaN where the cell is blank."""
         content = cells.content
         if self.levels is None:
@@ -48,12 +47,12 @@ class Side:
     """One table as distinct rows of features and an outcome's cell, with counts."""
 
     features: Floats
-    outcome: Codes
+    outcome: Integers
     """The outcome's cell."""
-    counts: Codes
+    counts: Integers
     known: Floats
     """Which part of each row is known: less than 1 where a set holds a blank."""
-    codes: list[Codes]
+    codes: list[Integers]
 
 
 def find_features(

@@ -21,13 +21,12 @@ from core_mondrian.analysis.analyst_statistics.bins import as_bins, as_category
 from core_mondrian.analysis.analyst_statistics.cells import (
     Cells,
     Column,
-    Floats,
     Tables,
     collapse,
 )
 from core_mondrian.analysis.analyst_statistics.questions import MOST_GROUPS, Question
 from core_mondrian.errors import SpecError
-from core_mondrian.verification.counting import Flags
+from core_mondrian.runtime.array_types import Flags, Floats
 
 _CHUNK: Final = 1 << 22
 _ALL: Final = "all"
@@ -84,7 +83,7 @@ def find_outcome(tables: Tables, question: Question) -> Outcome:
 def _refuse(question: Question, n_values: int) -> None:
     is_means = question.kind == "means"
     raise SpecError(
-        f"{question.kind} of {question.outcome!r}, which has {n_values} values; it "
+        f"{question.kind} of {question.outcome!r}, which has {n_values:,} values; it "
         f"takes {'numbers or ' if is_means else ''}a column of two",
         hint=f"take {'table' if is_means else 'linear or classifier'} instead",
     )
@@ -101,7 +100,7 @@ def grouped(tables: Tables, names: Sequence[str]) -> list[Column]:
     n_groups = int(np.prod([len(column.levels) for column in columns], dtype=float))
     if n_groups > MOST_GROUPS:
         raise SpecError(
-            f"{', '.join(names)} make {n_groups} groups; at most {MOST_GROUPS}",
+            f"{', '.join(names)} make {n_groups:,} groups; at most {MOST_GROUPS}",
             hint="group by fewer columns, or by columns with fewer values",
         )
     return columns
@@ -252,7 +251,13 @@ def _means(
         "groups": len(known),
     }
     return Answer(
-        *(question, outcome.what, tuple(rows), score, sentence, figures, left_out),
+        question=question,
+        what=outcome.what,
+        rows=tuple(rows),
+        score=score,
+        sentence=sentence,
+        figures=figures,
+        left_out=left_out,
         is_share=outcome.is_share,
     )
 
@@ -345,7 +350,12 @@ def _table(
         f"release.{association}"
     )
     return Answer(
-        *(question, "shares of rows", tuple(rows), 1.0 - distance, sentence),
-        *(figures, left_out),
+        question=question,
+        what="shares of rows",
+        rows=tuple(rows),
+        score=1.0 - distance,
+        sentence=sentence,
+        figures=figures,
+        left_out=left_out,
         is_share=True,
     )

@@ -1,12 +1,12 @@
 """Questions: what an analyst would compute, as values."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from core_mondrian.errors import DataError, SpecError, list_names
+from core_mondrian.errors import DataError, SpecError, list_names, quote_names
 from core_mondrian.verification.counting import NEARLY_UNIQUE
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["means", "table", "linear", "logistic", "classifier"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-FITTED: Final = ("linear", "logistic", "classifier")
-"""Kinds that need scikit-learn, and columns to predict by."""
 _MOST_OUTCOMES: Final = 2
 _MOST_SINGLE: Final = 6
 _MOST_PAIRS: Final = 2
@@ -87,23 +85,26 @@ def check_questions(questions: Sequence[Question], tables: "Tables") -> None:
     before = tables.original.columns
     if absent := sorted(named.difference(before)):
         raise SpecError(
-            f"not in the original: {absent}", hint=f"it has {list_names(before)}"
+            f"not in the original: {quote_names(absent)}",
+            hint=f"it has {list_names(before)}",
         )
     known = [name for name in before if tables.is_released(name)]
     if absent := sorted(named.difference(known)):
         raise SpecError(
-            f"not in the release: {absent}",
+            f"not in the release: {quote_names(absent)}",
             hint=f"both tables have {list_names(known)}",
         )
 
 
-def default_questions(tables: "Tables", *, fits: bool) -> tuple[Question, ...]:
+def default_questions(
+    tables: "Tables", *, fits: Collection[Kind]
+) -> tuple[Question, ...]:
     """Return what is worth asking of any release.
 
     The outcomes are the sensitive columns, else other columns that are released as they
     are, else the quasi-identifiers themselves; numbers and columns of two values first.
-    Each is asked for by every quasi-identifier, by the first pairs of them and, if
-    ``fits``, as a regression and, with rows to test it on, as a classifier.
+    Each is asked for by every quasi-identifier, by the first pairs of them and, of the
+    kinds in ``fits``, as a regression and, with rows to test it on, as a classifier.
 
     Raises:
         SpecError: no column of both tables has few enough values.
@@ -136,7 +137,7 @@ def default_questions(tables: "Tables", *, fits: bool) -> tuple[Question, ...]:
 
 
 def _about(
-    tables: "Tables", outcome: str, by: list[str], *, fits: bool
+    tables: "Tables", outcome: str, by: list[str], *, fits: Collection[Kind]
 ) -> list[Question]:
     column = tables.column(outcome)
     is_two_valued = not column.is_number and len(column.levels) <= 2
@@ -147,17 +148,18 @@ def _about(
     groups += pairs[:_MOST_PAIRS]
     found = [Question(kind, outcome, group) for group in groups or [()]]
     few = [n for n in by if len(tables.column(n).levels) <= _MOST_PREDICTING]
-    if fits and few:
-        if column.is_number or is_two_valued:
-            fitted: Kind = "linear" if column.is_number else "logistic"
-            found.append(Question(fitted, outcome, tuple(few)))
-        if not column.is_number and tables.test is not None:
-            found.append(Question("classifier", outcome, tuple(few)))
+    kinds: list[Kind] = []
+    if column.is_number or is_two_valued:
+        kinds.append("linear" if column.is_number else "logistic")
+    if not column.is_number and tables.test is not None:
+        kinds.append("classifier")
+    if few:
+        found += [Question(one, outcome, tuple(few)) for one in kinds if one in fits]
     return found
 
 
 def _are_few(tables: "Tables", outcome: str, by: tuple[str, ...]) -> bool:
-    """Tell whether columns make few enough groups for a table."""
+    """Return whether columns make few enough groups for a table."""
     columns = [tables.column(name) for name in (outcome, *by)]
     return prod(len(one.levels) or N_BINS for one in columns) <= MOST_GROUPS
 
@@ -172,7 +174,7 @@ def _is_usable(tables: "Tables", name: str) -> bool:
 
 
 def _is_identifier(tables: "Tables", name: str) -> bool:
-    """Tell whether nearly every row has a whole number of its own."""
+    """Return whether nearly every row has a whole number of its own."""
     if not tables.original[name].dtype.is_integer():
         return False
     filled = tables.original[name].drop_nulls()

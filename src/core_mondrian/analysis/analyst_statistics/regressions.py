@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +12,7 @@ from core_mondrian.analysis.analyst_statistics.answers import (
     Row,
     unanswered,
 )
-from core_mondrian.analysis.analyst_statistics.cells import Floats, Tables
+from core_mondrian.analysis.analyst_statistics.cells import Tables
 from core_mondrian.analysis.analyst_statistics.design import (
     Side,
     find_features,
@@ -21,7 +20,7 @@ from core_mondrian.analysis.analyst_statistics.design import (
 )
 from core_mondrian.analysis.analyst_statistics.groups import Outcome, find_outcome
 from core_mondrian.analysis.analyst_statistics.questions import Question
-from core_mondrian.errors import SpecError
+from core_mondrian.runtime.array_types import Floats
 
 _STEEP: Final = 30.0
 """Scaled coefficients and errors beyond this mean that there is no finite estimate."""
@@ -48,23 +47,6 @@ class _Data:
 
 class _NoFitError(Exception):
     """There is no finite estimate; the message says why."""
-
-
-def has_sklearn() -> bool:
-    """Tell whether scikit-learn is installed."""
-    try:
-        return find_spec("sklearn") is not None
-    except ValueError:  # something else goes by its name
-        return False
-
-
-def require_sklearn() -> None:
-    """Refuse what needs scikit-learn if it is not installed."""
-    if not has_sklearn():
-        raise SpecError(
-            "regressions and classifiers need scikit-learn",
-            hint="pip install 'core-mondrian[statistics]'; means and tables do not",
-        )
 
 
 def answer_regression(question: Question, tables: Tables) -> Answer:
@@ -109,7 +91,7 @@ def answer_regression(question: Question, tables: Tables) -> Answer:
         for one in features
         if one.against
     }
-    next_to = f", next to {', '.join(against)}" if against else ""
+    next_to = f", relative to {', '.join(against)}" if against else ""
     return replace(answer, what=f"coefficients for the {outcome.what}{next_to}")
 
 
@@ -132,70 +114,65 @@ def _deviations(data: _Data) -> Floats:
 
 
 def _fit(data: _Data, *, is_logistic: bool) -> _Fit:
+    """Fit a model to weighted rows, centred: dates could not be told from 1 else.
+
+    A weight is a number of rows, of which there may be a part: the degrees of freedom
+    are counted by it, and an outcome that is a value in part counts as much of it.
+    """
+    from statsmodels.genmod.families import Binomial, Gaussian
+    from statsmodels.genmod.generalized_linear_model import GLM
+
     if np.ptp(data.outcome) == 0.0:
         raise _NoFitError("the outcome has one value only")
-    # Centred: otherwise dates and other large numbers could not be told from 1.
     centre = np.average(data.features, axis=0, weights=data.weights)
-    data = _Data(data.features - centre, data.outcome, data.weights)
-    design = np.column_stack([np.ones(len(data.features)), data.features])
-    n_columns = design.shape[1]
-    gram = design.T @ (design * data.weights[:, np.newaxis])
-    if np.linalg.matrix_rank(gram / data.weights.sum(), hermitian=True) < n_columns:
-        raise _NoFitError("some predictors follow from the others")
-    if data.weights.sum() <= n_columns:
-        raise _NoFitError("there are not more rows than predictors")
-    fit = _fit_logistic if is_logistic else _fit_linear
-    return fit(data, design)
-
-
-def _fit_linear(data: _Data, design: Floats) -> _Fit:
-    from sklearn.linear_model import LinearRegression
-
-    model = LinearRegression().fit(data.features, data.outcome, data.weights)
-    rest = data.outcome - model.predict(data.features)
-    squares = float(data.weights @ rest**2)
-    mean = np.average(data.outcome, weights=data.weights)
-    total = float(data.weights @ (data.outcome - mean) ** 2)
-    n = float(data.weights.sum())
-    variance = squares / (n - design.shape[1])
-    gram = design.T @ (design * data.weights[:, np.newaxis])
-    errors = np.sqrt(variance * np.diag(np.linalg.inv(gram)))[1:]
-    return _Fit(np.asarray(model.coef_, dtype=float), errors, 1.0 - squares / total)
-
-
-def _fit_logistic(data: _Data, design: Floats) -> _Fit:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-
-    # A row that is a value in part counts as that much of each.
-    features = np.vstack([data.features, data.features])
-    labels = np.repeat([1, 0], len(data.outcome))
-    parts = (data.weights * data.outcome, data.weights * (1.0 - data.outcome))
-    weights = np.concatenate(parts)
-    kept = weights > 0
-    model = LogisticRegression(
-        C=np.inf, solver="newton-cholesky", tol=1e-8, max_iter=200
+    design = np.column_stack([np.ones(len(data.features)), data.features - centre])
+    _check_predictors(design, data.weights)
+    model = GLM(
+        data.outcome,
+        design,
+        family=Binomial() if is_logistic else Gaussian(),
+        freq_weights=data.weights,
     )
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        model.fit(features[kept], labels[kept], weights[kept])
-    slopes = np.asarray(model.coef_[0], dtype=float)
-    line = np.clip(data.features @ slopes + model.intercept_[0], -500, 500)
-    chance = 1.0 / (1.0 + np.exp(-line))
-    information = (data.weights * chance * (1.0 - chance))[:, np.newaxis]
-    with np.errstate(all="ignore"):
-        inverse = np.linalg.pinv(design.T @ (design * information), hermitian=True)
-        errors = np.sqrt(np.maximum(np.diag(inverse), 0.0))[1:]
-    is_steep = max(np.abs(slopes).max(), errors.max()) > _STEEP
-    is_unfinished = any(issubclass(w.category, ConvergenceWarning) for w in told)
-    if is_steep or is_unfinished or not errors.all():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # what they warn of is looked for in the result
+        found = model.fit(maxiter=200, tol=1e-12)
+        fit = _Fit(
+            found.params[1:],
+            found.bse[1:],
+            _quality(found, data, is_logistic=is_logistic),
+        )
+    if is_logistic and not (found.converged and _is_estimate(fit)):
         raise _NoFitError(
-            "the predictors tell the outcomes of some rows apart completely, so that "
+            "the predictors separate the outcomes of some rows completely, so that "
             "the coefficients have no finite estimate"
         )
+    return fit
+
+
+def _quality(found: Any, data: _Data, *, is_logistic: bool) -> float:  # noqa: ANN401  # of statsmodels
+    """Return R² of a linear model, and of a logistic one the mean log-loss."""
+    if not is_logistic:
+        return float(1.0 - found.deviance / found.null_deviance)
+    line = np.asarray(found.predict(which="linear"))
     # Written so that neither logarithm is of 0.
     losses = np.logaddexp(0.0, line) - data.outcome * line
-    return _Fit(slopes, errors, float(np.average(losses, weights=data.weights)))
+    return float(np.average(losses, weights=data.weights))
+
+
+def _is_estimate(fit: _Fit) -> bool:
+    """Tell whether a fit has an estimate, and is not on its way to infinity."""
+    steepest = np.abs([fit.coefficients, fit.errors]).max()  # not a number, if any is
+    return bool(steepest <= _STEEP and fit.errors.all())
+
+
+def _check_predictors(design: Floats, weights: Floats) -> None:
+    """Refuse predictors that statsmodels would share the effect out among."""
+    n_columns = design.shape[1]
+    gram = design.T @ (design * weights[:, np.newaxis])
+    if np.linalg.matrix_rank(gram / weights.sum(), hermitian=True) < n_columns:
+        raise _NoFitError("some predictors follow from the others")
+    if weights.sum() <= n_columns:
+        raise _NoFitError("there are not more rows than predictors")
 
 
 def _rows(names: list[str], scale: Floats, before: _Fit, after: _Fit) -> list[Row]:

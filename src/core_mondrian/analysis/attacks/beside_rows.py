@@ -1,6 +1,6 @@
 """What comes with the rows: our code, storage, the manifest, and whose they are."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from core_mondrian.analysis.attacks.candidates import Candidates
-from core_mondrian.analysis.attacks.columns import join_columns
+from core_mondrian.analysis.attacks.columns import code_together
 from core_mondrian.analysis.attacks.findings import Finding
 from core_mondrian.analysis.attacks.leftovers import find_leftovers
 from core_mondrian.analysis.attacks.owners import find_owners
@@ -19,17 +19,10 @@ from core_mondrian.analysis.attacks.physical_order import follow_storage
 from core_mondrian.analysis.attacks.split_tuples import Released, name_lone_rows
 from core_mondrian.analysis.attacks.stored import stored_in_file, stored_in_frame
 from core_mondrian.errors import DataError
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import arrow_column, check_columns
-from core_mondrian.verification.counting import (
-    Coded,
-    Codes,
-    code_column,
-    code_series,
-    combine,
-    compress,
-)
-from core_mondrian.verification.matches import plain_column
+from core_mondrian.verification.counting import Coded, code_series, combine, compress
 
 Frame = nw.DataFrame[Any]
 
@@ -65,7 +58,7 @@ def attack_beside_rows(
     found = [
         _count_persons(given, owner, unit or _find_unit(given.before, given.spec)),
         _name_lone_rows(given, owner),
-        *_look_at_storage(given, file),
+        *_attack_storage(given, file),
     ]
     if manifest is not None:
         found.append(_confirm_guesses(given, owner, manifest))
@@ -86,7 +79,7 @@ def _repeats(column: nw.Series[Any]) -> bool:
     return np.unique(codes).size < codes.size
 
 
-def _count_persons(given: Given, owner: Codes, name: str | None) -> Finding | None:
+def _count_persons(given: Given, owner: Integers, name: str | None) -> Finding | None:
     if name is None:
         return None
     check_columns(given.before, [name])
@@ -94,7 +87,7 @@ def _count_persons(given: Given, owner: Codes, name: str | None) -> Finding | No
     return count_persons(given.public, persons, owner, given.k, name)
 
 
-def _name_lone_rows(given: Given, owner: Codes) -> Finding | None:
+def _name_lone_rows(given: Given, owner: Integers) -> Finding | None:
     after, spec = given.after, given.spec
     carried = [name for name in spec.carried(after.columns) if name != spec.class_id]
     values = [code_series(after[name]) for name in spec.sensitive]
@@ -114,7 +107,7 @@ def _readable(frame: Frame, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
             yield name, arrow_column(frame, name)
 
 
-def _look_at_storage(given: Given, file: Path | None) -> Iterator[Finding | None]:
+def _attack_storage(given: Given, file: Path | None) -> Iterator[Finding | None]:
     after, before = given.after, given.before
     stored = stored_in_frame(after) if file is None else stored_in_file(file)
     carried = [name for name, _ in _readable(before, given.shared)]
@@ -123,7 +116,7 @@ def _look_at_storage(given: Given, file: Path | None) -> Iterator[Finding | None
 
 
 def _confirm_guesses(
-    given: Given, owner: Codes, manifest: Mapping[str, Any]
+    given: Given, owner: Integers, manifest: Mapping[str, Any]
 ) -> Finding | None:
     # It makes releases, and loads the compiler: the other attacks get by without.
     from core_mondrian.analysis.attacks.published import Tables, confirm_guesses
@@ -134,18 +127,6 @@ def _confirm_guesses(
         left_out = np.setdiff1d(np.arange(len(before)), owner)
     if not set(spec.sensitive) <= {*before.columns}:
         return None
-    values = {name: code_both(after, before, name) for name in spec.sensitive}
+    values = {name: code_together((after, before), name) for name in spec.sensitive}
     tables = Tables(before, spec, given.public, values, left_out)
     return confirm_guesses(tables, manifest)
-
-
-def code_both(
-    first: Frame,
-    second: Frame,
-    name: str,
-    read: Callable[[Any], Any] = lambda column: column,
-) -> Coded:
-    """Return the values of a column in two tables, one after the other."""
-    frames = (first, second)
-    columns = (plain_column(read(arrow_column(frame, name))) for frame in frames)
-    return code_column(join_columns(*columns))

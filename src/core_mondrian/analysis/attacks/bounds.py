@@ -5,7 +5,7 @@ import numpy as np
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.columns import Column, EndParts
 from core_mondrian.analysis.attacks.findings import Finding, counted, share_of
-from core_mondrian.verification.counting import Codes
+from core_mondrian.runtime.array_types import Integers
 
 
 def reconstruct(candidates: Candidates) -> Finding | None:
@@ -36,7 +36,7 @@ def reconstruct(candidates: Candidates) -> Finding | None:
             "share": share_of(exposed, n_bounds),
         },
         sentence=(
-            f"{exposed} of {counted(n_bounds, 'bounds')} of released ranges "
+            f"{exposed:,} of {counted(n_bounds, 'bounds')} of released ranges "
             f"can be relied on and are the exact value of one {candidates.who[:-1]} "
             "alone."
         ),
@@ -45,7 +45,7 @@ def reconstruct(candidates: Candidates) -> Finding | None:
     )
 
 
-def _count_owners(candidates: Candidates, column: Column) -> Codes:
+def _count_owners(candidates: Candidates, column: Column) -> Integers:
     """Return, for both bounds of each range, how many people they are the value of."""
     if not isinstance(column.parts, EndParts):
         return np.zeros((0, 2), dtype=np.int64)
@@ -60,5 +60,5 @@ def _count_owners(candidates: Candidates, column: Column) -> Codes:
                 classes[owns], candidates.people[found[owns]], n_classes
             ).astype(np.int64)
     is_range = (ends != -1).all(axis=1) & (candidates.rows > 0)
-    bounds: Codes = counts[is_range]
+    bounds: Integers = counts[is_range]
     return bounds

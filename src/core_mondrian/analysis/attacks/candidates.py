@@ -12,11 +12,10 @@ from core_mondrian.analysis.attacks.columns import (
     read_carried,
     read_quasi_identifier,
 )
+from core_mondrian.runtime.array_types import Flags, Integers
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.verification.counting import (
     Coded,
-    Codes,
-    Flags,
     code_series,
     combine,
     compress,
@@ -25,7 +24,7 @@ from core_mondrian.verification.counting import (
 from core_mondrian.verification.verify import open_release
 
 _MOST_CELLS: Final = 1 << 22
-Pairs = tuple[Codes, Codes]
+Pairs = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +32,16 @@ class Candidates:
     """People, and the classes of released rows; a class shows one thing."""
 
     columns: tuple[Column, ...]
-    class_of: Codes
+    class_of: Integers
     """Class of each released row; -1: it shows nothing and is nobody's."""
-    rows: Codes
+    rows: Integers
     """Rows of each class."""
-    person: Codes
+    person: Integers
     """Number of what is known of each person; who is known alike is found alike."""
-    first: Codes
+    first: Integers
     """A person of each such number, and how many rows they have."""
-    people: Codes
-    units: Codes | None = None
+    people: Integers
+    units: Integers | None = None
     """Whose row each row of the original is; None: rows are counted."""
 
     @property
@@ -72,12 +71,12 @@ class Candidates:
         chosen = [one for one in self.columns if one.name in names]
         return _gather(chosen, self.class_of, self.rows.size, self.units)
 
-    def sizes(self) -> Codes:
+    def sizes(self) -> Integers:
         """Count the rows that each known tuple may be."""
         values = [column.values[self.first] for column in self.columns]
         return self.sizes_of(values)
 
-    def sizes_of(self, values: Sequence[Codes]) -> Codes:
+    def sizes_of(self, values: Sequence[Integers]) -> Integers:
         """Count the rows that fit people with these values, column by column."""
         n = values[0].size
         sizes = np.zeros(n, dtype=np.int64)
@@ -87,7 +86,7 @@ class Candidates:
         return sizes
 
     def pairs(
-        self, width: int = 1, persons: Codes | None = None
+        self, width: int = 1, persons: Integers | None = None
     ) -> Iterator[tuple[int, int, Pairs]]:
         """Yield persons from one number to another, and the classes that fit them.
 
@@ -102,7 +101,7 @@ class Candidates:
             yield start, stop, (found + start, classes)
 
     def fits_row(self, person: int, row: int) -> bool:
-        """Tell whether a person may be a released row."""
+        """Return whether a person may be a released row."""
         shown = self.class_of[row]
         for one in self.columns:
             value, cell = one.values[person], one.cells[shown]
@@ -135,26 +134,29 @@ class Candidates:
         for start in range(0, n, step):
             yield start, min(start + step, n)
 
-    def _fit(self, values: Sequence[Codes]) -> Flags:
+    def _fit(self, values: Sequence[Integers]) -> Flags:
         fits = np.ones((values[0].size, self.rows.size), dtype=np.bool_)
         for column, one in zip(self.columns, values, strict=True):
             fits &= column.fit(one, column.cells)
         return fits
 
 
-def _weigh(fits: Flags, rows: Codes) -> Codes:
+def _weigh(fits: Flags, rows: Integers) -> Integers:
     """Add up the rows of the classes that fit, eight classes at a time."""
     packed = np.packbits(fits, axis=1, bitorder="little")
     padded = np.zeros(packed.shape[1] * 8, dtype=np.int64)
     padded[: rows.size] = rows
     bits = np.arange(256)[:, np.newaxis] >> np.arange(8) & 1
     sums = padded.reshape(-1, 8) @ bits.T
-    found: Codes = sums[np.arange(packed.shape[1]), packed].sum(axis=1)
+    found: Integers = sums[np.arange(packed.shape[1]), packed].sum(axis=1)
     return found
 
 
 def _gather(
-    columns: Sequence[Column], class_of: Codes, n_classes: int, units: Codes | None
+    columns: Sequence[Column],
+    class_of: Integers,
+    n_classes: int,
+    units: Integers | None,
 ) -> "Candidates":
     """Return the classes and people that differ in these columns."""
     n_cells = [int(one.cells.max(initial=0)) + 1 for one in columns]

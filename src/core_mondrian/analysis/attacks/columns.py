@@ -1,7 +1,8 @@
 """Columns that both tables have: which released cell fits which person's value."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import narwhals as nw
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 from core_mondrian.errors import MemoryLimitError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.recoding.rounding import find_grid
+from core_mondrian.runtime.array_types import ArrowArray, Flags, Integers
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.frames import arrow_column
-from core_mondrian.verification.counting import Array, Codes, Flags, code_column
+from core_mondrian.verification.counting import Coded, code_column
 from core_mondrian.verification.matches import (
     column_tree,
     fitting,
@@ -32,16 +35,16 @@ _RANGES: Final = ("interval", "bounds", "struct")
 class EndParts(NamedTuple):
     """Both bounds of ranges: each is the value of a row, if they are tight."""
 
-    ends: Codes
+    ends: Integers
     """The values that are a cell's two bounds; -1: it has none, -2: nobody's value, or
     one of several that the grid of nice bounds leaves open."""
 
     @property
-    def n_parts(self) -> Codes:
+    def n_parts(self) -> Integers:
         """How many each cell names; nobody is in one that is nobody's value."""
         return np.where((self.ends != -1).all(axis=1), 2, 0)
 
-    def part_of(self, cells: Codes, values: Codes) -> Codes:
+    def part_of(self, cells: Integers, values: Integers) -> Integers:
         """Return the part that each value is in, of the cell next to it; 0: none."""
         low, high = self.ends[cells].T
         return np.where(values == low, 1, np.where(values == high, 2, 0))
@@ -52,10 +55,10 @@ class LabelParts(NamedTuple):
 
     number: NDArray[np.int16]
     """Cells by values: the part that a value is in, from 1 on; 0: in none."""
-    n_parts: Codes
+    n_parts: Integers
     """How many each cell names, even if nobody has a value of it."""
 
-    def part_of(self, cells: Codes, values: Codes) -> Codes:
+    def part_of(self, cells: Integers, values: Integers) -> Integers:
         """Return the part that each value is in, of the cell next to it; 0: none."""
         return self.number[cells, values].astype(np.int64)
 
@@ -65,32 +68,32 @@ class Column:
     """A column as an attacker matches it."""
 
     name: str
-    cells: Codes
+    cells: Integers
     """Number of what each class shows."""
-    values: Codes
+    values: Integers
     """Number of each person's value; missing is the last."""
     fits: Flags | None
     """Cells by values; None: a cell fits the value of its number."""
     parts: EndParts | LabelParts | None = None
     """What must be in a class for it to show a cell; None: cells do not say."""
 
-    def fit(self, values: Codes, cells: Codes) -> Flags:
-        """Tell which values (axis 0) fit which cells (axis 1)."""
+    def fit(self, values: Integers, cells: Integers) -> Flags:
+        """Return which values (axis 0) fit which cells (axis 1)."""
         if self.fits is None:
             return np.asarray(values[:, np.newaxis] == cells[np.newaxis, :])
         distinct, place = np.unique(values, return_inverse=True)
         chosen: Flags = self.fits[:, distinct][cells]
         return np.ascontiguousarray(chosen.T)[place]
 
-    def fit_each(self, persons: Codes, classes: Codes) -> Flags:
-        """Tell which people fit the classes next to them."""
+    def fit_each(self, persons: Integers, classes: Integers) -> Flags:
+        """Return which people fit the classes next to them."""
         values, cells = self.values[persons], self.cells[classes]
         if self.fits is None:
             return np.asarray(values == cells)
         fits: Flags = self.fits[cells, values]
         return fits
 
-    def regroup(self, classes: Codes) -> "Column":
+    def regroup(self, classes: Integers) -> "Column":
         """Return the column with what these classes show."""
         return replace(self, cells=self.cells[classes])
 
@@ -98,7 +101,7 @@ class Column:
 def read_quasi_identifier(
     tables: "tuple[nw.DataFrame[Any], nw.DataFrame[Any]]",
     shown: tuple[str, Sequence[str]],
-    rows: Codes,
+    rows: Integers,
     spec: Spec,
 ) -> Column:
     """Return a quasi-identifier of the release and the original.
@@ -121,7 +124,7 @@ def read_quasi_identifier(
         )
     known = pa.array(coded.labels, column.type)
     tree = column_tree(name, known, spec)
-    is_number = tree is None and not _is_text(column.type)
+    is_number = tree is None and not is_text(column.type)
     if is_number and spec.format_of(name) not in _RANGES:
         fits = np.ones((len(distinct), coded.n_codes), dtype=np.bool_)
         return Column(name, cells, coded.codes, fits)
@@ -135,13 +138,13 @@ def read_quasi_identifier(
 
 
 def is_matched(original: nw.DataFrame[Any], name: str, spec: Spec) -> bool:
-    """Tell whether cells of a quasi-identifier say what fits: means do not."""
+    """Return whether cells of a quasi-identifier say what fits: means do not."""
     kind = _as_read(plain_column(arrow_column(original, name))).type
     is_range = spec.format_of(name) in _RANGES
-    return is_range or name in spec.hierarchies or _is_text(kind)
+    return is_range or name in spec.hierarchies or is_text(kind)
 
 
-def _as_read(column: Array) -> Array:
+def _as_read(column: ArrowArray) -> ArrowArray:
     """Return truth values as the texts they are released as."""
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_string_view(kind):
@@ -149,11 +152,9 @@ def _as_read(column: Array) -> Array:
     return column.cast(pa.string()) if pa.types.is_null(kind) else column
 
 
-def _is_text(kind: Any) -> bool:  # noqa: ANN401  # an Arrow type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _ends(cells: Sequence[str | None], values: Array, *, is_nice: bool) -> Codes:
+def _ends(
+    cells: Sequence[str | None], values: ArrowArray, *, is_nice: bool
+) -> Integers:
     """Return the numbers of both bounds of each cell; one value has none.
 
     Of nice bounds, those that are on the grid leave several values open: which of them
@@ -183,15 +184,15 @@ def _is_range(cell: str) -> bool:
     return low != high
 
 
-def _is_on(grid: tuple[Array, Array], ends: Array) -> bool:
-    """Tell whether both ends of a range are ends of cells of a grid."""
+def _is_on(grid: tuple[ArrowArray, ArrowArray], ends: ArrowArray) -> bool:
+    """Return whether both ends of a range are ends of cells of a grid."""
     return all(
         bool(pc.is_in(ends[side : side + 1], grid[side])[0].as_py()) for side in (0, 1)
     )
 
 
-def _leave_open(ranges: Sequence[Array], values: Array) -> bool:
-    """Tell whether two values lie between each end and the next one that is shown."""
+def _leave_open(ranges: Sequence[ArrowArray], values: ArrowArray) -> bool:
+    """Return whether two values lie between each end and the next one that is shown."""
     shown = pa.concat_arrays([*ranges, _one(values)])
     ranks = code_column(pa.chunked_array([shown]), ordered=True).codes
     known, pairs = np.sort(ranks[-len(values) :]), ranks[: -len(values)].reshape(-1, 2)
@@ -203,14 +204,14 @@ def _leave_open(ranges: Sequence[Array], values: Array) -> bool:
     return bool((np.minimum(after, before) >= 2).all())
 
 
-def _one(column: Array) -> Array:
+def _one(column: ArrowArray) -> ArrowArray:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _label_parts(
     cells: Sequence[str | None],
     fits: Flags,
-    values: Array,
+    values: ArrowArray,
     tree: Hierarchy | None,
     *,
     has_sets: bool,
@@ -246,7 +247,7 @@ def _branches(label: str, tree: Hierarchy) -> list[list[str]]:
 
 
 def read_carried(
-    tables: "tuple[nw.DataFrame[Any], nw.DataFrame[Any]]", name: str, rows: Codes
+    tables: "tuple[nw.DataFrame[Any], nw.DataFrame[Any]]", name: str, rows: Integers
 ) -> Column:
     """Return a column that is released as it is."""
     released, original = (
@@ -258,7 +259,17 @@ def read_carried(
     return Column(name, codes[: len(rows)], codes[len(rows) :], None)
 
 
-def join_columns(first: Array, second: Array) -> Array:
+def code_together(
+    frames: Sequence[nw.DataFrame[Any]],
+    name: str,
+    read: Callable[[Any], Any] = lambda column: column,
+) -> Coded:
+    """Return the values of a column in several tables, one after the other."""
+    columns = (plain_column(read(arrow_column(frame, name))) for frame in frames)
+    return code_column(reduce(join_columns, columns))
+
+
+def join_columns(first: ArrowArray, second: ArrowArray) -> ArrowArray:
     """Return the cells of one column after those of another, as one type."""
     if first.type != second.type:
         try:

@@ -12,10 +12,10 @@ import numpy as np
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.columns import Column, EndParts, LabelParts
 from core_mondrian.analysis.attacks.findings import Finding, counted, share_of
-from core_mondrian.verification.counting import Flags
+from core_mondrian.runtime.array_types import Flags
 
 
-class _Told(NamedTuple):
+class _Counts(NamedTuple):
     """Cells of one column in all rows."""
 
     general: int
@@ -35,7 +35,7 @@ def downcode(candidates: Candidates) -> Finding | None:
     columns = [one for one in candidates.columns if one.parts is not None]
     if not columns:
         return None
-    told = [_tell(candidates, column) for column in columns]
+    told = [_count_column(candidates, column) for column in columns]
     general, certain, resolved = (sum(each) for each in zip(*told, strict=True))
     named = tuple(
         column.name for column, one in zip(columns, told, strict=True) if one.resolved
@@ -51,8 +51,8 @@ def downcode(candidates: Candidates) -> Finding | None:
         },
         sentence=(
             f"Of {counted(general, 'generalized cells')} at least "
-            f"{certain} hold a value that the class itself gives away, and {resolved} "
-            "are in classes that give all of theirs away, up to the order of rows."
+            f"{certain:,} hold a value that the class itself reveals, and {resolved:,} "
+            "are in classes that reveal all of theirs, up to the order of rows."
         ),
         remedy=(
             "nice = true for ranges; a larger k; labels instead of sets, and "
@@ -62,9 +62,9 @@ def downcode(candidates: Candidates) -> Finding | None:
     )
 
 
-def _tell(candidates: Candidates, column: Column) -> _Told:
+def _count_column(candidates: Candidates, column: Column) -> _Counts:
     if column.fits is None or column.parts is None:
-        return _Told(0, 0, 0)
+        return _Counts(0, 0, 0)
     n_values = np.count_nonzero(column.fits, axis=1)[column.cells]
     is_blank = column.cells == len(column.fits) - 1
     rows = np.where((n_values > 1) & ~is_blank, candidates.rows, 0)
@@ -75,13 +75,13 @@ def _tell(candidates: Candidates, column: Column) -> _Told:
         reliable[:] = reliable.all()
     certain = np.where(reliable, np.minimum(n_parts, rows), 0)
     resolved = rows[reliable & (certain == rows)]
-    return _Told(general, int(certain.sum()), int(resolved.sum()))
+    return _Counts(general, int(certain.sum()), int(resolved.sum()))
 
 
 def _are_reliable(
     candidates: Candidates, column: Column, parts: EndParts | LabelParts
 ) -> Flags:
-    """Tell of each class whether somebody fits every part that it names."""
+    """Return of each class whether somebody fits every part that it names."""
     n_parts = parts.n_parts[column.cells]
     found = np.zeros((candidates.rows.size, int(n_parts.max(initial=0)) + 1), np.bool_)
     for _, _, (persons, classes) in candidates.pairs():

@@ -84,7 +84,7 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     """Spell out how many of something; ``rows`` alone is one ``row``."""
     if many is None:
         one, many = one[:-1], one
-    return f"{n} {one if n == 1 else many}"
+    return f"{n:,} {one if n == 1 else many}"
 
 
 def percent(share: float) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.input_digest import digest_head, digest_tuples
 from core_mondrian.encoding.encoder import Encoded
-from core_mondrian.verification.counting import Coded, Codes
+from core_mondrian.runtime.array_types import Integers
+from core_mondrian.verification.counting import Coded
 
 MOST_GUESSES: Final = 20_000
 Matrix = tuple[tuple[int, ...], ...]
@@ -36,9 +37,9 @@ class Guessed:
 class _Block:
     """A class, whose rows are known to be of some tuples, and how many are of each."""
 
-    tuples: Codes
-    people: Codes
-    values: Codes
+    tuples: Integers
+    people: Integers
+    values: Integers
     """How many rows have each sensitive value."""
 
 
@@ -75,7 +76,7 @@ def guess_tables(
 def _count_confirmed(
     candidates: Candidates,
     encoded: Encoded,
-    sure: Codes,
+    sure: Integers,
     guesses: tuple[Sequence[_Block], Sequence[Sequence[Matrix]]],
     digest: str,
 ) -> int:

@@ -8,13 +8,8 @@ from core_mondrian.analysis.attacks.candidates import Candidates, side_by_side
 from core_mondrian.analysis.attacks.findings import Finding, counted, share_of
 from core_mondrian.analysis.attacks.order import is_row_by_row
 from core_mondrian.analysis.attacks.sensitive import candidate_values
-from core_mondrian.verification.counting import (
-    Coded,
-    Codes,
-    combine,
-    compress,
-    first_rows,
-)
+from core_mondrian.runtime.array_types import Integers
+from core_mondrian.verification.counting import Coded, combine, compress, first_rows
 
 _MOST_CELLS: Final = 1 << 22
 
@@ -38,7 +33,9 @@ def intersect(
     unsure = (alone[0] != 1) & (alone[1] != 1)
     certain = first.count_rows((kinds == 1) & unsure)
     learnt = (
-        "" if values is None else f", and the sensitive value of {certain} gets certain"
+        ""
+        if values is None
+        else f", and make the sensitive value of {certain:,} certain"
     )
     by = "the order of the rows" if linked else "their sensitive values"
     return Finding(
@@ -53,7 +50,7 @@ def intersect(
         },
         sentence=(
             f"Both releases together, linked by {by}, leave "
-            f"{counted(few, first.who)} of {n} with fewer than {k} rows{learnt}."
+            f"{counted(few, first.who)} of {n:,} with fewer than {k} rows{learnt}."
         ),
         remedy="release the same people once, or shuffle both and keep their classes",
     )
@@ -61,7 +58,7 @@ def intersect(
 
 def _of_same_rows(
     first: Candidates, second: Candidates, values: tuple[Coded, Coded] | None
-) -> tuple[Codes, Codes]:
+) -> tuple[Integers, Integers]:
     """Return, person by person, the rows that fit in both, and their values."""
     both = side_by_side(first, second)
     return both.sizes()[both.person], _kinds(both, values, 0)
@@ -69,7 +66,7 @@ def _of_same_rows(
 
 def _of_same_values(
     first: Candidates, second: Candidates, values: tuple[Coded, Coded] | None
-) -> tuple[Codes, Codes]:
+) -> tuple[Integers, Integers]:
     """Return, person by person, the most rows that both may share, and their values."""
     if values is None:
         sizes = np.minimum(first.sizes()[first.person], second.sizes()[second.person])
@@ -92,14 +89,14 @@ def _of_same_values(
     return sizes[pairs.codes], kinds[pairs.codes]
 
 
-def _by_value(candidates: Candidates, values: Coded, persons: Codes) -> Codes:
+def _by_value(candidates: Candidates, values: Coded, persons: Integers) -> Integers:
     found = candidate_values(candidates, values, persons)
     return np.concatenate([by_value for _, by_value in found])
 
 
 def _kinds(
     candidates: Candidates, values: tuple[Coded, Coded] | None, which: int
-) -> Codes:
+) -> Integers:
     """Count the values among the candidates of each person."""
     if values is None:
         return np.zeros(candidates.person.size, dtype=np.int64)

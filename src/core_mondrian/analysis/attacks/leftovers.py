@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from core_mondrian.analysis.attacks.findings import Finding, counted
 from core_mondrian.analysis.attacks.stored import Dictionary, Stored
+from core_mondrian.runtime.array_types import ArrowArray
 from core_mondrian.tables.frames import arrow_column
-from core_mondrian.verification.counting import Array
 
 _SHORTEST: Final = 4
 """Characters of a text that is searched for: shorter ones are found by chance."""
@@ -55,14 +55,14 @@ def find_leftovers(
             f"{counted(len(stored.dictionaries), 'dictionary', 'dictionaries')} of "
             f"the release hold {counted(n_unused, 'value', 'values')} of the original "
             f"that no row shows; of {counted(searched, 'hidden text', 'hidden texts')} "
-            f"searched for, {n_found} are in its bytes."
+            f"searched for, {n_found:,} are in its bytes."
         ),
         remedy="make it again: what leaves is cleaned now; or write it as CSV",
         columns=tuple(names),
     )
 
 
-def _unused(one: Dictionary, hidden: Array) -> set[str]:
+def _unused(one: Dictionary, hidden: ArrowArray) -> set[str]:
     """Return the values of a dictionary that only hidden cells have."""
     values = one.values if one.used is None else one.values.filter(pa.array(~one.used))
     texts = texts_of(values)
@@ -72,7 +72,7 @@ def _unused(one: Dictionary, hidden: Array) -> set[str]:
 
 def _hidden(
     released: nw.DataFrame[Any], original: nw.DataFrame[Any], name: str
-) -> Array:
+) -> ArrowArray:
     """Return the values of a column of the original that no released row shows."""
     before = texts_of(arrow_column(original, name)).unique().drop_null()
     if name not in released.columns:
@@ -81,7 +81,7 @@ def _hidden(
     return before.filter(pc.invert(pc.is_in(before, value_set=after)))
 
 
-def texts_of(column: Array) -> Array:
+def texts_of(column: ArrowArray) -> ArrowArray:
     """Return the cells of a column as text, those of lists and the like one by one."""
     parts = _parts(column)
     if parts is None:
@@ -93,7 +93,7 @@ def texts_of(column: Array) -> Array:
     return pa.concat_arrays(texts) if texts else pa.array([], pa.string())
 
 
-def _parts(column: Array) -> list[Array] | None:
+def _parts(column: ArrowArray) -> list[ArrowArray] | None:
     """Return the arrays that a column is made of; None: it is plain."""
     kind = column.type
     if isinstance(column, pa.ChunkedArray):

@@ -21,8 +21,8 @@ def link(candidates: Candidates, names: Sequence[str], k: int) -> Finding:
     expected = float((known.people[found] / sizes[found]).sum())
     others = [one.name for one in known.columns if one.fits is None]
     sentence = (
-        f"Who knows {list_names(names)} links {counted(n_above, known.who)} of {n} "
-        f"with a confidence above 1/{k}, {n_unique} of them to one row alone."
+        f"Someone who knows {list_names(names)} links {counted(n_above, known.who)} of "
+        f"{n:,} with a confidence above 1/{k}, {n_unique:,} of them to one row alone."
     )
     return Finding(
         name="linkage",

@@ -7,8 +7,9 @@ import numpy as np
 
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.findings import Finding, percent, share_of
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.tables.hashing import draw, row_words
-from core_mondrian.verification.counting import Coded, Codes, combine, compress
+from core_mondrian.verification.counting import Coded, combine, compress
 
 TELLS_ABOVE: Final = 0.5
 """Advantage from which most people are told from others."""
@@ -41,14 +42,14 @@ def membership_attack(candidates: Candidates) -> Finding | None:
         sentence=(
             f"{percent(inside)} of the {candidates.who} fit a released row, and "
             f"{percent(outside)} of made-up ones that are not in the table: "
-            f"an advantage of {advantage:.2f} in telling who is in it."
+            f"an advantage of {advantage:.2f} in guessing who is in it."
         ),
         remedy="model delta-presence, a larger k, fewer quasi-identifiers, or nice",
         columns=tuple(one.name for one in candidates.columns),
     )
 
 
-def _made_up(columns: Sequence[Codes]) -> list[Codes]:
+def _made_up(columns: Sequence[Integers]) -> list[Integers]:
     """Return people with values of others, who are like nobody of the table."""
     n = columns[0].size
     words = row_words(np.arange(n, dtype=np.uint64), _SEED)

@@ -9,8 +9,8 @@ from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.columns import Column, EndParts
 from core_mondrian.analysis.attacks.findings import Finding, percent, share_of
 from core_mondrian.errors import list_names
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.tables.hashing import draw, row_words
-from core_mondrian.verification.counting import Codes
 
 FOLLOWS_ABOVE: Final = 0.5
 """How much longer than by chance rows follow the original's order."""
@@ -60,14 +60,14 @@ def _sentence(
         f"{percent(kept)} of the released rows follow each other as in the original, "
         f"and {percent(chance)} would by chance"
     )
-    text += ": a row's place tells whose it is" if succeeded else ""
+    text += ": a row's place reveals whose it is" if succeeded else ""
     if sorted_by:
         text += f", and the original is sorted by {list_names(sorted_by)}"
     return f"{text}."
 
 
 def is_row_by_row(candidates: Candidates) -> bool:
-    """Tell whether the first row may be the first person, and so on to the last."""
+    """Return whether the first row may be the first person, and so on to the last."""
     if candidates.class_of.size != candidates.person.size:
         return False
     kept = np.flatnonzero(candidates.class_of >= 0)
@@ -77,7 +77,7 @@ def is_row_by_row(candidates: Candidates) -> bool:
     )
 
 
-def _follow(candidates: Candidates, order: Codes) -> int:
+def _follow(candidates: Candidates, order: Integers) -> int:
     """Count the rows, from the first on, that fit people in the original's order."""
     person = matched = 0
     n_people = candidates.person.size
@@ -102,7 +102,7 @@ def _sorted_columns(columns: Sequence[Column]) -> tuple[str, ...]:
     )
 
 
-def _rank_correlation(values: Codes) -> float:
+def _rank_correlation(values: Integers) -> float:
     """Return Spearman's correlation of values with their places."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]

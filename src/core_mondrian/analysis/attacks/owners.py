@@ -14,10 +14,10 @@ import pyarrow as pa
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.columns import join_columns
 from core_mondrian.analysis.attacks.order import is_row_by_row
+from core_mondrian.runtime.array_types import Integers
 from core_mondrian.tables.frames import arrow_column
 from core_mondrian.verification.counting import (
     Coded,
-    Codes,
     code_column,
     combine,
     compress,
@@ -31,7 +31,7 @@ def find_owners(
     original: nw.DataFrame[Any],
     candidates: Candidates,
     carried: Sequence[str],
-) -> Codes:
+) -> Integers:
     """Return the original row of each released row; -1: several, or none, may be it.
 
     Rows are told apart by the columns ``carried``, or by their place if all are there.
@@ -45,7 +45,7 @@ def find_owners(
 
 def _match_cells(
     released: nw.DataFrame[Any], original: nw.DataFrame[Any], names: Sequence[str]
-) -> Codes:
+) -> Integers:
     n = len(released)
     both = []
     for name in names:
@@ -62,5 +62,5 @@ def _match_cells(
     place = np.full(keys.n_codes, -1, dtype=np.int64)
     place[np.flatnonzero(rows)] = first_rows(old)
     place[rows != 1] = -1
-    found: Codes = place[keys.codes[:n]]
+    found: Integers = place[keys.codes[:n]]
     return found

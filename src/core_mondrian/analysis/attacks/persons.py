@@ -4,11 +4,12 @@ import numpy as np
 
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.findings import Finding, counted, share_of
-from core_mondrian.verification.counting import Coded, Codes
+from core_mondrian.runtime.array_types import Integers
+from core_mondrian.verification.counting import Coded
 
 
 def count_persons(
-    candidates: Candidates, unit: Coded, owner: Codes, k: int, name: str
+    candidates: Candidates, unit: Coded, owner: Integers, k: int, name: str
 ) -> Finding | None:
     """Count the classes whose rows are of fewer than k persons.
 
@@ -43,9 +44,9 @@ def count_persons(
             "share": share_of(below, n),
         },
         sentence=(
-            f"{few} of {counted(n_classes, 'class', 'classes')} hold rows of fewer "
+            f"{few:,} of {counted(n_classes, 'class', 'classes')} hold rows of fewer "
             f"than {k} persons, {one} of them of one alone. "
-            f"{counted(below, 'person', 'persons')} of {n} can only be in rows of "
+            f"{counted(below, 'person', 'persons')} of {n:,} can only be in rows of "
             f"fewer than {k} persons, {alone} of them only in their own."
         ),
         remedy=f"unit = {name!r}: k then counts persons",
@@ -54,7 +55,7 @@ def count_persons(
 
 
 def _count_exposed(
-    candidates: Candidates, unit: Coded, persons: Codes, k: int
+    candidates: Candidates, unit: Coded, persons: Integers, k: int
 ) -> tuple[int, int]:
     """Count persons with a row that fits rows of fewer than k, or of themselves only.
 

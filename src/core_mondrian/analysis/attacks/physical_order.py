@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from core_mondrian.analysis.attacks.findings import Finding, counted
 from core_mondrian.analysis.attacks.leftovers import pick, texts_of
 from core_mondrian.analysis.attacks.stored import Stored
-from core_mondrian.tables.files.kinds import is_text
+from core_mondrian.runtime.array_types import ArrowArray, Integers
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.frames import arrow_column
-from core_mondrian.verification.counting import Array, Codes
 from core_mondrian.verification.matches import plain_column
 
 FOLLOWS_ABOVE: Final = 0.5
@@ -96,16 +96,16 @@ def follow_storage(
     )
 
 
-def _distinct(frame: nw.DataFrame[Any], name: str) -> Array:
+def _distinct(frame: nw.DataFrame[Any], name: str) -> ArrowArray:
     return texts_of(arrow_column(frame, name)).unique().drop_null()
 
 
-def _stored_values(stored: Stored, name: str) -> list[Array]:
+def _stored_values(stored: Stored, name: str) -> list[ArrowArray]:
     """Return the dictionaries of a column."""
     return [texts_of(one.values) for one in stored.dictionaries if one.column == name]
 
 
-def _searched_values(stored: Stored, before: Array) -> list[Array]:
+def _searched_values(stored: Stored, before: ArrowArray) -> list[ArrowArray]:
     """Return some values of a column in every order that bytes have them in."""
     found = []
     long = before.filter(pc.greater_equal(pc.utf8_length(before), _SHORTEST))
@@ -124,7 +124,9 @@ def _searched_values(stored: Stored, before: Array) -> list[Array]:
     return found
 
 
-def _compare(name: str, values: Array, before: Array, after: Array) -> _Order | None:
+def _compare(
+    name: str, values: ArrowArray, before: ArrowArray, after: ArrowArray
+) -> _Order | None:
     """Compare an order of values with both tables; None: there is nothing in it."""
     values = values.filter(pc.is_in(values, value_set=before)).unique()
     if len(values) < _FEWEST or _is_sorted(values):
@@ -140,8 +142,8 @@ def _compare(name: str, values: Array, before: Array, after: Array) -> _Order | 
     )
 
 
-def _places(values: Array, among: Array) -> Codes:
-    found: Codes = (
+def _places(values: ArrowArray, among: ArrowArray) -> Integers:
+    found: Integers = (
         pc.index_in(values, value_set=among)
         .fill_null(-1)
         .to_numpy(zero_copy_only=False)
@@ -149,8 +151,8 @@ def _places(values: Array, among: Array) -> Codes:
     return found.astype(np.int64)
 
 
-def _is_sorted(values: Array) -> bool:
-    """Tell whether texts, or the numbers that they are, stand in rising order."""
+def _is_sorted(values: ArrowArray) -> bool:
+    """Return whether texts, or the numbers that they are, stand in rising order."""
     orders = [values]
     with suppress(pa.ArrowException):
         orders.append(values.cast(pa.float64()))
@@ -160,7 +162,7 @@ def _is_sorted(values: Array) -> bool:
     )
 
 
-def _correlation(first: Codes, second: Codes) -> float:
+def _correlation(first: Integers, second: Integers) -> float:
     """Return how closely two rankings without ties agree, in either direction."""
     if first.size < 2:
         return 0.0

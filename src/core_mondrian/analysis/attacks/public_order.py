@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.verification.counting import Array, Codes, Flags, code_column
+from core_mondrian.runtime.array_types import ArrowArray, Flags, Integers
+from core_mondrian.verification.counting import code_column
 
 Keys: TypeAlias = NDArray[np.uint64]
 _WHOLE: Final = 2.0**53
@@ -35,12 +36,12 @@ class RowOrder:
     """What decides, row by row."""
     decides: Flags
     """Rows whose value does not depend on which other rows are in their tuple."""
-    within: Callable[[Codes, Codes], Keys]
+    within: Callable[[Integers, Integers], Keys]
     """Returns the values of rows that are all of some tuples, in the release's order.
     The second argument numbers the tuples."""
 
 
-def public_orders(columns: Mapping[str, Array], n_rows: int) -> Iterator[RowOrder]:
+def public_orders(columns: Mapping[str, ArrowArray], n_rows: int) -> Iterator[RowOrder]:
     """Yield the orders that the cells and places of released rows give.
 
     ``columns`` are those that pass through, as the release has them.
@@ -71,7 +72,7 @@ def _hashed(name: str, keys: Keys) -> RowOrder:
         name,
         splitmix64(keys),
         _is_unique(keys),
-        lambda rows, kinds: _dealt(keys[rows], kinds),
+        lambda rows, kinds: _allocated(keys[rows], kinds),
     )
 
 
@@ -97,7 +98,7 @@ def _is_unique(keys: Keys) -> Flags:
     return unique
 
 
-def _nth(keys: Keys, kinds: Codes) -> Keys:
+def _nth(keys: Keys, kinds: Integers) -> Keys:
     """Number equal keys of a kind from 0 on, in the order they stand."""
     order = np.lexsort((keys, kinds))
     ordered, of = keys[order], kinds[order]
@@ -109,11 +110,11 @@ def _nth(keys: Keys, kinds: Codes) -> Keys:
     return nth
 
 
-def _dealt(keys: Keys, kinds: Codes) -> Keys:
+def _allocated(keys: Keys, kinds: Integers) -> Keys:
     return splitmix64(keys + _nth(keys, kinds))
 
 
-def _folded(ranks: Sequence[Keys], kinds: Codes) -> Keys:
+def _folded(ranks: Sequence[Keys], kinds: Integers) -> Keys:
     dense = [np.unique(one, return_inverse=True)[1] + 1 for one in ranks]
     rows = np.zeros(dense[0].size, dtype=np.uint64)
     for one in dense:
@@ -139,7 +140,7 @@ def splitmix64(keys: Keys) -> Keys:
     return scattered
 
 
-def hash_rows(columns: Sequence[Array], n_rows: int) -> Keys:
+def hash_rows(columns: Sequence[ArrowArray], n_rows: int) -> Keys:
     """Return the hash of each row; columns that it does not know do not enter it."""
     keys = np.zeros(n_rows, dtype=np.uint64)
     for column in columns:
@@ -150,7 +151,7 @@ def hash_rows(columns: Sequence[Array], n_rows: int) -> Keys:
     return keys
 
 
-def hash_cells(column: Array) -> Keys:
+def hash_cells(column: ArrowArray) -> Keys:
     """Return the hash of each cell; 0: missing.
 
     Raises:
@@ -160,12 +161,12 @@ def hash_cells(column: Array) -> Keys:
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
         parts = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
-        keys = [_look_up(part) for part in parts]
+        keys = [_hash_cells(part) for part in parts]
         return np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
-    return _look_up(encoded)
+    return _hash_cells(encoded)
 
 
-def _look_up(encoded: Any) -> Keys:  # noqa: ANN401  # an Arrow array
+def _hash_cells(encoded: Any) -> Keys:  # noqa: ANN401  # an Arrow array
     known = np.append(_hash_values(encoded.dictionary), np.uint64(0))
     places = encoded.indices.cast(pa.int64()).fill_null(known.size - 1)
     found: Keys = known[places.to_numpy(zero_copy_only=False)]
@@ -217,7 +218,7 @@ def _hash_texts(texts: Sequence[str]) -> Keys:
     return state
 
 
-def _plain(column: Array) -> Array:
+def _plain(column: ArrowArray) -> ArrowArray:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return column.cast(kind.value_type)
@@ -226,7 +227,7 @@ def _plain(column: Array) -> Array:
     return column
 
 
-def _as_numbers(column: Array) -> Array:
+def _as_numbers(column: ArrowArray) -> ArrowArray:
     """Return text that is numbers throughout as numbers."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column

@@ -23,10 +23,11 @@ from core_mondrian.api import anonymize, load_and_encode
 from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.errors import MondrianError
 from core_mondrian.release.manifests import manifest_text
+from core_mondrian.runtime.array_types import Flags, Integers
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import arrow_column
-from core_mondrian.verification.counting import Coded, Codes, Flags
+from core_mondrian.verification.counting import Coded
 
 Facts = dict[str, Any]
 """Values by the path of their field."""
@@ -50,7 +51,7 @@ class Tables:
     candidates: Candidates
     values: Mapping[str, Coded]
     """The sensitive values of both tables, numbered alike: the original's come last."""
-    left_out: Codes
+    left_out: Integers
     """Original rows that are in no released row, where that is known."""
 
 
@@ -217,7 +218,7 @@ def _twins(tables: Tables, by_value: bool) -> Iterator[tuple[int, int]]:  # noqa
         yield int(a[one]), int(b[one])
 
 
-def _only_class(candidates: Candidates) -> Codes:
+def _only_class(candidates: Candidates) -> Integers:
     """Return the class of everybody who cannot be in another; -1: who can.
 
     Whoever has a class that nobody else fits, with room for all of them, is in that.
@@ -236,7 +237,7 @@ def _only_class(candidates: Candidates) -> Codes:
     only = np.full(candidates.first.size, -1, dtype=np.int64)
     only[tuples] = classes
     only[np.bincount(tuples, minlength=only.size) != 1] = -1
-    found: Codes = only[candidates.person]
+    found: Integers = only[candidates.person]
     return found
 
 

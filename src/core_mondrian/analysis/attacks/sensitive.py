@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.findings import Finding, counted, percent, share_of
 from core_mondrian.errors import list_names
-from core_mondrian.verification.counting import Coded, Codes
+from core_mondrian.runtime.array_types import Integers
+from core_mondrian.runtime.runs import run_members
+from core_mondrian.verification.counting import Coded
 
 RULED_OUT = 1
 """Values that an attacker with background knowledge can rule out."""
@@ -21,14 +23,14 @@ RISES_ABOVE = 2.0
 class Spread:
     """How many rows of each class have each value, where there are any."""
 
-    starts: Codes
+    starts: Integers
     """Where each class begins, and where the last one ends."""
-    value: Codes
-    counts: Codes
+    value: Integers
+    counts: Integers
     n_values: int
 
     @classmethod
-    def of(cls, classes: Codes, n_classes: int, values: Coded) -> "Spread":
+    def of(cls, classes: Integers, n_classes: int, values: Coded) -> "Spread":
         """Count the rows of each class by value; rows of no class are left out."""
         width = values.n_codes
         kept = classes >= 0
@@ -37,20 +39,18 @@ class Spread:
         starts = np.searchsorted(found, np.arange(n_classes + 1) * width)
         return cls(starts.astype(np.int64), found % width, counts, width)
 
-    def add_up(self, owners: Codes, classes: Codes, n_owners: int) -> Codes:
+    def add_up(self, owners: Integers, classes: Integers, n_owners: int) -> Integers:
         """Return the rows by value (axis 1) of the classes that each owner has."""
         sizes = self.starts[classes + 1] - self.starts[classes]
-        ends = np.cumsum(sizes)
-        within = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
-        place = np.repeat(self.starts[classes], sizes) + within
+        place = run_members(self.starts[classes], sizes)
         keys = np.repeat(owners, sizes) * self.n_values + self.value[place]
         totals = np.bincount(keys, self.counts[place], n_owners * self.n_values)
         return totals.astype(np.int64).reshape(n_owners, self.n_values)
 
 
 def candidate_values(
-    candidates: Candidates, values: Coded, persons: Codes | None = None
-) -> Iterator[tuple[slice, Codes]]:
+    candidates: Candidates, values: Coded, persons: Integers | None = None
+) -> Iterator[tuple[slice, Integers]]:
     """Yield persons, and how many of their candidates have each value."""
     spread = Spread.of(candidates.class_of, candidates.rows.size, values)
     for start, stop, (found, classes) in candidates.pairs(values.n_codes, persons):
@@ -84,7 +84,7 @@ def attack_values(
     return tuple(replace(one, remedy=f"{first}; {one.remedy}") for one in found)
 
 
-def _rises(by_value: Codes, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rises(by_value: Integers, shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how many times the table's share the belief in a value becomes."""
     totals = np.maximum(by_value.sum(axis=1, keepdims=True), 1)
     beliefs = by_value / totals
@@ -95,22 +95,22 @@ def _rises(by_value: Codes, shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return rises
 
 
-def _certain(candidates: Candidates, kinds: Codes, name: str) -> Finding:
+def _certain(candidates: Candidates, kinds: Integers, name: str) -> Finding:
     n, found = candidates.n_people, candidates.count(kinds == 1)
     return Finding(
         name="homogeneity",
         succeeded=found > 0,
         numbers={"people": n, "certain": found, "share": share_of(found, n)},
         sentence=(
-            f"Of {counted(found, candidates.who)} of {n} the value of {name!r} is "
-            "certain: all rows they may be have the same."
+            f"The value of {name!r} is certain for {found:,} of "
+            f"{counted(n, candidates.who)}: all rows that may be theirs show the same."
         ),
         remedy=f"model distinct-l-diversity, l = 2 or more, sensitive = {name!r}",
         columns=(name,),
     )
 
 
-def _after_ruling_out(candidates: Candidates, kinds: Codes, name: str) -> Finding:
+def _after_ruling_out(candidates: Candidates, kinds: Integers, name: str) -> Finding:
     n = candidates.n_people
     found = candidates.count((kinds > 1) & (kinds <= 1 + RULED_OUT))
     return Finding(
@@ -123,9 +123,9 @@ def _after_ruling_out(candidates: Candidates, kinds: Codes, name: str) -> Findin
             "share": share_of(found, n),
         },
         sentence=(
-            f"The released rows that {counted(found, candidates.who)} of {n} may be "
-            f"have two values of {name!r}: who can rule out the more common one is "
-            "certain."
+            f"For {found:,} of {counted(n, candidates.who)}, the rows that may be "
+            f"theirs show two values of {name!r}: whoever can rule out the more common "
+            "one is certain."
         ),
         remedy=f"model distinct-l-diversity, l = {RULED_OUT + 2} or more, or "
         f"recursive-cl-diversity, sensitive = {name!r}",

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.findings import Finding, counted, share_of
 from core_mondrian.analysis.attacks.public_order import Keys, RowOrder, public_orders
-from core_mondrian.verification.counting import Array, Coded, Codes, Flags
+from core_mondrian.runtime.array_types import ArrowArray, Flags, Integers
+from core_mondrian.runtime.runs import run_members
+from core_mondrian.verification.counting import Coded
 
 CONFIRMED_BELOW: Final = 0.001
 """How likely a random order fits as well, at most."""
@@ -31,11 +33,11 @@ _MOST_ENDS: Final = 20_000
 class Released:
     """The released rows, as far as this attack looks at them."""
 
-    carried: Mapping[str, Array]
+    carried: Mapping[str, ArrowArray]
     """Columns that pass through, in their order."""
     sensitive: Coded
     """The sensitive values of each row together."""
-    owner: Codes
+    owner: Integers
     """The original row of each; -1: not known. By it guesses are judged."""
 
 
@@ -43,14 +45,14 @@ class Released:
 class Split:
     """Classes that lent people may be in, next to people who have no other class."""
 
-    home: Codes
+    home: Integers
     """By tuple: the class that nobody else fits; -1: there is none."""
-    strangers: Codes
+    strangers: Integers
     """By class: the people who fit it and have no home."""
-    n_fits: Codes
+    n_fits: Integers
     """By tuple: how many classes it fits."""
-    pair_tuple: Codes
-    pair_class: Codes
+    pair_tuple: Integers
+    pair_class: Integers
     """Tuples with a home, and the mixed classes that they fit as well."""
 
     @classmethod
@@ -81,9 +83,9 @@ class _Guess:
     """What one order of rows comes to."""
 
     order: str
-    rows: Codes
+    rows: Integers
     """Those that only strangers can be."""
-    classes: Codes
+    classes: Integers
     luck: float
     """How likely rows stand where the order has them if another one decided, at most.
     """
@@ -171,11 +173,11 @@ def _finding(candidates: Candidates, split: Split, best: _Judged, k: int) -> Fin
             "share": share_of(n, int(candidates.rows.sum())),
         },
         sentence=(
-            f"{counted(n_mixed, 'class holds', 'classes hold')} lent rows next to "
+            f"{counted(n_mixed, 'class holds', 'classes hold')} lent rows beside "
             f"fewer than {k} rows of their own. By the {best.guess.order}, "
             f"{counted(n, 'row', 'rows')} can only be theirs: "
-            f"{best.right} of {counted(best.n, 'guess is', 'guesses are')} right, and "
-            f"{best.by_chance:.1f} would be by chance."
+            f"{best.right:,} of {counted(best.n, 'guess is', 'guesses are')} right, "
+            f"and {best.by_chance:.1f} would be by chance."
         ),
         remedy="make it again: a secret key now decides which rows are lent; or "
         "disjoint = true, which splits nothing",
@@ -220,14 +222,14 @@ def _by_place(
 class _Homes:
     """Rows at home by class and sensitive values: how far they reach in an order."""
 
-    group: Codes
+    group: Integers
     """Rising."""
     low: Keys
     high: Keys
-    n: Codes
+    n: Integers
 
     @classmethod
-    def of(cls, groups: Codes, values: Keys) -> "_Homes":
+    def of(cls, groups: Integers, values: Keys) -> "_Homes":
         order = np.argsort(groups, kind="stable")
         group, starts, n = np.unique(
             groups[order], return_index=True, return_counts=True
@@ -238,7 +240,7 @@ class _Homes:
         low = np.minimum.reduceat(ordered, starts)
         return cls(group, low, np.maximum.reduceat(ordered, starts), n)
 
-    def places(self, groups: Codes) -> Codes:
+    def places(self, groups: Integers) -> Integers:
         """Return where each group is; -1: nobody of it is at home."""
         at = np.minimum(np.searchsorted(self.group, groups), self.group.size - 1)
         if not self.group.size:
@@ -277,7 +279,7 @@ def _eliminate(
     return _Guess(order.name, alone[is_sound], classes[is_sound], luck)
 
 
-def _expand(candidates: Candidates, split: Split) -> tuple[Codes, Codes]:
+def _expand(candidates: Candidates, split: Split) -> tuple[Integers, Integers]:
     """Return the rows of mixed classes, each with every tuple that may be lent there.
 
     The smallest classes come first, as far as there is room.
@@ -288,12 +290,12 @@ def _expand(candidates: Candidates, split: Split) -> tuple[Codes, Codes]:
     classes, sizes = split.pair_class[order], n_rows[order]
     by_class = np.argsort(candidates.class_of, kind="stable")
     starts = np.searchsorted(candidates.class_of[by_class], classes)
-    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rows = by_class[np.repeat(starts, sizes) + within]
-    return rows, np.repeat(split.pair_tuple[order], sizes)
+    return by_class[run_members(starts, sizes)], np.repeat(
+        split.pair_tuple[order], sizes
+    )
 
 
-def _luck(is_gone: Flags, at: Codes, n_home: Codes) -> float:
+def _luck(is_gone: Flags, at: Integers, n_home: Integers) -> float:
     """Return how likely as many rows may be lent, or more, in a random order.
 
     Of n rows at home and m others in a random order, r of the others stand outside in
@@ -321,7 +323,7 @@ def _outside(n: int, m: int) -> NDArray[np.float64]:
     return np.array([one / whole for one in ways])
 
 
-def _bound_luck(is_gone: Flags, n_home: Codes, m: Codes) -> float:
+def _bound_luck(is_gone: Flags, n_home: Integers, m: Integers) -> float:
     """Bound the same by its mean and variance, for a large number of rows (Cantelli).
 
     Each row stands outside with a chance of 2 / (n + 1), and two of them both do with
@@ -367,7 +369,7 @@ def _suppose(
 
 def _simple_classes(
     candidates: Candidates, split: Split
-) -> Iterator[tuple[Codes, Codes]]:
+) -> Iterator[tuple[Integers, Integers]]:
     """Yield rows at home, and those of the one mixed class that their tuple fits."""
     n_tuples = np.bincount(split.pair_class, minlength=candidates.rows.size)
     simple = (split.n_fits[split.pair_tuple] == 2) & (n_tuples[split.pair_class] == 1)
@@ -380,8 +382,10 @@ def _simple_classes(
         )
 
 
-def _is_in_order(own: Codes, lent: Codes, released: Released, order: RowOrder) -> bool:
-    """Tell whether lent rows come before or after all others of their tuple."""
+def _is_in_order(
+    own: Integers, lent: Integers, released: Released, order: RowOrder
+) -> bool:
+    """Return whether lent rows come before or after all others of their tuple."""
     rows = np.union1d(own, lent)
     is_lent = np.isin(rows, lent)
     kinds = released.sensitive.codes[rows]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.analysis.attacks.parquet_pages import Page, read_pages
-from core_mondrian.tables.files.csv_text import CsvText
+from core_mondrian.runtime.array_types import Flags
+from core_mondrian.tables.files.dialect import WRITTEN
 from core_mondrian.tables.files.kinds import kind_of
-from core_mondrian.verification.counting import Flags
 
 
 @dataclass(frozen=True)
@@ -112,43 +112,43 @@ def _notes(metadata: Mapping[bytes, bytes] | None) -> Iterator[bytes]:
 
 def stored_in_file(path: Path) -> Stored:
     """Return what a file holds; a folder's files together."""
-    found = Stored()
+    stored = Stored()
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     for file in files:
         kind = kind_of(file)
         if kind is None or not file.is_file():
             continue
-        with CsvText(file).open() as opened:
-            found.texts.append(opened.read())
+        with WRITTEN.open(file) as opened:
+            stored.texts.append(opened.read())
         if kind == "parquet":
-            _add_pages(found, file)
+            _add_pages(stored, file)
         elif kind != "csv":
-            _add_ipc(found, file)
-    return found
+            _add_ipc(stored, file)
+    return stored
 
 
-def _add_ipc(found: Stored, file: Path) -> None:
+def _add_ipc(stored: Stored, file: Path) -> None:
     with pa.memory_map(str(file)) as source:
         try:
             table = pa.ipc.open_file(source).read_all()
         except pa.ArrowInvalid:
             source.seek(0)
             table = pa.ipc.open_stream(source).read_all()
-        found.add_table(table)
+        stored.add_table(table)
 
 
-def _add_pages(found: Stored, file: Path) -> None:
+def _add_pages(stored: Stored, file: Path) -> None:
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(file)
-    found.add_notes(schema)
+    stored.add_notes(schema)
     for page in read_pages(file):
-        found.texts.append(page.content)
+        stored.texts.append(page.content)
         if page.is_dictionary:
             name = page.column.split(".")[0]
             values = _logical(page, schema, name)
             if values is not None:
-                found.dictionaries.append(Dictionary(name, values, None))
+                stored.dictionaries.append(Dictionary(name, values, None))
 
 
 def _logical(page: Page, schema: pa.Schema, name: str) -> Any:  # noqa: ANN401
@@ -170,46 +170,46 @@ def _logical(page: Page, schema: pa.Schema, name: str) -> Any:  # noqa: ANN401
 def stored_in_frame(frame: nw.DataFrame[Any]) -> Stored:
     """Return what a frame in memory holds, beside its cells too."""
     native = frame.to_native()
-    found = Stored()
+    stored = Stored()
     if isinstance(native, pa.Table):
-        found.add_table(native)
+        stored.add_table(native)
     elif frame.implementation.is_pandas_like():
-        _add_pandas(found, native)
+        _add_pandas(stored, native)
     elif frame.implementation.is_polars():
-        _add_polars(found, native)
-    return found
+        _add_polars(stored, native)
+    return stored
 
 
-def _add_pandas(found: Stored, native: Any) -> None:  # noqa: ANN401
+def _add_pandas(stored: Stored, native: Any) -> None:  # noqa: ANN401
     import pandas as pd
 
-    found.texts.append(repr(native.attrs).encode())
+    stored.texts.append(repr(native.attrs).encode())
     index = native.index
     if not isinstance(index, pd.RangeIndex):
-        found.texts.append("\0".join(map(str, index)).encode())
-    found.texts.append(repr((index.names, native.columns.names)).encode())
+        stored.texts.append("\0".join(map(str, index)).encode())
+    stored.texts.append(repr((index.names, native.columns.names)).encode())
     for name in native.columns:
         column = native[name]
-        found.texts.append(repr(column.attrs).encode())
+        stored.texts.append(repr(column.attrs).encode())
         if isinstance(column.dtype, pd.CategoricalDtype):
             used = np.zeros(len(column.cat.categories), dtype=np.bool_)
             codes = column.cat.codes.to_numpy()
             used[codes[codes >= 0]] = True
             values = pa.array(column.cat.categories.astype(str).tolist(), pa.string())
-            found.dictionaries.append(Dictionary(str(name), values, used))
-            found.texts.append("\0".join(values.to_pylist()).encode())
+            stored.dictionaries.append(Dictionary(str(name), values, used))
+            stored.texts.append("\0".join(values.to_pylist()).encode())
         elif isinstance(column.dtype, pd.ArrowDtype):
             array = column.array.__arrow_array__()
-            found.add_table(pa.table({str(name): array}))
+            stored.add_table(pa.table({str(name): array}))
 
 
-def _add_polars(found: Stored, native: Any) -> None:  # noqa: ANN401
+def _add_polars(stored: Stored, native: Any) -> None:  # noqa: ANN401
     import polars as pl
 
-    found.add_table(native.to_arrow())
+    stored.add_table(native.to_arrow())
     for column in native.get_columns():
         if isinstance(column.dtype, pl.Enum):
             values = pa.array(column.dtype.categories.to_list(), pa.string())
             shown = pa.array(column.unique().cast(pl.String).to_list(), pa.string())
             used = pc.is_in(values, value_set=shown).to_numpy(zero_copy_only=False)
-            found.dictionaries.append(Dictionary(column.name, values, used))
+            stored.dictionaries.append(Dictionary(column.name, values, used))

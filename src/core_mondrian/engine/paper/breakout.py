@@ -11,7 +11,7 @@ from core_mondrian.spec.thresholds import Thresholds
 
 
 def is_good_enough(columns: ColumnViews, column: int, score: float) -> bool:
-    """Tell whether a partition's RILM reaches the column's threshold, or nearly."""
+    """Return whether a partition's RILM reaches the column's threshold, or nearly."""
     enough = columns.info[column].breakout
     return score >= enough * (1.0 - 1e-5) - 1e-8
 
@@ -37,8 +37,8 @@ def _base_threshold(
     if column.name in exclude:
         return 1.0
     if column.kind == "category":
-        asked = thresholds.rilm_categorical
+        threshold = thresholds.rilm_categorical
     else:
-        asked = thresholds.rilm_numerical
-        asked = thresholds.pearson if asked is None else asked
-    return 1.0 if asked is None else asked
+        threshold = thresholds.rilm_numerical
+        threshold = thresholds.pearson if threshold is None else threshold
+    return 1.0 if threshold is None else threshold

@@ -106,7 +106,7 @@ def count_sensitive(work: FunnelWorkspace, start: int, stop: int) -> None:
 
 
 def accept_best(work: FunnelWorkspace) -> bool:
-    """Go through the proposals, best score first; tell whether one is taken.
+    """Go through the proposals, best score first; return whether one is taken.
 
     That is the one after ``work.attempt`` others. What an earlier attempt has counted
     is not counted again.
@@ -138,7 +138,7 @@ def sort_proposals(work: FunnelWorkspace) -> None:
 
 
 def comes_first(work: FunnelWorkspace, left: int, right: int) -> bool:
-    """Tell whether proposal ``left`` is tried before ``right``; ties keep the order."""
+    """Return whether proposal ``left`` is tried before ``right``; ties keep order."""
     if work.proposals[left].score != work.proposals[right].score:
         return work.proposals[left].score < work.proposals[right].score
     return work.proposals[left].loss < work.proposals[right].loss

@@ -5,11 +5,11 @@ from core_mondrian.engine.paper.workspace cimport FunnelWorkspace
 cdef enum:
     MAX_ATTEMPTS = 8
 
-cpdef object grow(FunnelWorkspace work, object root, long long ship_above)
+cpdef object cut_partition(FunnelWorkspace work, object root, long long ship_above)
 cdef object check_hooks(FunnelWorkspace work)
 cpdef object cut_once(FunnelWorkspace work, object root)
-cdef void grow_below(FunnelWorkspace work, long long ship_above) noexcept nogil
-cdef void solve(FunnelWorkspace work, Py_ssize_t root) noexcept nogil
+cdef void cut_below(FunnelWorkspace work, long long ship_above) noexcept nogil
+cdef void cut_inline(FunnelWorkspace work, Py_ssize_t root) noexcept nogil
 cdef void open_frame(
     FunnelWorkspace work, Py_ssize_t depth, Py_ssize_t node
 ) noexcept nogil

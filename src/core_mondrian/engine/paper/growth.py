@@ -59,7 +59,7 @@ if not cython.compiled:
     MAX_ATTEMPTS = 8
 
 
-def grow(work: FunnelWorkspace, root: Fields, ship_above: int) -> Fields:
+def cut_partition(work: FunnelWorkspace, root: Fields, ship_above: int) -> Fields:
     """Grow what is below one queued partition; its own node comes first.
 
     Queued partitions of at least ``ship_above`` rows are left with kind ``QUEUED`` for
@@ -76,7 +76,7 @@ def grow(work: FunnelWorkspace, root: Fields, ship_above: int) -> Fields:
     work.queue = np.empty(2 * n, dtype=np.int32)
     work.stack = raw_fields(n, FRAME)
     with cython.nogil:
-        grow_below(work, ship_above)
+        cut_below(work, ship_above)
     work.nodes = None
     work.queue = None
     work.stack = None
@@ -110,7 +110,7 @@ def cut_once(work: FunnelWorkspace, root: Fields) -> Fields:
     return nodes[: work.n_nodes]
 
 
-def grow_below(work: FunnelWorkspace, ship_above: int) -> None:
+def cut_below(work: FunnelWorkspace, ship_above: int) -> None:
     """Grow the tree below node 0."""
     work.n_nodes = 1
     work.queue[0] = 0
@@ -121,10 +121,10 @@ def grow_below(work: FunnelWorkspace, ship_above: int) -> None:
         done += 1
         if root > 0 and work.nodes[root].rows >= ship_above:
             continue
-        solve(work, root)
+        cut_inline(work, root)
 
 
-def solve(work: FunnelWorkspace, root: int) -> None:
+def cut_inline(work: FunnelWorkspace, root: int) -> None:
     """Solve one queued partition with everything inline below it.
 
     Appends nodes, and queues the children that are large enough.
@@ -144,7 +144,7 @@ def solve(work: FunnelWorkspace, root: int) -> None:
                 depth += 1
                 continue
             spent = work.stack[top].spent
-        # The node on top is done and has spent ``spent`` rows; tell its parent.
+        # The node on top is done and has spent ``spent`` rows: its parent pays.
         depth -= 1
         if depth:
             spend(work, depth - 1, spent)
@@ -188,7 +188,7 @@ def cut_node(work: FunnelWorkspace, top: int) -> bool:
 
 
 def may_cut(work: FunnelWorkspace, node: int) -> bool:
-    """Tell whether a partition is looked at for cuts: a root always is."""
+    """Return whether a partition is looked at for cuts: a root always is."""
     if node == 0 and work.starts_at_root:
         return True
     return is_worth_cutting(work, node)
@@ -212,7 +212,7 @@ def apply_cut(work: FunnelWorkspace, node: int) -> None:
     column = work.chosen[0].column
     work.nodes[node].kind = CUT
     work.nodes[node].column = column
-    work.nodes[node].at = work.chosen[0].at
+    work.nodes[node].cut_code = work.chosen[0].cut_code
     open_column(work, column, work.nodes[node].start, work.nodes[node].stop)
     if work.chosen[0].variant <= LOSE_RIGHT:
         split_number(work, node)
@@ -228,7 +228,7 @@ def apply_cut(work: FunnelWorkspace, node: int) -> None:
 def close_node(work: FunnelWorkspace, node: int) -> int:
     """Leave a partition as it is; return the rows that costs."""
     work.nodes[node].column = -1
-    work.nodes[node].at = -1
+    work.nodes[node].cut_code = -1
     work.nodes[node].first_child = -1
     work.nodes[node].n_children = 0
     if work.nodes[node].needs_cut or not is_released(work, node):
@@ -239,7 +239,7 @@ def close_node(work: FunnelWorkspace, node: int) -> int:
 
 
 def is_released(work: FunnelWorkspace, node: int) -> bool:
-    """Tell whether a partition that passes the models is released.
+    """Return whether a partition that passes the models is released.
 
     It is, unless the strategy would rather suppress it and the budget allows that.
     """
@@ -272,7 +272,7 @@ def split_number(work: FunnelWorkspace, node: int) -> None:
     start = work.start
     stop = work.stop
     column = work.column
-    at = work.chosen[0].at
+    at = work.chosen[0].cut_code
     front = start
     n_back = 0
     rows_left = cython.declare(cython.longlong, 0)

@@ -52,7 +52,7 @@ def propose_by_own(work: FunnelWorkspace) -> None:
     for i in range(work.n_runs):
         work.marks[i] = 0
         for proposal in range(first, work.n_proposals):
-            if work.proposals[proposal].at == work.codes[i]:
+            if work.proposals[proposal].cut_code == work.codes[i]:
                 work.marks[i] = 1
     work.n_proposals = first
     work.n_examined = 0
@@ -79,7 +79,7 @@ def score_number_by_own(work: FunnelWorkspace, proposal: int) -> float:
     right = -1 if variant == LOSE_RIGHT else left + 1
     lay_out_runs(work)
     for i in range(work.n_runs):
-        if work.codes[i] <= work.proposals[proposal].at:
+        if work.codes[i] <= work.proposals[proposal].cut_code:
             work.marks[i] = left
         else:
             work.marks[i] = right
@@ -128,7 +128,7 @@ def checked_score(work: FunnelWorkspace) -> float:
 
 
 def note_fault(work: FunnelWorkspace, result: float) -> float:
-    """Count a result that is no number, which ends the run; return it."""
+    """Count a result that is not a number, which ends the run; return it."""
     if isnan(result):
         work.n_faults += 1
     return result

@@ -36,7 +36,7 @@ _MOST_BINS = 2.0**40
 
 
 def judge_part(rules: Rules, rows: int, counts: SetCounts, may_stay_open: bool) -> int:
-    """Tell whether a part passes the models, fails, or may pass once it is cut."""
+    """Return whether a part passes the models, fails, or may pass once it is cut."""
     if rows < rules.min_rows:
         return FAILS
     if not rules.has_rules or rules_admit(rules, rows, counts):
@@ -47,7 +47,7 @@ def judge_part(rules: Rules, rows: int, counts: SetCounts, may_stay_open: bool) 
 
 
 def may_stay_open(work: FunnelWorkspace) -> bool:
-    """Tell whether a part that fails may be cut further: where one can go back."""
+    """Return whether a part that fails may be cut further: where one can go back."""
     return work.is_inline and work.strategy.opens_parts
 
 
@@ -55,7 +55,7 @@ def add_proposal(work: FunnelWorkspace, at: int, variant: int, loss: int) -> Non
     """Append a proposal, not yet scored."""
     n = work.n_proposals
     work.proposals[n].column = work.column
-    work.proposals[n].at = at
+    work.proposals[n].cut_code = at
     work.proposals[n].variant = variant
     work.proposals[n].loss = loss
     work.proposals[n].score = 0.0
@@ -105,7 +105,7 @@ def propose_lossless(work: FunnelWorkspace) -> None:
 
 
 def has_bins(work: FunnelWorkspace) -> bool:
-    """Tell whether the column is cut at the edges of its histogram, too."""
+    """Return whether the column is cut at the edges of its histogram, too."""
     if not work.use_bin_edges or work.rows < work.bin_rows:
         return False
     if work.n_runs < work.min_bin_values:

@@ -37,7 +37,7 @@ def score_number(work: FunnelWorkspace, proposal: int) -> float:
     """Score a cut of the number column whose runs are at hand."""
     variant = work.proposals[proposal].variant
     middle = work.start
-    while work.runs[middle].code <= work.proposals[proposal].at:
+    while work.runs[middle].code <= work.proposals[proposal].cut_code:
         middle += 1
     stop = work.start + work.n_runs
     before, _ = standard_deviation(work, work.start, stop)

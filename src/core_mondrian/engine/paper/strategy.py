@@ -54,7 +54,7 @@ def strategy_of(policy: Policy, table: EncodedTable) -> Strategy:
     strategy.parameters = np.zeros(1)
     strategy.n_parameters = 0
     if own_functions(policy):
-        take_own(strategy, policy, tuple(column.name for column in table.columns))
+        take_own(strategy, policy, table.names)
     return strategy
 
 

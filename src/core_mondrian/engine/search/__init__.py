@@ -10,10 +10,12 @@ blocks               cut a block, trying cuts out before one is taken
 block_solving        a block: cut, then split ties
 tie_splitting        cut a class between rows that are equal
 regrouping           move records between classes, cut neighbours anew
+annealing            change the classes of a block, even at a cost first
+exchanges            exchange records between two classes
 suppression          records that are cheaper to suppress than to release
 suppression_budget   spend the budget on them
 equity               weigh groups until none loses much more than the others
 loss_weights         the objective of a table and spec, as arrays
-executor             the search on other machines, or with less memory
+counted_cuts         the best cut of a partition that is known by its counts
 workspace            what all of these work on
 """

@@ -19,6 +19,7 @@ from core_mondrian.engine.layout import (
     Models,
     Objective,
     Search,
+    blank_nodes,
     fields,
     join_fields,
     raw_fields,
@@ -77,21 +78,31 @@ class _Effort(NamedTuple):
     passes: int
     sample: int
     """Tuples that beta is chosen by."""
+    sweeps: int = 0
+    """How often each class is annealed."""
 
 
 _EFFORTS = {
     "fast": _Effort(blocks=1, neighbours=0, passes=0, sample=3072),
     "light": _Effort(blocks=4, neighbours=3, passes=1, sample=3072),
-    "strong": _Effort(blocks=4, neighbours=5, passes=4, sample=8192),
-    "max": _Effort(blocks=10, neighbours=10, passes=12, sample=8192),
+    "strong": _Effort(blocks=4, neighbours=5, passes=2, sample=8192, sweeps=200),
+    "thorough": _Effort(blocks=10, neighbours=10, passes=12, sample=8192, sweeps=1000),
+    "max": _Effort(blocks=10, neighbours=10, passes=12, sample=8192, sweeps=15000),
 }
 # Where a class that fails may have parts that pass, cuts alone get stuck early, and a
 # little regrouping gains more than all else: t = 0.2 on Adult .234 -> .172.
 _FAST_IF_NOT_MONOTONE = _Effort(blocks=10, neighbours=2, passes=1, sample=3072)
+# Annealing pays where classes need few rows. Adult, 10 columns: k = 5 .0767 -> .0755,
+# k = 10 .1144 -> .1148, k = 500 .416 -> .427. Only `max` tries it for larger ones.
+_FEW_ROWS = 8
+_UNANNEALED = {
+    "strong": _EFFORTS["strong"]._replace(passes=4, sweeps=0),
+    "thorough": _EFFORTS["thorough"]._replace(sweeps=0),
+}
 # What `auto` takes while distinct tuples times the square of the columns are no more:
 # cuts are scored for every pair of columns. A million of them costs about a fifth of a
-# second at `light`, and three fifths at `strong`.
-_LARGEST = {"max": 250_000, "strong": 8_000_000, "light": 32_000_000}
+# second at `light`, and about one at `strong`.
+_LARGEST = {"thorough": 250_000, "strong": 8_000_000, "light": 32_000_000}
 
 
 class Searched(NamedTuple):
@@ -123,7 +134,9 @@ class BestSearch:
     def least_rows(self) -> int:
         return self.search.block_rows
 
-    def grow(self, work: SearchWorkspace, root: Nodes, ship_above: int) -> Nodes:
+    def cut_partition(
+        self, work: SearchWorkspace, root: Nodes, ship_above: int
+    ) -> Nodes:
         """Cut one queued partition down to blocks; its own node comes first."""
         n = int(root["stop"][0] - root["start"][0])
         nodes = raw_fields(2 * n, layout.NODE)
@@ -255,6 +268,7 @@ class BestSearch:
             n_classes=int(most.max()) if regroups else 1,
             width=width,
             objective=self.objective,
+            anneals=regroups and self.search.sweeps > 0,
         )
         room = int((spans[:, 4] if regroups else spans[:, 3]).sum())
         solved = SolvedBlocks(spans, room, width)
@@ -370,13 +384,15 @@ def resolve_effort(policy: BestPolicy, table: EncodedTable) -> str:
     return next(affordable, "fast")
 
 
-def _steps(effort: str, *, is_monotone: bool) -> _Effort:
-    if is_monotone:
-        return _EFFORTS[effort]
-    if effort == "fast":
+def _steps(effort: str, models: Models) -> _Effort:
+    if effort == "fast" and not models.is_monotone:
         return _FAST_IF_NOT_MONOTONE
-    blocks = max(_EFFORTS[effort].blocks, _FAST_IF_NOT_MONOTONE.blocks)
-    return _EFFORTS[effort]._replace(blocks=blocks)
+    steps = _EFFORTS[effort]
+    if models.min_rows > _FEW_ROWS or not models.is_monotone:
+        steps = _UNANNEALED.get(effort, steps)
+    if models.is_monotone:
+        return steps
+    return steps._replace(blocks=max(steps.blocks, _FAST_IF_NOT_MONOTONE.blocks))
 
 
 def open_search(
@@ -389,7 +405,7 @@ def open_search(
 ) -> BestSearch:
     """Return the search as the spec asks for it, beta chosen if it is not given."""
     taken = resolve_effort(policy, table)
-    effort = _steps(taken, is_monotone=models.is_monotone)
+    effort = _steps(taken, models)
     regroups = effort.neighbours > 0 and not policy.disjoint
     objective = build_objective(table, spec)
     workspaces = [SearchWorkspace(objective, models) for _ in range(n_threads)]
@@ -404,6 +420,7 @@ def open_search(
         relaxes=not policy.disjoint,
         width=effort.neighbours if regroups else 0,
         passes=effort.passes,
+        sweeps=effort.sweeps,
     )
     buffers = RecordBuffers(records)
     opened = BestSearch(objective, models, workspaces, search, buffers)
@@ -465,9 +482,7 @@ def _lowest(
 
 def one_node(records: Codes) -> Fields:
     """Return all records as one queued partition."""
-    root = fields(1, layout.NODE)
-    for name in ("parent", "first_child", "column", "at", "low", "high"):
-        root[name] = -1
+    root = blank_nodes(1)
     root["kind"] = layout.QUEUED
     root["stop"] = records.shape[0]
     root["rows"] = records[:, -2].sum(dtype=np.int64)
@@ -477,7 +492,7 @@ def one_node(records: Codes) -> Fields:
 def sample_size(policy: BestPolicy, table: EncodedTable, models: Models) -> int:
     """Return how many tuples beta is chosen by."""
     effort = resolve_effort(policy, table)
-    return _steps(effort, is_monotone=models.is_monotone).sample
+    return _steps(effort, models).sample
 
 
 def sample_numbers(n_tuples: int, n: int) -> NDArray[np.int64]:

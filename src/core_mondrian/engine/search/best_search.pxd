@@ -11,6 +11,7 @@ cdef class SearchSettings:
     cdef bint relaxes
     cdef Py_ssize_t width
     cdef Py_ssize_t passes
+    cdef long long sweeps
 
 
 cpdef int cut_to_blocks(

@@ -9,6 +9,7 @@ from cython.cimports.core_mondrian.engine.layout import (
 )
 from cython.cimports.core_mondrian.engine.nodes import add_node
 from cython.cimports.core_mondrian.engine.records import copy_record, node_at
+from cython.cimports.core_mondrian.engine.search.annealing import improve
 from cython.cimports.core_mondrian.engine.search.block_solving import solve_block
 from cython.cimports.core_mondrian.engine.search.blocks import (
     count_choice,
@@ -20,7 +21,7 @@ from cython.cimports.core_mondrian.engine.search.exact_cuts import (
     find_cuts,
     is_ahead,
 )
-from cython.cimports.core_mondrian.engine.search.regrouping import gather, regroup
+from cython.cimports.core_mondrian.engine.search.regrouping import gather
 
 from core_mondrian.engine.layout import Codes, Fields, Search
 from core_mondrian.engine.search.workspace import (
@@ -42,6 +43,7 @@ class SearchSettings:
         self.relaxes = search.relaxes
         self.width = search.width
         self.passes = search.passes
+        self.sweeps = search.sweeps
 
 
 def choose_cut(
@@ -150,7 +152,7 @@ def cut_to_blocks(
 
 
 def is_block(workspace: SearchWorkspace, search: SearchSettings, node: Fields) -> bool:
-    """Tell whether a partition is not cut before blocks are solved."""
+    """Return whether a partition is not cut before blocks are solved."""
     if node.rows < search.block_rows or node.rows < 2 * workspace.rules.min_rows:
         return True
     return node.stop - node.start == 1
@@ -179,7 +181,9 @@ def solve_blocks(
             if (
                 search.width > 0
                 and n_nodes > 1
-                and regroup(pool, block, workspace, search.width, search.passes) > 0
+                and improve(
+                    pool, block, workspace, search.width, search.passes, search.sweeps
+                )
             ):
                 write_classes(pool, block, solved, solved.spans[number, 2])
             else:

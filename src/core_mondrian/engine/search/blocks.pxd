@@ -12,8 +12,8 @@ cdef Py_ssize_t split_records(
     Py_ssize_t start, Py_ssize_t stop,
 ) noexcept nogil
 cdef void mark_left(
-    RecordBuffers buffers, Py_ssize_t start, Py_ssize_t n_groups, Py_ssize_t first,
-    Py_ssize_t last,
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column,
+    Py_ssize_t n_groups,
 ) noexcept nogil
 cdef Py_ssize_t move_marked(
     RecordBuffers buffers, Py_ssize_t start, Py_ssize_t stop

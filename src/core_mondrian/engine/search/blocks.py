@@ -43,24 +43,30 @@ def split_records(
 
     Both sides keep their order.
     """
-    find_span(buffers, workspace, column, start, stop)
-    n_groups = group_records(buffers, workspace, column, start, stop)
     if workspace.found[column].by_rows:
-        order_by_rows(buffers, start, n_groups)
-    first = start + workspace.found[column].first
-    last = start + workspace.found[column].last
-    mark_left(buffers, start, n_groups, first, last)
+        find_span(buffers, workspace, column, start, stop)
+        n_groups = group_records(buffers, workspace, column, start, stop)
+        order_by_rows(buffers, workspace, start, n_groups)
+        mark_left(buffers, workspace, column, n_groups)
+    else:
+        low = workspace.found[column].low
+        high = workspace.found[column].high
+        for i in range(start, stop):
+            code = buffers.records[i, column]
+            buffers.ranks[i] = 1 if low <= code <= high else 0
     return move_marked(buffers, start, stop)
 
 
 def mark_left(
-    buffers: RecordBuffers, start: int, n_groups: int, first: int, last: int
+    buffers: RecordBuffers, workspace: SearchWorkspace, column: int, n_groups: int
 ) -> None:
-    """Set ``ranks`` of the records to 1 in the groups from first to last, else to 0."""
-    for group in range(start, start + n_groups):
-        begin = buffers.groups[group].first
+    """Set ``ranks`` of the records to 1 in the groups of the left side, else to 0."""
+    first = workspace.found[column].first
+    last = workspace.found[column].last
+    for group in range(n_groups):
+        begin = workspace.groups[group].first
         mark = 1 if first <= group < last else 0
-        for i in range(begin, begin + buffers.groups[group].n):
+        for i in range(begin, begin + workspace.groups[group].n):
             buffers.ranks[buffers.keys[i]] = mark
 
 
@@ -246,7 +252,7 @@ def cut_node(
         bound_side(buffers, node_at(nodes, n_nodes), column, start, middle)
     if workspace.objective.info[column].kind == RANGE:
         bound_side(buffers, node_at(nodes, right), column, middle, stop)
-        nodes[node].at = nodes[n_nodes].high
+        nodes[node].cut_code = nodes[n_nodes].high
     return middle
 
 

@@ -14,14 +14,22 @@ cdef void count_positions(
     Py_ssize_t start, Py_ssize_t stop,
 ) noexcept nogil
 cdef void sort_positions(
-    RecordBuffers buffers, Py_ssize_t column, Py_ssize_t start, Py_ssize_t stop
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column,
+    Py_ssize_t start, Py_ssize_t stop,
+) noexcept nogil
+cdef void fill_buckets(
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column,
+    Py_ssize_t start, Py_ssize_t stop, int shift,
+) noexcept nogil
+cdef void sort_buckets(
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t top, Py_ssize_t start
 ) noexcept nogil
 cdef void weigh_groups(
-    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t start,
-    Py_ssize_t n_groups,
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t n_groups
 ) noexcept nogil
 cdef void order_by_rows(
-    RecordBuffers buffers, Py_ssize_t start, Py_ssize_t n_groups
+    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t start,
+    Py_ssize_t n_groups,
 ) noexcept nogil
 cdef void load_pairs(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column,
@@ -48,5 +56,5 @@ cdef void sum_groups(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
 cdef void bound_groups(
-    RecordBuffers buffers, Py_ssize_t start, Py_ssize_t n_groups
+    SearchWorkspace workspace, Py_ssize_t n_groups
 ) noexcept nogil

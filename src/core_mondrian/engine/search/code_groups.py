@@ -26,7 +26,7 @@ def find_span(
     start: int,
     stop: int,
 ) -> bool:
-    """Note the lowest and highest code of a column; tell whether they differ."""
+    """Note the lowest and highest code of a column; return whether they differ."""
     low = cython.declare(cython.int, buffers.records[start, column])
     high = cython.declare(cython.int, low)
     for i in range(start + 1, stop):
@@ -57,9 +57,9 @@ def group_records(
     if n > 24 and span <= 2 * n + 32 and span < workspace.histogram.shape[0]:
         count_positions(buffers, workspace, column, start, stop)
     else:
-        sort_positions(buffers, column, start, stop)
+        sort_positions(buffers, workspace, column, start, stop)
     rows_at = buffers.rows_at
-    group = start - 1
+    group = -1
     last = -1
     for i in range(start, stop):
         record = buffers.keys[i]
@@ -68,14 +68,14 @@ def group_records(
         if code != last:
             group += 1
             last = code
-            buffers.groups[group].code = code
-            buffers.groups[group].first = i
-            buffers.groups[group].n = 1
-            buffers.groups[group].rows = rows
+            workspace.groups[group].code = code
+            workspace.groups[group].first = i
+            workspace.groups[group].n = 1
+            workspace.groups[group].rows = rows
         else:
-            buffers.groups[group].n += 1
-            buffers.groups[group].rows += rows
-    return group - start + 1
+            workspace.groups[group].n += 1
+            workspace.groups[group].rows += rows
+    return group + 1
 
 
 def count_positions(
@@ -106,42 +106,102 @@ def count_positions(
         workspace.histogram[code] = 0
 
 
-def sort_positions(buffers: RecordBuffers, column: int, start: int, stop: int) -> None:
-    """Fill ``keys`` with positions by code: sort them, the code in the upper half."""
-    for i in range(start, stop):
-        code = cython.cast(cython.longlong, buffers.records[i, column])
-        buffers.keys[i] = (code << 32) | i
-    sort_keys(data(buffers.keys), start, stop - 1)
+def sort_positions(
+    buffers: RecordBuffers,
+    workspace: SearchWorkspace,
+    column: int,
+    start: int,
+    stop: int,
+) -> None:
+    """Fill ``keys`` with positions by code: sort them, the code in the upper half.
+
+    Many are put into buckets of neighbouring codes first, each of which is sorted:
+
+        codes    0 .. 7 | 8 .. 15 | 16 .. 23 | ...     with a shift of 3
+    """
+    if stop - start <= 24:
+        for i in range(start, stop):
+            code = cython.cast(cython.longlong, buffers.records[i, column])
+            buffers.keys[i] = (code << 32) | i
+        sort_keys(data(buffers.keys), start, stop - 1)
+    else:
+        top = workspace.totals[column].high - workspace.totals[column].low
+        n_buckets = min(2 * (stop - start), workspace.histogram.shape[0])
+        shift = cython.declare(cython.int, 0)
+        while (top >> shift) >= n_buckets:
+            shift += 1
+        fill_buckets(buffers, workspace, column, start, stop, shift)
+        sort_buckets(buffers, workspace, top >> shift, start)
     for i in range(start, stop):
         buffers.keys[i] = low_half(buffers.keys[i])
 
 
+def fill_buckets(
+    buffers: RecordBuffers,
+    workspace: SearchWorkspace,
+    column: int,
+    start: int,
+    stop: int,
+    shift: int,
+) -> None:
+    """Fill ``keys`` bucket after bucket; ``histogram`` says where each one ends."""
+    low = workspace.totals[column].low
+    top = (workspace.totals[column].high - low) >> shift
+    for i in range(start, stop):
+        workspace.histogram[(buffers.records[i, column] - low) >> shift] += 1
+    place = cython.declare(cython.longlong, start)
+    for bucket in range(top + 1):
+        size = workspace.histogram[bucket]
+        workspace.histogram[bucket] = place
+        place += size
+    for i in range(start, stop):
+        code = cython.cast(cython.longlong, buffers.records[i, column])
+        bucket = (code - low) >> shift
+        buffers.keys[workspace.histogram[bucket]] = (code << 32) | i
+        workspace.histogram[bucket] += 1
+
+
+def sort_buckets(
+    buffers: RecordBuffers, workspace: SearchWorkspace, top: int, start: int
+) -> None:
+    """Sort the keys of each bucket; ``histogram`` is 0 again."""
+    first = cython.declare(cython.longlong, start)
+    for bucket in range(top + 1):
+        end = workspace.histogram[bucket]
+        workspace.histogram[bucket] = 0
+        if end - first > 1:
+            sort_keys(data(buffers.keys), first, end - 1)
+        first = end
+
+
 def weigh_groups(
-    buffers: RecordBuffers, workspace: SearchWorkspace, start: int, n_groups: int
+    buffers: RecordBuffers, workspace: SearchWorkspace, n_groups: int
 ) -> None:
     """Fill what the rows of each group are worth."""
-    for group in range(start, start + n_groups):
+    for group in range(n_groups):
         if not workspace.objective.has_worth:
-            buffers.groups[group].worth = buffers.groups[group].rows
+            workspace.groups[group].worth = workspace.groups[group].rows
             continue
         worth = cython.declare(cython.longlong, 0)
-        first = buffers.groups[group].first
-        for i in range(first, first + buffers.groups[group].n):
+        first = workspace.groups[group].first
+        for i in range(first, first + workspace.groups[group].n):
             record = row(buffers.records, buffers.keys[i])
             worth += worth_of(workspace.objective, record, buffers.rows_at)
-        buffers.groups[group].worth = worth
+        workspace.groups[group].worth = worth
 
 
-def order_by_rows(buffers: RecordBuffers, start: int, n_groups: int) -> None:
+def order_by_rows(
+    buffers: RecordBuffers, workspace: SearchWorkspace, start: int, n_groups: int
+) -> None:
     """Sort the groups by falling rows, ties by code."""
-    stop = start + n_groups
-    for group in range(start, stop):
-        rest = NOTHING_LOW - buffers.groups[group].rows
-        buffers.ranks[group] = (rest << 32) | group
-        buffers.ordered[group] = buffers.groups[group]
-    sort_keys(data(buffers.ranks), start, stop - 1)
-    for group in range(start, stop):
-        buffers.groups[group] = buffers.ordered[low_half(buffers.ranks[group])]
+    for group in range(n_groups):
+        rest = NOTHING_LOW - workspace.groups[group].rows
+        buffers.ranks[start + group] = (rest << 32) | group
+        workspace.ordered[group] = workspace.groups[group]
+    sort_keys(data(buffers.ranks), start, start + n_groups - 1)
+    for group in range(n_groups):
+        place = low_half(buffers.ranks[start + group])
+        workspace.groups[group] = workspace.ordered[place]
 
 
 def load_pairs(
@@ -171,11 +231,12 @@ def load_pairs(
 
 def load_own_codes(buffers: RecordBuffers, workspace: SearchWorkspace) -> None:
     """Fill one pair for each group: its own code."""
-    for group in range(workspace.start, workspace.start + workspace.n_groups):
-        buffers.groups[group].begin = group
-        buffers.groups[group].end = group + 1
-        buffers.codes[group] = buffers.groups[group].code
-        buffers.worth[group] = buffers.groups[group].worth
+    start = workspace.start
+    for group in range(workspace.n_groups):
+        workspace.groups[group].begin = start + group
+        workspace.groups[group].end = start + group + 1
+        buffers.codes[start + group] = workspace.groups[group].code
+        buffers.worth[start + group] = workspace.groups[group].worth
 
 
 def load_records(
@@ -187,10 +248,10 @@ def load_records(
         record = row(buffers.records, buffers.keys[i])
         buffers.codes[i] = record[other]
         buffers.worth[i] = worth_of(workspace.objective, record, rows_at)
-    for group in range(workspace.start, workspace.start + workspace.n_groups):
-        first = buffers.groups[group].first
-        buffers.groups[group].begin = first
-        buffers.groups[group].end = first + buffers.groups[group].n
+    for group in range(workspace.n_groups):
+        first = workspace.groups[group].first
+        workspace.groups[group].begin = first
+        workspace.groups[group].end = first + workspace.groups[group].n
 
 
 def load_joint_counts(
@@ -206,16 +267,16 @@ def load_joint_counts(
         pair = span * (record[column] - low) + record[other] - other_low
         workspace.joint[pair] += worth_of(workspace.objective, record, rows_at)
     place = workspace.start
-    for group in range(workspace.start, workspace.start + workspace.n_groups):
-        buffers.groups[group].begin = place
-        first = span * (buffers.groups[group].code - low)
+    for group in range(workspace.n_groups):
+        workspace.groups[group].begin = place
+        first = span * (workspace.groups[group].code - low)
         for code in range(span):
             if workspace.joint[first + code] > 0:
                 buffers.codes[place] = other_low + code
                 buffers.worth[place] = workspace.joint[first + code]
                 workspace.joint[first + code] = 0
                 place += 1
-        buffers.groups[group].end = place
+        workspace.groups[group].end = place
 
 
 def describe_groups(
@@ -234,14 +295,14 @@ def describe_groups(
 
 def box_groups(buffers: RecordBuffers, workspace: SearchWorkspace) -> None:
     """Fill the lowest and highest of each group's loaded codes."""
-    for group in range(workspace.start, workspace.start + workspace.n_groups):
+    for group in range(workspace.n_groups):
         low = cython.declare(cython.int, NOTHING_LOW)
         high = cython.declare(cython.int, NOTHING_HIGH)
-        for i in range(buffers.groups[group].begin, buffers.groups[group].end):
+        for i in range(workspace.groups[group].begin, workspace.groups[group].end):
             low = min(low, buffers.codes[i])
             high = max(high, buffers.codes[i])
-        buffers.groups[group].low = low
-        buffers.groups[group].high = high
+        workspace.groups[group].low = low
+        workspace.groups[group].high = high
 
 
 def sum_groups(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) -> None:
@@ -250,12 +311,12 @@ def sum_groups(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) 
     ``column`` is the number whose codes are loaded.
     """
     offset = workspace.objective.info[column].value_offset
-    for group in range(workspace.start, workspace.start + workspace.n_groups):
+    for group in range(workspace.n_groups):
         low = cython.declare(cython.int, NOTHING_LOW)
         high = cython.declare(cython.int, NOTHING_HIGH)
         levels = cython.declare(cython.longlong, 0)
         squares = cython.declare(cython.longlong, 0)
-        for i in range(buffers.groups[group].begin, buffers.groups[group].end):
+        for i in range(workspace.groups[group].begin, workspace.groups[group].end):
             code = buffers.codes[i]
             low = min(low, code)
             high = max(high, code)
@@ -263,26 +324,25 @@ def sum_groups(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) 
             product = level * buffers.worth[i]
             levels += product
             squares += level * product
-        buffers.groups[group].low = low
-        buffers.groups[group].high = high
-        buffers.levels[group] = levels
-        buffers.squares[group] = squares
+        workspace.groups[group].low = low
+        workspace.groups[group].high = high
+        workspace.levels[group] = levels
+        workspace.squares[group] = squares
 
 
-def bound_groups(buffers: RecordBuffers, start: int, n_groups: int) -> None:
+def bound_groups(workspace: SearchWorkspace, n_groups: int) -> None:
     """Fill the box of all groups before each one, and of all from it on."""
-    stop = start + n_groups
     low_before = cython.declare(cython.int, NOTHING_LOW)
     high_before = cython.declare(cython.int, NOTHING_HIGH)
-    for group in range(start, stop):
-        buffers.groups[group].low_before = low_before
-        buffers.groups[group].high_before = high_before
-        low_before = min(low_before, buffers.groups[group].low)
-        high_before = max(high_before, buffers.groups[group].high)
+    for group in range(n_groups):
+        workspace.groups[group].low_before = low_before
+        workspace.groups[group].high_before = high_before
+        low_before = min(low_before, workspace.groups[group].low)
+        high_before = max(high_before, workspace.groups[group].high)
     low_after = cython.declare(cython.int, NOTHING_LOW)
     high_after = cython.declare(cython.int, NOTHING_HIGH)
-    for group in range(stop - 1, start - 1, -1):
-        low_after = min(low_after, buffers.groups[group].low)
-        high_after = max(high_after, buffers.groups[group].high)
-        buffers.groups[group].low_after = low_after
-        buffers.groups[group].high_after = high_after
+    for group in range(n_groups - 1, -1, -1):
+        low_after = min(low_after, workspace.groups[group].low)
+        high_after = max(high_after, workspace.groups[group].high)
+        workspace.groups[group].low_after = low_after
+        workspace.groups[group].high_after = high_after

@@ -92,12 +92,12 @@ class CountedCuts:
     ) -> None:
         workspace = self._workspace
         list_candidates(buffers, workspace, column, by_rows)
-        groups = buffers.group_array[: workspace.n_groups]
+        groups = workspace.group_array[: workspace.n_groups]
         numbers = np.flatnonzero(self._search.objective.info["kind"] == RANGE).tolist()
         for other in workspace.active_columns():
             if other in numbers:
                 place = numbers.index(other)
-                _describe_number(buffers, groups, counted.moments, place)
+                _describe_number(workspace, groups, counted.moments, place)
             elif other == column:
                 buffers.take_pairs(*_own_codes(groups))
             else:
@@ -107,14 +107,14 @@ class CountedCuts:
 
 
 def _describe_number(
-    buffers: RecordBuffers, groups: Fields, moments: Moments, number: int
+    workspace: SearchWorkspace, groups: Fields, moments: Moments, number: int
 ) -> None:
     """Say what each group holds of a number: its box, and the sums of its levels."""
     place, n = np.searchsorted(moments.code, groups["code"]), groups.size
     groups["low"] = moments.low[place, number]
     groups["high"] = moments.high[place, number]
-    buffers.level_array[:n] = moments.levels[place, number]
-    buffers.square_array[:n] = moments.squares[place, number]
+    workspace.level_array[:n] = moments.levels[place, number]
+    workspace.square_array[:n] = moments.squares[place, number]
 
 
 def _own_codes(groups: Fields) -> tuple[Codes, Codes]:
@@ -135,7 +135,7 @@ def _describe_category(groups: Fields, pairs: Pairs) -> tuple[Codes, Codes]:
 
 
 def left_codes(records: Codes, column: int, found: Fields) -> NDArray[np.bool_]:
-    """Tell of each code of a column, as far as there are any, if it is on the left.
+    """Return of each code of a column, as far as there are any, if it is on the left.
 
     ``records`` stand in for the partition's, and ``found`` is the cut of the column.
     """

@@ -84,7 +84,7 @@ def find_groups(table: EncodedTable, spec: Spec) -> Groups | None:
     name = spec.equity
     if name is None:
         return None
-    names = [column.name for column in table.columns]
+    names = [*table.names]
     names += [column.name for column in table.sensitive]
     at = names.index(name)
     codes = table.codes[:, at]
@@ -149,8 +149,14 @@ def balance_groups(
         n_vain = 0 if new.worst < lowest else n_vain + 1
         lowest = min(lowest, new.worst)
     return found, Balance(
-        *(groups.column, bound, groups.n_bounded, turn),
-        *(first.worst, taken.worst, first.mean, taken.mean),
+        column=groups.column,
+        bound=bound,
+        n_groups=groups.n_bounded,
+        rounds=turn,
+        worst_before=first.worst,
+        worst=taken.worst,
+        loss_before=first.mean,
+        loss=taken.mean,
     )
 
 

@@ -37,12 +37,9 @@ cpdef bint has_second_order(
 cpdef void list_candidates(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column, bint by_rows
 ) noexcept nogil
-cdef Py_ssize_t list_prefixes(
-    RecordBuffers buffers, SearchWorkspace workspace
-) noexcept nogil
+cdef Py_ssize_t list_prefixes(SearchWorkspace workspace) noexcept nogil
 cdef Py_ssize_t add_range(
-    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t n, Py_ssize_t first,
-    Py_ssize_t last,
+    SearchWorkspace workspace, Py_ssize_t n, Py_ssize_t first, Py_ssize_t last
 ) noexcept nogil
 cdef Py_ssize_t list_nodes(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
@@ -54,7 +51,7 @@ cpdef void add_losses(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
 cdef void add_box_losses(
-    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
+    SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
 cdef void clear_side(
     RecordBuffers buffers, SearchWorkspace workspace, long long offset,
@@ -67,14 +64,13 @@ cdef double standard_deviation(
     long long worth, long long levels, long long level_squares
 ) noexcept nogil
 cdef void add_spread_losses(
-    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column
+    SearchWorkspace workspace, Py_ssize_t column
 ) noexcept nogil
 cpdef void keep_best(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t column, bint by_rows
 ) noexcept nogil
 cdef bint is_cheaper(
-    RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t i, Py_ssize_t column,
-    long long side,
+    SearchWorkspace workspace, Py_ssize_t i, Py_ssize_t column, long long side
 ) noexcept nogil
 cdef void count_side(
     RecordBuffers buffers, SearchWorkspace workspace, Py_ssize_t first, Py_ssize_t last

@@ -216,11 +216,11 @@ def open_column(
     start = workspace.start
     n_groups = group_records(buffers, workspace, column, start, workspace.stop)
     workspace.n_groups = n_groups
-    weigh_groups(buffers, workspace, start, n_groups)
+    weigh_groups(buffers, workspace, n_groups)
 
 
 def has_second_order(workspace: SearchWorkspace, column: int) -> bool:
-    """Tell whether the most frequent codes of a column may be cut from the rest."""
+    """Return whether the most frequent codes of a column may be cut from the rest."""
     if workspace.objective.info[column].kind != VALUE_SET:
         return False
     return workspace.n_groups > 3
@@ -231,79 +231,76 @@ def list_candidates(
 ) -> None:
     """List the cuts of one column; ``by_rows``: its groups by falling rows."""
     if by_rows:
-        order_by_rows(buffers, workspace.start, workspace.n_groups)
+        order_by_rows(buffers, workspace, workspace.start, workspace.n_groups)
     if by_rows or workspace.objective.info[column].kind == RANGE:
-        workspace.last_candidate = list_prefixes(buffers, workspace)
+        workspace.last_candidate = list_prefixes(workspace)
     else:
         workspace.last_candidate = list_nodes(buffers, workspace, column)
 
 
-def list_prefixes(buffers: RecordBuffers, workspace: SearchWorkspace) -> int:
+def list_prefixes(workspace: SearchWorkspace) -> int:
     """List the cuts between neighbouring groups that leave both sides enough rows."""
     least = workspace.rules.min_rows
     rows = workspace.rows
-    start = workspace.start
-    n = 3 * start
+    n = 0
     left = cython.declare(cython.longlong, 0)
     worth = cython.declare(cython.longlong, 0)
-    for group in range(start, start + workspace.n_groups - 1):
-        left += buffers.groups[group].rows
-        worth += buffers.groups[group].worth
+    for group in range(workspace.n_groups - 1):
+        left += workspace.groups[group].rows
+        worth += workspace.groups[group].worth
         if left < least:
             continue
         if rows - left < least:
             break
-        buffers.candidates[n].first = start
-        buffers.candidates[n].last = group + 1
-        buffers.candidates[n].rows = left
-        buffers.candidates[n].worth = worth
-        buffers.candidates[n].loss = 0.0
+        workspace.candidates[n].first = 0
+        workspace.candidates[n].last = group + 1
+        workspace.candidates[n].rows = left
+        workspace.candidates[n].worth = worth
+        workspace.candidates[n].loss = 0.0
         n += 1
     return n
 
 
-def add_range(
-    buffers: RecordBuffers, workspace: SearchWorkspace, n: int, first: int, last: int
-) -> int:
+def add_range(workspace: SearchWorkspace, n: int, first: int, last: int) -> int:
     """List one range of groups against the rest, if both sides have enough rows."""
     least = workspace.rules.min_rows
     left = cython.declare(cython.longlong, 0)
     worth = cython.declare(cython.longlong, 0)
     for group in range(first, last):
-        left += buffers.groups[group].rows
-        worth += buffers.groups[group].worth
+        left += workspace.groups[group].rows
+        worth += workspace.groups[group].worth
     if left < least or workspace.rows - left < least:
         return n
-    buffers.candidates[n].first = first
-    buffers.candidates[n].last = last
-    buffers.candidates[n].rows = left
-    buffers.candidates[n].worth = worth
-    buffers.candidates[n].loss = 0.0
+    workspace.candidates[n].first = first
+    workspace.candidates[n].last = last
+    workspace.candidates[n].rows = left
+    workspace.candidates[n].worth = worth
+    workspace.candidates[n].loss = 0.0
     return n + 1
 
 
 def list_nodes(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) -> int:
     """List every value, and every hierarchy node, against the rest."""
     start = workspace.start
-    stop = start + workspace.n_groups
-    n = 3 * start
-    for group in range(start, stop):
-        n = add_range(buffers, workspace, n, group, group + 1)
+    stop = workspace.n_groups
+    n = 0
+    for group in range(stop):
+        n = add_range(workspace, n, group, group + 1)
     if workspace.objective.info[column].kind != NODE_SHARE:
         return n
     # Neighbours meet in exactly the nodes under which there are several values. Those
     # met before that reach further are kept, the lowest last: looking for each of them
     # among all groups again takes the square of the groups under a wide node.
     n_open = start
-    for group in range(start, stop - 1):
-        code = buffers.groups[group + 1].code
+    for group in range(stop - 1):
+        code = workspace.groups[group + 1].code
         while (
             n_open > start
             and workspace.objective.nodes[buffers.ranks[n_open - 1]].high < code
         ):
             n_open -= 1
         node = lowest_node(
-            workspace.objective, column, buffers.groups[group].code, code
+            workspace.objective, column, workspace.groups[group].code, code
         )
         if n_open > start and buffers.ranks[n_open - 1] == node:
             continue
@@ -311,13 +308,13 @@ def list_nodes(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) 
         n_open += 1
         first = group
         low = workspace.objective.nodes[node].low
-        while first > start and buffers.groups[first - 1].code >= low:
+        while first > 0 and workspace.groups[first - 1].code >= low:
             first -= 1
         last = group + 1
         high = workspace.objective.nodes[node].high
-        while last < stop and buffers.groups[last].code <= high:
+        while last < stop and workspace.groups[last].code <= high:
             last += 1
-        n = add_range(buffers, workspace, n, first, last)
+        n = add_range(workspace, n, first, last)
     return n
 
 
@@ -325,7 +322,7 @@ def score_candidates(
     buffers: RecordBuffers, workspace: SearchWorkspace, column: int, by_rows: bool
 ) -> None:
     """Score the listed candidates of one column in all columns; keep the best."""
-    if workspace.last_candidate == 3 * workspace.start:
+    if workspace.last_candidate == 0:
         return
     for i in range(workspace.n_active):
         other = workspace.active[i]
@@ -341,42 +338,40 @@ def add_losses(buffers: RecordBuffers, workspace: SearchWorkspace, column: int) 
     """
     kind = workspace.objective.info[column].kind
     if kind != VALUE_SET:
-        bound_groups(buffers, workspace.start, workspace.n_groups)
-        add_box_losses(buffers, workspace, column)
+        bound_groups(workspace, workspace.n_groups)
+        add_box_losses(workspace, column)
     if kind == RANGE:
         if workspace.beta > 0.0:
-            add_spread_losses(buffers, workspace, column)
+            add_spread_losses(workspace, column)
     elif kind == VALUE_SET or workspace.beta > 0.0:
         add_count_losses(buffers, workspace, column)
 
 
-def add_box_losses(
-    buffers: RecordBuffers, workspace: SearchWorkspace, column: int
-) -> None:
+def add_box_losses(workspace: SearchWorkspace, column: int) -> None:
     """Add to each candidate what its sides' boxes lose in ``column``."""
     worth = workspace.worth
-    stop = workspace.start + workspace.n_groups
+    stop = workspace.n_groups
     first = -1
     done = -1
     low = cython.declare(cython.int, NOTHING_LOW)
     high = cython.declare(cython.int, NOTHING_HIGH)
-    for i in range(3 * workspace.start, workspace.last_candidate):
-        if buffers.candidates[i].first != first:
-            first = buffers.candidates[i].first
+    for i in range(workspace.last_candidate):
+        if workspace.candidates[i].first != first:
+            first = workspace.candidates[i].first
             done = first
             low = NOTHING_LOW
             high = NOTHING_HIGH
-        for group in range(done, buffers.candidates[i].last):
-            low = min(low, buffers.groups[group].low)
-            high = max(high, buffers.groups[group].high)
-        done = buffers.candidates[i].last
-        rest_low = buffers.groups[first].low_before
-        rest_high = buffers.groups[first].high_before
+        for group in range(done, workspace.candidates[i].last):
+            low = min(low, workspace.groups[group].low)
+            high = max(high, workspace.groups[group].high)
+        done = workspace.candidates[i].last
+        rest_low = workspace.groups[first].low_before
+        rest_high = workspace.groups[first].high_before
         if done < stop:
-            rest_low = min(rest_low, buffers.groups[done].low_after)
-            rest_high = max(rest_high, buffers.groups[done].high_after)
-        left = buffers.candidates[i].worth
-        buffers.candidates[i].loss += left * box_loss(
+            rest_low = min(rest_low, workspace.groups[done].low_after)
+            rest_high = max(rest_high, workspace.groups[done].high_after)
+        left = workspace.candidates[i].worth
+        workspace.candidates[i].loss += left * box_loss(
             workspace.objective, column, low, high
         ) + (worth - left) * box_loss(workspace.objective, column, rest_low, rest_high)
 
@@ -390,7 +385,7 @@ def clear_side(
 ) -> None:
     """Set the side's counts of the groups' loaded codes back to 0."""
     for group in range(first, last):
-        for i in range(buffers.groups[group].begin, buffers.groups[group].end):
+        for i in range(workspace.groups[group].begin, workspace.groups[group].end):
             workspace.side[offset + buffers.codes[i]] = 0
 
 
@@ -410,18 +405,18 @@ def add_count_losses(
     rest_squares = cython.declare(cython.longlong, 0)
     left_distinct = 0
     rest_distinct = 0
-    for i in range(3 * workspace.start, workspace.last_candidate):
-        if buffers.candidates[i].first != first:
+    for i in range(workspace.last_candidate):
+        if workspace.candidates[i].first != first:
             if first >= 0:
                 clear_side(buffers, workspace, offset, first, done)
-            first = buffers.candidates[i].first
+            first = workspace.candidates[i].first
             done = first
             left_squares = 0
             left_distinct = 0
             rest_squares = workspace.totals[column].squares
             rest_distinct = workspace.totals[column].n_distinct
-        for group in range(done, buffers.candidates[i].last):
-            for j in range(buffers.groups[group].begin, buffers.groups[group].end):
+        for group in range(done, workspace.candidates[i].last):
+            for j in range(workspace.groups[group].begin, workspace.groups[group].end):
                 code = offset + buffers.codes[j]
                 n = cython.cast(cython.longlong, buffers.worth[j])
                 here = workspace.side[code]
@@ -433,15 +428,15 @@ def add_count_losses(
                 if there == n:
                     rest_distinct -= 1
                 workspace.side[code] = here + n
-        done = buffers.candidates[i].last
-        left = buffers.candidates[i].worth
+        done = workspace.candidates[i].last
+        left = workspace.candidates[i].worth
         rest = worth - left
         if kind == VALUE_SET:
-            buffers.candidates[i].loss += unit * (
+            workspace.candidates[i].loss += unit * (
                 left * (left_distinct - 1) + rest * (rest_distinct - 1)
             )
         if beta > 0.0:
-            buffers.candidates[i].loss += impurity * (
+            workspace.candidates[i].loss += impurity * (
                 worth - float(left_squares) / left - float(rest_squares) / rest
             )
     if first >= 0:
@@ -457,9 +452,7 @@ def standard_deviation(worth: int, levels: int, level_squares: int) -> float:
     return worth * sqrt(variance)
 
 
-def add_spread_losses(
-    buffers: RecordBuffers, workspace: SearchWorkspace, column: int
-) -> None:
+def add_spread_losses(workspace: SearchWorkspace, column: int) -> None:
     """Add half the standard deviation of a number on either side."""
     worth = workspace.worth
     impurity = workspace.beta * workspace.objective.info[column].impurity
@@ -469,18 +462,18 @@ def add_spread_losses(
     done = -1
     levels = cython.declare(cython.longlong, 0)
     squares = cython.declare(cython.longlong, 0)
-    for i in range(3 * workspace.start, workspace.last_candidate):
-        if buffers.candidates[i].first != first:
-            first = buffers.candidates[i].first
+    for i in range(workspace.last_candidate):
+        if workspace.candidates[i].first != first:
+            first = workspace.candidates[i].first
             done = first
             levels = 0
             squares = 0
-        for group in range(done, buffers.candidates[i].last):
-            levels += buffers.levels[group]
-            squares += buffers.squares[group]
-        done = buffers.candidates[i].last
-        left = buffers.candidates[i].worth
-        buffers.candidates[i].loss += impurity * (
+        for group in range(done, workspace.candidates[i].last):
+            levels += workspace.levels[group]
+            squares += workspace.squares[group]
+        done = workspace.candidates[i].last
+        left = workspace.candidates[i].worth
+        workspace.candidates[i].loss += impurity * (
             standard_deviation(left, levels, squares)
             + standard_deviation(
                 worth - left, all_levels - levels, all_squares - squares
@@ -492,21 +485,20 @@ def keep_best(
     buffers: RecordBuffers, workspace: SearchWorkspace, column: int, by_rows: bool
 ) -> None:
     """Keep the cheapest candidate that the models admit: ``found[column]``."""
-    start = workspace.start
     rows = workspace.rows
     first = -1
     done = -1
-    for i in range(3 * start, workspace.last_candidate):
-        left = buffers.candidates[i].rows
+    for i in range(workspace.last_candidate):
+        left = workspace.candidates[i].rows
         side = min(left, rows - left)
-        is_better = is_cheaper(buffers, workspace, i, column, side)
+        is_better = is_cheaper(workspace, i, column, side)
         if workspace.rules.has_rules:
-            if buffers.candidates[i].first != first:
-                first = buffers.candidates[i].first
+            if workspace.candidates[i].first != first:
+                first = workspace.candidates[i].first
                 done = first
                 clear(workspace.side_counts)
-            count_side(buffers, workspace, done, buffers.candidates[i].last)
-            done = buffers.candidates[i].last
+            count_side(buffers, workspace, done, workspace.candidates[i].last)
+            done = workspace.candidates[i].last
             if is_better:
                 is_better = admits_sides(
                     workspace.rules,
@@ -517,22 +509,24 @@ def keep_best(
                     workspace.rest_counts,
                 )
         if is_better:
-            workspace.found[column].loss = buffers.candidates[i].loss
+            workspace.found[column].loss = workspace.candidates[i].loss
             workspace.found[column].rows = left
             workspace.found[column].side = side
-            workspace.found[column].first = buffers.candidates[i].first - start
-            workspace.found[column].last = buffers.candidates[i].last - start
+            workspace.found[column].first = workspace.candidates[i].first
+            workspace.found[column].last = workspace.candidates[i].last
+            first_left = workspace.candidates[i].first
+            workspace.found[column].low = workspace.groups[first_left].code
+            last_left = workspace.candidates[i].last - 1
+            workspace.found[column].high = workspace.groups[last_left].code
             workspace.found[column].by_rows = by_rows
 
 
-def is_cheaper(
-    buffers: RecordBuffers, workspace: SearchWorkspace, i: int, column: int, side: int
-) -> bool:
-    """Tell whether a candidate beats what was found; of equals, the more even one."""
+def is_cheaper(workspace: SearchWorkspace, i: int, column: int, side: int) -> bool:
+    """Return whether a candidate beats what was found; of equals, the more even one."""
     if workspace.found[column].rows == 0:
         return True
-    if buffers.candidates[i].loss != workspace.found[column].loss:
-        return buffers.candidates[i].loss < workspace.found[column].loss
+    if workspace.candidates[i].loss != workspace.found[column].loss:
+        return workspace.candidates[i].loss < workspace.found[column].loss
     return side > workspace.found[column].side
 
 
@@ -541,8 +535,8 @@ def count_side(
 ) -> None:
     """Count the records of some groups on the left side."""
     for group in range(first, last):
-        begin = buffers.groups[group].first
-        for j in range(begin, begin + buffers.groups[group].n):
+        begin = workspace.groups[group].first
+        for j in range(begin, begin + workspace.groups[group].n):
             add_to_side(
                 workspace.side_counts,
                 workspace.all_counts,
@@ -565,7 +559,7 @@ def forget_counts(
 
 
 def is_ahead(workspace: SearchWorkspace, column: int, best: int) -> bool:
-    """Tell whether a column's cut is better than that of an earlier column."""
+    """Return whether a column's cut is better than that of an earlier column."""
     if workspace.found[column].gain != workspace.found[best].gain:
         return workspace.found[column].gain > workspace.found[best].gain
     return workspace.found[column].side > workspace.found[best].side

@@ -40,11 +40,16 @@ class _ObjectiveBuilder:
         self.nodes: list[Fields] = [fields(1, AIM_NODE)]
         self._n_counts = self._n_words = 0
         # Only their proportions matter; so none is too large or too small to add up.
-        self._heaviest = max(spec.weight_of(c.name) for c in table.columns)
+        own = table.column_weights or (1.0,) * len(table.columns)
+        self._weights = [
+            spec.weight_of(column.name) * weight
+            for column, weight in zip(table.columns, own, strict=True)
+        ]
+        self._heaviest = max(self._weights)
 
     def add(self, i: int, column: EncodedColumn) -> None:
         aim = self.info[i]
-        weight = self._spec.weight_of(column.name) / self._heaviest
+        weight = self._weights[i] / self._heaviest
         aim["weight"] = aim["impurity"] = weight
         aim["n_codes"] = column.n_values + 1
         aim["share_offset"] = -1

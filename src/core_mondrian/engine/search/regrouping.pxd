@@ -11,7 +11,7 @@ cdef enum:
 cdef long long _ODD_BITS, _ODD_PAIRS, _LOW_HALVES
 
 
-cdef Py_ssize_t regroup(
+cdef bint regroup(
     ClassSet pool, Block block, SearchWorkspace workspace, Py_ssize_t width,
     Py_ssize_t passes,
 ) noexcept nogil
@@ -42,6 +42,10 @@ cdef double set_loss_without(
     ClassSet pool, ObjectiveViews objective, Py_ssize_t column, Py_ssize_t number,
     int gone,
 ) noexcept nogil
+cdef long long n_values_without(
+    ClassSet pool, ObjectiveViews objective, Py_ssize_t column, Py_ssize_t number,
+    int gone,
+) noexcept nogil
 cdef double union_loss(
     ClassSet pool, ObjectiveViews objective, Py_ssize_t a, Py_ssize_t b, double most
 ) noexcept nogil
@@ -51,6 +55,9 @@ cdef double loss_without(
 cdef double loss_with(
     ClassSet pool, ObjectiveViews objective, Py_ssize_t number, Py_ssize_t new,
     double most,
+) noexcept nogil
+cdef void count_class(
+    ClassSet pool, SearchWorkspace workspace, Py_ssize_t number
 ) noexcept nogil
 cdef bint rules_admit_change(
     ClassSet pool, SearchWorkspace workspace, Py_ssize_t number, Py_ssize_t record,

@@ -55,15 +55,17 @@ _LOW_HALVES = 0x0F0F0F0F0F0F0F0F
 
 def regroup(
     pool: ClassSet, block: Block, workspace: SearchWorkspace, width: int, passes: int
-) -> int:
+) -> bool:
     """Move records and cut neighbours anew while that lowers the loss.
 
-    Returns how many classes there are now, or 0 if nothing has changed.
+    Returns whether anything has changed. What was known of neighbours is forgotten.
     """
-    fill_pool(pool, block, workspace.objective)
     if pool.n_classes > _MOST_CLASSES:
-        return 0
-    pool.clock = 1
+        return False
+    for number in range(pool.n_classes):
+        pool.classes[number].tried = 0
+        pool.classes[number].searched = 0
+        pool.classes[number].listed = 0
     block.beta = 0.0
     block.tries_cuts = True
     block.splits_ties = True
@@ -87,7 +89,7 @@ def regroup(
             break
         else:
             turn = _FIRST_PASSES  # nothing left to gain so close by
-    return pool.n_classes if has_changed else 0
+    return has_changed
 
 
 def count_bits(word: int) -> int:
@@ -128,7 +130,7 @@ def n_values_of(
 def has_value(
     pool: ClassSet, objective: ObjectiveViews, column: int, number: int, code: int
 ) -> bool:
-    """Tell whether a class has a record with this code."""
+    """Return whether a class has a record with this code."""
     word = pool.bits[number, objective.info[column].word + code // 63]
     return (word >> (code % 63)) & 1 == 1
 
@@ -244,6 +246,14 @@ def set_loss_without(
     pool: ClassSet, objective: ObjectiveViews, column: int, number: int, gone: int
 ) -> float:
     """Return what each row loses in a set of values without one record's."""
+    n_values = n_values_without(pool, objective, column, number, gone)
+    return objective.info[column].unit * (n_values - 1)
+
+
+def n_values_without(
+    pool: ClassSet, objective: ObjectiveViews, column: int, number: int, gone: int
+) -> int:
+    """Return how many values a class has without one of its records."""
     n_values = n_values_of(pool, objective, column, number, number)
     i = pool.classes[number].head
     while i >= 0 and (
@@ -252,7 +262,7 @@ def set_loss_without(
         i = pool.next[i]
     if i < 0:
         n_values -= 1  # no other record has it
-    return objective.info[column].unit * (n_values - 1)
+    return n_values
 
 
 def loss_with(
@@ -279,18 +289,23 @@ def loss_with(
     return loss
 
 
-def rules_admit_change(
-    pool: ClassSet, workspace: SearchWorkspace, number: int, record: int, change: int
-) -> bool:
-    """Tell whether the rules admit a class with ``change`` more rows of a record."""
-    if not workspace.rules.has_rules:
-        return True
-    changed = row(pool.records, record)
+def count_class(pool: ClassSet, workspace: SearchWorkspace, number: int) -> None:
+    """Count the records of a class for the rules, in ``side_counts``."""
     clear(workspace.side_counts)
     i = pool.classes[number].head
     while i >= 0:
         add_record(workspace.side_counts, workspace.rules, row(pool.records, i))
         i = pool.next[i]
+
+
+def rules_admit_change(
+    pool: ClassSet, workspace: SearchWorkspace, number: int, record: int, change: int
+) -> bool:
+    """Return whether the rules admit a class with ``change`` more rows of a record."""
+    if not workspace.rules.has_rules:
+        return True
+    changed = row(pool.records, record)
+    count_class(pool, workspace, number)
     change_counts(workspace.side_counts, workspace.rules, changed, change)
     rows = pool.classes[number].rows + change
     return rules_admit(workspace.rules, rows, workspace.side_counts)
@@ -579,7 +594,7 @@ def loss_of_leaves(block: Block, workspace: SearchWorkspace) -> float:
 
 
 def rules_admit_leaf(block: Block, workspace: SearchWorkspace, node: int) -> bool:
-    """Tell whether the rules admit a leaf of ``block``."""
+    """Return whether the rules admit a leaf of ``block``."""
     if not workspace.rules.has_rules:
         return True
     clear(workspace.side_counts)
@@ -618,7 +633,7 @@ def recut(
 ) -> bool:
     """Merge a class with its nearest and cut anew; keep that if the loss falls.
 
-    Tells whether it was kept.
+    Returns whether it was kept.
     """
     pool.near[n_near].number = a
     n = cython.declare(cython.Py_ssize_t, 0)
@@ -646,7 +661,7 @@ def recut(
 
 
 def has_room(pool: ClassSet, n_near: int, n: int) -> bool:
-    """Tell whether ``n`` records fit where the nearest classes are, and free places."""
+    """Return whether ``n`` records fit into the nearest classes and free places."""
     n_given = cython.declare(cython.Py_ssize_t, 0)
     for i in range(n_near + 1):
         n_given += pool.classes[pool.near[i].number].n

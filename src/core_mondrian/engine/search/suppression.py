@@ -95,7 +95,7 @@ def try_record(scan: OutlierScan, leaf: int, i: int, lost: float, worth: int) ->
 
 
 def admits_others(scan: OutlierScan, leaf: int, gone: int, rows: int) -> bool:
-    """Tell whether a class is still admitted without one of its records."""
+    """Return whether a class is still admitted without one of its records."""
     if not scan.workspace.rules.has_rules:
         return rows >= scan.workspace.rules.min_rows
     clear(scan.workspace.side_counts)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.engine import layout
-from core_mondrian.engine.layout import Floats, fields
+from core_mondrian.engine.layout import Floats, blank_nodes
 from core_mondrian.engine.scheduler import Nodes, Report
 from core_mondrian.engine.search.best import (
     BestSearch,
@@ -23,8 +23,7 @@ from core_mondrian.engine.search.best import (
 )
 from core_mondrian.engine.search.suppression import OutlierScan
 from core_mondrian.engine.search.workspace import RecordBuffers
-
-Integers = NDArray[np.int64]
+from core_mondrian.runtime.array_types import Integers
 
 
 def search_with_budget(
@@ -54,7 +53,7 @@ def search_with_budget(
     return min(late, early, key=lambda item: _cost(search, item, price))
 
 
-def at_least(
+def keep_better(
     search: BestSearch, found: Searched, other: Searched, price: float
 ) -> Searched:
     """Return what was found, or the other tree searched further if that costs less.
@@ -270,9 +269,7 @@ def _with_suppressed(
     """
     nodes = layout.join_fields([nodes])
     touched = np.flatnonzero(kept < stops)
-    added = fields(2 * touched.size, layout.NODE)
-    for name in ("first_child", "column", "at", "low", "high"):
-        added[name] = -1
+    added = blank_nodes(2 * touched.size)
     n = 0
     for place in touched.tolist():
         node = int(leaves[place])

@@ -141,7 +141,7 @@ def running_losses(
 
 
 def is_new(workspace: SearchWorkspace, column: int, code: int) -> bool:
-    """Note a code in ``side``; tell whether it was not yet there."""
+    """Note a code in ``side``; return whether it was not yet there."""
     place = workspace.objective.info[column].count_offset + code
     if workspace.side[place] != 0:
         return False

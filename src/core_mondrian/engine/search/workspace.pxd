@@ -1,5 +1,5 @@
 from core_mondrian.engine.layout cimport (
-    Aim, AimNode, Candidate, Found, Group, Near, Node, PooledClass, Segment, Total,
+    Aim, AimNode, Candidate, Found, Group, Near, Node, PooledClass, Segment, Side, Total,
 )
 from core_mondrian.engine.model_rules cimport Rules, SetCounts
 
@@ -17,21 +17,13 @@ cdef class ObjectiveViews:
 
 cdef class RecordBuffers:
     cdef readonly object array
-    cdef readonly object group_array
-    cdef readonly object level_array
-    cdef readonly object square_array
     cdef Py_ssize_t rows_at
     cdef int[:, ::1] records
     cdef int[:, ::1] spare
     cdef long long[::1] keys
     cdef long long[::1] ranks
-    cdef Group[::1] groups
-    cdef Group[::1] ordered
-    cdef Candidate[::1] candidates
     cdef int[::1] codes
     cdef int[::1] worth
-    cdef long long[::1] levels
-    cdef long long[::1] squares
 
 
 cdef class SearchWorkspace:
@@ -39,6 +31,9 @@ cdef class SearchWorkspace:
     cdef readonly object found_array
     cdef readonly object totals_array
     cdef readonly object active_array
+    cdef readonly object group_array
+    cdef readonly object level_array
+    cdef readonly object square_array
     cdef ObjectiveViews objective
     cdef Rules rules
     cdef Py_ssize_t n_columns
@@ -50,6 +45,11 @@ cdef class SearchWorkspace:
     cdef long long[::1] joint
     cdef long long[::1] counts
     cdef long long[::1] side
+    cdef Group[::1] groups
+    cdef Group[::1] ordered
+    cdef Candidate[::1] candidates
+    cdef long long[::1] levels
+    cdef long long[::1] squares
     cdef SetCounts all_counts
     cdef SetCounts side_counts
     cdef SetCounts rest_counts
@@ -98,10 +98,34 @@ cdef class ClassSet:
     cdef long long[:, ::1] bits
     cdef Near[::1] near
     cdef Near[::1] lists
+    cdef Side[::1] sides
+    cdef Side[::1] gifts
+    cdef int[::1] tuple_of
+    cdef int[::1] owner
+    cdef int[::1] after
+    cdef int[::1] prior
+    cdef int[::1] of
+    cdef int[::1] n_of
+    cdef int[::1] heads
+    cdef int[::1] chain
+    cdef int[::1] alike
+    cdef double[::1] alike_loss
+    cdef int[::1] members
+    cdef int[::1] vacant
+    cdef int[:, ::1] kept_records
+    cdef int[::1] kept_next
+    cdef PooledClass[::1] kept_classes
+    cdef int kept_free
+    cdef Py_ssize_t n_kept
+    cdef Py_ssize_t n_tuples
+    cdef Py_ssize_t n_vacant
+    cdef Py_ssize_t n_gifts
+    cdef double least
     cdef Py_ssize_t n_classes
     cdef int free
     cdef int clock
     cdef int since
+    cdef long long lot
 
 
 cdef class SolvedBlocks:

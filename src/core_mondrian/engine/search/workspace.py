@@ -19,6 +19,7 @@ from core_mondrian.engine.layout import (
     POOLED_CLASS,
     RANGE,
     SEGMENT,
+    SIDE,
     TOTAL,
     VALUE_SET,
     Codes,
@@ -37,6 +38,9 @@ _LARGEST_JOINT = 2**16
 MOST_NEIGHBOURS = 16
 # Twice as many neighbours as are asked for: some of them will change.
 MOST_LISTED = 2 * MOST_NEIGHBOURS
+# As many as annealing looks at.
+N_ALIKE = 24
+MOST_GIFTS = 32
 _BITS = 63
 
 
@@ -61,12 +65,8 @@ class RecordBuffers:
     that threads on disjoint partitions never meet.
 
     records      as in ``Tuples``; ``array`` is the same array for Python
-    groups       the records of a partition by code of one column
-    ordered      the same groups in another order
-    candidates   the cuts of one column, 3 places per record
     codes        another column's codes, group after group
     worth        what the rows with these codes are worth
-    levels       of each group, the sum of another column's levels, and of their squares
     """
 
     def __init__(self, records: Codes) -> None:
@@ -77,16 +77,8 @@ class RecordBuffers:
         self.spare = np.empty_like(records)
         self.keys = np.empty(n, dtype=np.int64)
         self.ranks = np.empty(n, dtype=np.int64)
-        self.group_array = raw_fields(n, GROUP)
-        self.groups = self.group_array
-        self.ordered = raw_fields(n, GROUP)
-        self.candidates = raw_fields(3 * n, CANDIDATE)
         self.codes = np.empty(n, dtype=np.int32)
         self.worth = np.empty(n, dtype=np.int32)
-        self.level_array = np.empty(n, dtype=np.int64)
-        self.levels = self.level_array
-        self.square_array = np.empty(n, dtype=np.int64)
-        self.squares = self.square_array
 
     def take_pairs(self, codes: Codes, worth: Codes) -> None:
         """Use pairs of codes that were counted elsewhere."""
@@ -103,6 +95,12 @@ class SearchWorkspace:
     found            the best cut of each column; one more for cuts between ties
     joint            rows by pair of codes of two columns
     counts, side     rows of the partition, and of one side, by code of all categories
+    groups           the records of a partition by code of one column, from place 0 on:
+                     what one partition wrote is still in the cache for the next
+    ordered          the same groups in another order
+    candidates       the cuts of one column, 3 places per code
+    levels, squares  of each group, the sum of another column's levels, and of their
+                     squares
     """
 
     n_active: int
@@ -127,6 +125,14 @@ class SearchWorkspace:
         self.joint = _zeros(_LARGEST_JOINT)
         self.counts = _zeros(n_counts)
         self.side = _zeros(n_counts)
+        self.group_array = raw_fields(longest, GROUP)
+        self.groups = self.group_array
+        self.ordered = raw_fields(longest, GROUP)
+        self.candidates = raw_fields(3 * longest, CANDIDATE)
+        self.level_array = np.empty(longest, dtype=np.int64)
+        self.levels = self.level_array
+        self.square_array = np.empty(longest, dtype=np.int64)
+        self.squares = self.square_array
         self.all_counts = SetCounts(models.n_counts, models.n_persons)
         self.side_counts = SetCounts(models.n_counts, models.n_persons)
         self.rest_counts = SetCounts(models.n_counts, models.n_persons)
@@ -174,6 +180,11 @@ def _records(n: int, width: int) -> Codes:
     return np.empty((n, width), dtype=np.int32)
 
 
+def _numbers(n: int) -> Codes:
+    """Return room for ``n`` numbers."""
+    return np.empty(n, dtype=np.int32)
+
+
 class ClassSet:
     """The classes of a block while records are exchanged between them.
 
@@ -183,13 +194,36 @@ class ClassSet:
     bits        the values of each class in the columns released as sets, 63 to a word
     near        the classes nearest to one of them
     lists       the nearest classes of each class when they were last looked for
+    sides       two classes that may exchange records, and what each of them gives
     free        the first of the places without a record
     clock       when classes were changed, and tried
     since       classes that changed before need no look as targets of a move
+    lot         what the next lot is made from
+
+    While they are annealed, also:
+
+    tuple_of    the tuple of each record; tuples are numbered from 0 in each block
+    owner       the class of each record
+    of, n_of    the first record of each tuple, and how many there are
+    after       the next record of the same tuple, -1 after the last
+    prior       the one before it, -1 before the first
+    heads       by a hash, the first tuple with it
+    chain       the next one with the same hash, -1 after the last
+    alike       the tuples that lose least together with each, the nearest first
+    members     the classes that lose something; vacant: those without records
+    gifts       the rows that classes were given or gave, to undo that
+    least       what a step costs as far as it is known
+    kept_...    the classes as they were before
     """
 
     def __init__(
-        self, room: int, n_classes: int, width: int, objective: Objective
+        self,
+        room: int,
+        n_classes: int,
+        width: int,
+        objective: Objective,
+        *,
+        anneals: bool = False,
     ) -> None:
         info = objective.info
         sets = info["n_codes"][info["kind"] == VALUE_SET]
@@ -203,6 +237,28 @@ class ClassSet:
         self.bits = np.empty((n_classes, n_words), dtype=np.int64)
         self.near = raw_fields(MOST_NEIGHBOURS + 1, NEAR)
         self.lists = raw_fields(n_classes * MOST_LISTED, NEAR)
+        self.sides = raw_fields(2, SIDE)
+        self.lot = 0
+        self._add_scratch(room if anneals else 1, n_classes if anneals else 1, width)
+
+    def _add_scratch(self, room: int, n_classes: int, width: int) -> None:
+        """Make what annealing needs."""
+        self.gifts = raw_fields(MOST_GIFTS, SIDE)
+        self.tuple_of = _numbers(room)
+        self.owner = _numbers(room)
+        self.after = _numbers(room)
+        self.prior = _numbers(room)
+        self.of = _numbers(room)
+        self.n_of = _numbers(room)
+        self.heads = _numbers(room)
+        self.chain = _numbers(room)
+        self.alike = _numbers(room * N_ALIKE)
+        self.alike_loss = np.empty(N_ALIKE)
+        self.members = _numbers(n_classes)
+        self.vacant = _numbers(n_classes)
+        self.kept_records = _records(room, width)
+        self.kept_next = _numbers(room)
+        self.kept_classes = raw_fields(n_classes, POOLED_CLASS)
 
 
 class SolvedBlocks:

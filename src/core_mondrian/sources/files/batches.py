@@ -21,8 +21,8 @@ from core_mondrian.sources.files.csv_blocks import (
 )
 from core_mondrian.sources.files.source import Part, Source
 from core_mondrian.sources.memory import Sizes
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.csv_text import CODED_TEXT, unguarded, unguarded_names
-from core_mondrian.tables.files.kinds import is_text
 from core_mondrian.tables.files.read import reading
 
 ItemT = TypeVar("ItemT")
@@ -77,7 +77,7 @@ def _csv_batches(
     part = source.parts[number]
     with reading(part.path, "csv"):
         # Each part may have its columns in an order of its own.
-        names = read_names(part.path, part.compression)
+        names = read_names(part.path, part.dialect)
         if source.guarded:
             names = unguarded_names(names)
         types: dict[str, Any] = {
@@ -85,7 +85,7 @@ def _csv_batches(
             for name in wanted.columns
             if name in names
         }
-        blocks = read_blocks(part.path, part.compression, bad, size=size)
+        blocks = read_blocks(part.path, part.dialect, bad, size=size)
         opened = _Csv(source, part, wanted, names, types)
         for block in blocks:
             load = partial(opened.load, block)
@@ -107,7 +107,11 @@ class _Csv:
         tells_empty = self.wanted.tells_empty
         with reading(self.part.path, "csv"):
             table = parse_block(
-                block.text, self.names, self.types, tells_empty=tells_empty
+                text=block.text,
+                names=self.names,
+                types=self.types,
+                dialect=self.part.dialect,
+                tells_empty=tells_empty,
             )
             if self.source.guarded:
                 table = unguarded(table)

@@ -26,7 +26,6 @@ from core_mondrian.sources.files.csv_blocks import BadRows
 from core_mondrian.sources.files.source import Source
 from core_mondrian.sources.memory import Sizes
 from core_mondrian.sources.row_coder import Codes
-from core_mondrian.sources.tuple_counts import ROWS
 from core_mondrian.tables.files.staging import create_private
 
 Counted = tuple[Codes, NDArray[np.int64]]
@@ -35,6 +34,8 @@ _FEWEST: Final = 1 << 20
 """Tuples of batches that are worth being added up."""
 _CHUNK: Final = 1 << 20
 """Tuples that are read from disk at a time."""
+_ROWS: Final = "core_mondrian:rows"
+"""The column that says how often a tuple occurs."""
 _NOTES: Final = b"core_mondrian:counts"
 _FORMAT: Final = 2
 
@@ -165,8 +166,14 @@ class Counting:
         parts = (*known, *(part.fingerprint() for part in rest.parts))
         first = self.bad.first if self.bad.n else ""
         return Counts(
-            *(self.source.kind, self.columns, kept.values, kept, spilled, parts),
-            *(self.bad.n, first),
+            kind=self.source.kind,
+            columns=self.columns,
+            values=kept.values,
+            kept=kept,
+            spilled=spilled,
+            parts=parts,
+            n_bad=self.bad.n,
+            first_bad=first,
         )
 
     def _remaining(self, before: Counts | None) -> Source:
@@ -214,7 +221,7 @@ def save_counts(counts: Counts, path: Path) -> None:
         pa.field(name, pa.dictionary(pa.int32(), values.type))
         for name, values in zip(counts.columns, counts.values, strict=True)
     ]
-    schema = pa.schema([*fields, pa.field(ROWS, pa.int64())])
+    schema = pa.schema([*fields, pa.field(_ROWS, pa.int64())])
     schema = schema.with_metadata({_NOTES: json.dumps(notes).encode()})
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -274,7 +281,7 @@ def _damaged(path: Path) -> DataError:
 
 def _counts(table: pa.Table, notes: Mapping[str, Any]) -> Counts:
     """Return the counts; ValueError, or the like: they are not what the notes say."""
-    names, rows = [*notes["columns"], ROWS], table.column(-1)
+    names, rows = [*notes["columns"], _ROWS], table.column(-1)
     is_coded = [pa.types.is_dictionary(kind) for kind in table.schema.types[:-1]]
     good = (
         *(len(names) > 1, table.column_names == names, all(is_coded)),
@@ -294,8 +301,14 @@ def _counts(table: pa.Table, notes: Mapping[str, Any]) -> Counts:
     values = tuple(one.dictionary for one in arrays)
     whole = Tally(values, np.stack(codes, axis=1).astype(np.int32), numbers)
     return Counts(
-        *(notes["kind"], tuple(notes["columns"]), values, whole, None),
-        *(tuple(notes["parts"]), notes["n_bad"], notes["first_bad"]),
+        kind=notes["kind"],
+        columns=tuple(notes["columns"]),
+        values=values,
+        kept=whole,
+        spilled=None,
+        parts=tuple(notes["parts"]),
+        n_bad=notes["n_bad"],
+        first_bad=notes["first_bad"],
     )
 
 

@@ -21,7 +21,8 @@ from core_mondrian.tables.files.csv_text import (
     parse_options,
     too_long,
 )
-from core_mondrian.tables.files.kinds import BLOCK
+from core_mondrian.tables.files.dialect import Dialect
+from core_mondrian.tables.files.kinds import BLOCK, compression_of
 
 _MOST_FOUND: Final = 1 << 12
 """Bad rows that one scan can note."""
@@ -78,10 +79,11 @@ class _Reader:
     """A file's bytes that no row has been made of yet."""
 
     path: Path
+    dialect: Dialect
     file: Any
     """As it lies on the disk."""
     stream: Any
-    """Decompressed."""
+    """Decompressed, as UTF-8."""
     line: int = 1
     is_done: bool = False
     rest: bytes = field(default=b"")
@@ -117,27 +119,30 @@ def scan(
     n_fields: int,
     found: NDArray[np.int64],
     *,
+    dialect: Dialect,
     is_last: bool,
     all_rows: bool = False,
 ) -> Scanned:
     """Find whole rows, and those among them that have not ``n_fields`` values."""
-    return Scanned(*scan_rows(text, n_fields, n_fields > 1, is_last, all_rows, found))
+    how = (n_fields, is_last, all_rows)
+    return Scanned(*scan_rows(text, *how, found, dialect.signs))
 
 
 @contextmanager
-def _open_text(path: Path, compression: str | None) -> Iterator[_Reader]:
-    """Open the bytes of a text file, decompressed."""
+def _open_text(path: Path, dialect: Dialect) -> Iterator[_Reader]:
+    """Open the bytes of a text file, decompressed, as UTF-8."""
+    compression = compression_of(path)
     with pa.OSFile(str(path), "rb") as file:
         if compression is None:
-            yield _Reader(path, file, file)
+            yield _Reader(path, dialect, file, dialect.decoded(file))
         else:
             with pa.CompressedInputStream(file, compression) as stream:
-                yield _Reader(path, file, stream)
+                yield _Reader(path, dialect, file, dialect.decoded(stream))
 
 
-def read_names(path: Path, compression: str | None) -> list[str]:
+def read_names(path: Path, dialect: Dialect) -> list[str]:
     """Return the names in the header of a CSV file."""
-    with _open_text(path, compression) as reader:
+    with _open_text(path, dialect) as reader:
         return _skip_header(reader)
 
 
@@ -150,7 +155,8 @@ def _skip_header(reader: _Reader) -> list[str]:
         reader.fill(size)
         first = np.zeros((1, 4), dtype=np.int64)
         text = np.frombuffer(reader.rest, np.uint8)
-        found = scan(text, 2, first, is_last=reader.is_done, all_rows=True)
+        whole = {"is_last": reader.is_done, "all_rows": True}
+        found = scan(text, 2, first, dialect=reader.dialect, **whole)
         n_found = found.n_found
         if n_found or reader.is_done:
             break
@@ -160,7 +166,8 @@ def _skip_header(reader: _Reader) -> list[str]:
         raise bad_header(reader.path)
     start, stop, line, _ = (int(x) for x in first[0])
     header = reader.rest[start:stop].decode()
-    names = header_names(reader.path, io.StringIO(header, newline=""))
+    lines = io.StringIO(header, newline="")
+    names = header_names(reader.path, lines, reader.dialect)
     more = header.replace("\r\n", "\n").replace("\r", "\n").count("\n")
     reader.take(stop, line + more)
     return names
@@ -173,13 +180,13 @@ def _check_length(reader: _Reader) -> None:
 
 def read_blocks(
     path: Path,
-    compression: str | None,
+    dialect: Dialect,
     bad: BadRows,
     *,
     size: int = BLOCK,
 ) -> Iterator[Block]:
     """Yield a file's rows block by block."""
-    with _open_text(path, compression) as reader:
+    with _open_text(path, dialect) as reader:
         n_fields = len(_skip_header(reader))
         wanted = size
         while True:
@@ -200,7 +207,7 @@ def _cut(reader: _Reader, n_fields: int, bad: BadRows, most: int) -> Block | Non
     text = np.frombuffer(reader.rest, np.uint8)[:most]
     is_last = reader.is_done and most >= len(reader.rest)
     ragged = np.empty((_MOST_FOUND, 4), dtype=np.int64)
-    found = scan(text, n_fields, ragged, is_last=is_last)
+    found = scan(text, n_fields, ragged, dialect=reader.dialect, is_last=is_last)
     if not found.end:
         if is_last and found.state == IN_QUOTES:
             raise DataError(
@@ -215,7 +222,7 @@ def _cut(reader: _Reader, n_fields: int, bad: BadRows, most: int) -> Block | Non
         for start, stop, line, n in ragged[: found.n_found].tolist()
     }
     if not _is_utf8(whole):
-        wrong |= _undecodable(text[: found.end], found.n_rows, n_fields)
+        wrong |= _undecodable(reader, text[: found.end], found.n_rows, n_fields)
     for _, line, what in (wrong[key] for key in sorted(wrong)):
         bad.note(reader.path, reader.line + line, what)
     gone = [(start, wrong[start][0]) for start in sorted(wrong)]
@@ -237,17 +244,18 @@ def _is_utf8(text: pa.Buffer) -> bool:
 
 
 def _undecodable(
-    text: NDArray[np.uint8], n_rows: int, n_fields: int
+    reader: _Reader, text: NDArray[np.uint8], n_rows: int, n_fields: int
 ) -> dict[int, tuple[int, int, str]]:
     """Return the rows of a block that are no UTF-8."""
     rows = np.empty((n_rows + 1, 4), dtype=np.int64)
-    found = scan(text, n_fields, rows, is_last=True, all_rows=True)
+    whole = {"is_last": True, "all_rows": True}
+    found = scan(text, n_fields, rows, dialect=reader.dialect, **whole)
     wrong = {}
     for start, stop, line, _ in rows[: found.n_found].tolist():
         try:
             text[start:stop].tobytes().decode()
         except UnicodeDecodeError:
-            wrong[start] = (stop, line, "holds bytes that are no UTF-8")
+            wrong[start] = (stop, line, "holds bytes that are not UTF-8")
     return wrong
 
 
@@ -271,6 +279,7 @@ def parse_block(
     text: pa.Buffer,
     names: Sequence[str],
     types: dict[str, Any],
+    dialect: Dialect,
     *,
     tells_empty: bool = False,
 ) -> pa.Table:
@@ -285,7 +294,7 @@ def parse_block(
         pa_csv.ReadOptions(
             column_names=list(names), use_threads=False, block_size=text.size + 1
         ),
-        parse_options(len(names)),
+        parse_options(len(names), dialect),
         pa_csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),

@@ -1,6 +1,5 @@
 """The stages of a run on files, in order."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import TuplePacker
 from core_mondrian.engine.grow_parts import check_parts
-from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.errors import InternalError
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
     Repeats,
     RowSample,
 )
-from core_mondrian.measures.row_sample import join_sights
+from core_mondrian.measures.row_sample import join_distinct_rows
 from core_mondrian.release.owner_record import record_text
 from core_mondrian.release.result import Release
 from core_mondrian.release.signatures import sealed
@@ -33,7 +32,7 @@ from core_mondrian.sources.files.recount import Counter as DuckCounter
 from core_mondrian.sources.files.recount import Recount, count_repeats
 from core_mondrian.sources.files.row_routing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder
-from core_mondrian.sources.files.source import Source, open_source
+from core_mondrian.sources.files.source import Source, open_release
 from core_mondrian.sources.files.targets import Targets, suffix_of
 from core_mondrian.sources.files.values import TypedValues, tuple_counts, type_values
 from core_mondrian.sources.files.workspace import Workspace
@@ -47,7 +46,7 @@ from core_mondrian.sources.row_coder import (
     TupleIndex,
     TupleWords,
 )
-from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
+from core_mondrian.sources.row_plan import LookedAtRows, RowPlan, check_released_names
 from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.sources.tuple_store import LocalStore
 from core_mondrian.spec.declaration import Spec
@@ -96,7 +95,8 @@ class Run:
             space.save(counts)
         values = self.type(counts)
         with self._planned(counts, values, space) as planned:
-            self._check_names(planned.plan)
+            places = planned.plan.places(self.source.schema.names)
+            check_released_names([place.name for place in places])
             return self._write(planned, values, counts, space)
 
     def _is_finished(self, before: Counts | None) -> bool:
@@ -159,7 +159,9 @@ class Run:
         kept = Tally(tally.values, codes, tally.rows[good])
         counts = tuple_counts(values, self.columns, kept)
         plan = make_plan(
-            *(counts, self.spec, self.key),
+            counts,
+            self.spec,
+            self.key,
             by=self.by,
             threads=self.sizes.threads,
             stages=self.stages,
@@ -195,15 +197,6 @@ class Run:
         bad = [values.bad[place] for place in places]
         return Planned(plan, RowCoder(names, kept, index, bad))
 
-    def _check_names(self, plan: RowPlan) -> None:
-        names = Counter(x.name for x in plan.places(self.source.schema.names))
-        if twice := sorted(name for name, n in names.items() if n > 1):
-            raise SpecError(
-                "the release would have several columns of one name: "
-                f"{list_names(twice)}",
-                hint="rename them, or choose another format or class_id",
-            )
-
     def _write(
         self, planned: Planned, values: TypedValues, counts: Counts, space: Workspace
     ) -> Release[Path]:
@@ -219,7 +212,8 @@ class Run:
         verification = run.verify(plan, drafts)
         concerns = run.find_concerns(look, written, drafts)
         release = plan.release(
-            *(self.targets.release, verification),
+            self.targets.release,
+            verification,
             by=self.by,
             suppressed=self.targets.suppressed,
             carried=tuple(self.spec.carried(self.source.schema.names)),
@@ -256,8 +250,13 @@ class Run:
             names = self.spec.quasi_identifiers
             typed = {name: values.meanings[name] for name in names}
         recoder = Recoder(
-            *(self.source, self.spec, plan, planned.coder, typed),
-            *(look, self._persons(counts)),
+            source=self.source,
+            spec=self.spec,
+            plan=plan,
+            coder=planned.coder,
+            typed=typed,
+            look=look,
+            persons=self._persons(counts),
         )
         writing = Writing(recoder, self.sizes, self.limit)
         with self._places(plan, writing, drafts) as places:
@@ -317,7 +316,7 @@ class Run:
         if not written.sights:
             return ()
         spec, counter = self.spec, self._counter(drafts)
-        release = open_source(drafts.release, guarded=spec.guard_formulas)
+        release = open_release(drafts.release, guarded=spec.guard_formulas)
 
         def repeats(name: str) -> Repeats:
             if name in spec.removed:
@@ -326,7 +325,7 @@ class Run:
             return count_repeats(release, name, unit, counter)
 
         names = tuple(self.source.schema.names)
-        looked = RowSample(names, join_sights(written.sights), repeats)
+        looked = RowSample(names, join_distinct_rows(written.sights), repeats)
         found = look.find_concerns(looked)
         self.stages.end("warn")
         return found
@@ -365,7 +364,7 @@ def _check_rows(plan: RowPlan, written: Written) -> None:
 
 
 def _has_one_text(kind: pa.DataType) -> bool:
-    """Tell whether a value can be read back from how CSV spells it."""
+    """Return whether a value can be read back from how CSV spells it."""
     tests = (
         *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
         *(pa.types.is_boolean, pa.types.is_date32),

@@ -22,10 +22,9 @@ from core_mondrian.sources.files.csv_blocks import (
 )
 from core_mondrian.sources.files.source import Part, Source
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.csv_text import infer_type, missing_texts
-from core_mondrian.tables.files.kinds import is_text
 
-Integers = NDArray[np.int64]
 _NUMBER: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
@@ -93,9 +92,9 @@ def refuse_words(source: Source, found: Sequence[Words], bad: BadRows) -> None:
     """
     by_column = {words.column: words.texts for words in found}
     for part in source.parts:
-        names = read_names(part.path, part.compression)
+        names = read_names(part.path, part.dialect)
         ignored = BadRows(NO_LIMIT)
-        for block in read_blocks(part.path, part.compression, ignored):
+        for block in read_blocks(part.path, part.dialect, ignored):
             _note(part, names, block, by_column, bad)
 
 
@@ -107,7 +106,7 @@ def _note(
     bad: BadRows,
 ) -> None:
     here = {name: pa.string() for name in by_column if name in names}
-    table = parse_block(block.text, names, here)
+    table = parse_block(block.text, names, here, part.dialect)
     wrong = np.full(table.num_rows, -1)
     for place, name in enumerate(here):
         found = pc.is_in(table.column(name), value_set=by_column[name])
@@ -117,7 +116,8 @@ def _note(
         return
     lines = np.empty((block.n_rows, 4), dtype=np.int64)
     text = np.frombuffer(block.text, np.uint8)
-    scan(text, len(names), lines, is_last=True, all_rows=True)
+    whole = {"is_last": True, "all_rows": True}
+    scan(text, len(names), lines, dialect=part.dialect, **whole)
     columns = list(here)
     for row in rows.tolist():
         line = block.first_line + int(lines[row, 2])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,23 +13,26 @@ from numpy.typing import NDArray
 from core_mondrian.errors import InternalError, PrivacyViolation
 from core_mondrian.measures.disclosure_warnings import Repeats
 from core_mondrian.runtime.progress import Throughput
-from core_mondrian.sources.counted_release import CountedRelease
+from core_mondrian.sources.counted_release import (
+    CountedRelease,
+    columns_of_models,
+    repeats_query,
+)
 from core_mondrian.sources.files.batches import Batch, Wanted, read_batches
 from core_mondrian.sources.files.rows import decoded
-from core_mondrian.sources.files.source import Source, open_source
+from core_mondrian.sources.files.source import Source, open_release
 from core_mondrian.sources.memory import Sizes
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.spill import connect, execute, literal
 from core_mondrian.sources.spill import read_batches as read_rows
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cell_keys import cell_keys
 from core_mondrian.tables.files.csv_text import unguarded
-from core_mondrian.tables.files.kinds import is_text
 from core_mondrian.tables.pseudonyms import PATTERN
 from core_mondrian.verification.verify import (
     SHOWS_PSEUDONYM,
     Verification,
-    beside,
 )
 
 Connection = Any
@@ -74,7 +77,7 @@ class Recount:
         Raises:
             PrivacyViolation: a class fails, or something is there that should not be.
         """
-        source = open_source(self.draft, guarded=self.spec.guard_formulas)
+        source = open_release(self.draft, guarded=self.spec.guard_formulas)
         columns = self._columns(source)
         hidden = [name for name in self.spec.pseudonyms if name in source.schema.names]
         with self.counter.open([part.path for part in source.parts]) as connection:
@@ -95,15 +98,8 @@ class Recount:
     def _columns(self, source: Source) -> list[str]:
         """Return the columns that models look at, as the release has them."""
         spec, names = self.spec, source.schema.names
-        shown = [
-            one
-            for name in spec.quasi_identifiers
-            for one in ((name,) if name in names else spec.bounds_of(name) or (name,))
-        ]
-        unit = [] if spec.unit is None else [spec.unit]
-        divided = beside(spec, names)
-        wanted = list(dict.fromkeys((*shown, *divided, *spec.sensitive, *unit)))
-        there = {*names, *(unit if self.units is not None else [])}
+        wanted = columns_of_models(spec, names)
+        there = {*names, *([] if self.units is None else [spec.unit])}
         if absent := sorted(set(wanted).difference(there)):
             raise InternalError(f"columns are not in what was written: {absent}")
         return wanted
@@ -264,21 +260,8 @@ def count_repeats(
     with counter.open() as connection:
         reader = pa.RecordBatchReader.from_batches(schema, batches())
         connection.register("cells", reader)
-        query = _REPEATS_OF_ROWS if unit is None else _REPEATS_OF_PERSONS
-        found = connection.sql(query).fetchall()[0]
+        found = connection.sql(repeats_query("cells", unit)).fetchall()[0]
     return Repeats(*(int(number or 0) for number in found))
-
-
-_REPEATS_OF_ROWS: Final = (
-    "SELECT sum(n), count(*), count_if(n = 1) "
-    "FROM (SELECT count(*) AS n FROM cells GROUP BY v) AS t"
-)
-_REPEATS_OF_PERSONS: Final = (
-    "WITH d AS MATERIALIZED (SELECT DISTINCT v, u FROM cells), "
-    "w AS (SELECT v, count(*) AS n, min(u) AS u FROM d GROUP BY v) "
-    "SELECT (SELECT count(DISTINCT u) FROM d), (SELECT count(*) FROM w), "
-    "(SELECT count(DISTINCT u) FROM w WHERE n = 1)"
-)
 
 
 def _key_pairs(
@@ -320,7 +303,7 @@ def _number(connection: Connection, sql: str) -> int:
 
 
 def _is_plain(kind: Any) -> bool:  # noqa: ANN401
-    """Tell whether DuckDB has a type as it is."""
+    """Return whether DuckDB has a type as it is."""
     if pa.types.is_struct(kind):
         return all(_is_plain(field.type) for field in kind)
     if pa.types.is_dictionary(kind):

@@ -9,16 +9,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.measures.disclosure_warnings import seen_columns
-from core_mondrian.measures.row_sample import Sight, look_at
+from core_mondrian.measures.row_sample import DistinctRows, distinct_rows
 from core_mondrian.recoding.plan import DIVIDED, SUPPRESSED
 from core_mondrian.sources.files.source import Source
 from core_mondrian.sources.row_coder import BAD, RowCoder
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 from core_mondrian.tables.cleaning import take_arrow
 from core_mondrian.tables.files.csv_text import empty_as_missing
-from core_mondrian.tables.files.kinds import is_text
 from core_mondrian.tables.pseudonyms import pseudonymize
 
 Codes = NDArray[np.int32]
@@ -35,7 +35,7 @@ class Released:
     n_bad: int
     units: Codes | None
     """The number of each released row's person, if that column is removed."""
-    sight: Sight
+    sight: DistinctRows
     """Rows that are looked at for what they give away."""
 
 
@@ -101,7 +101,7 @@ class Recoder:
             units = units if self.persons is None else self.persons[units]
             units = units[keep]
         return Released(
-            len(table),
+            leaf.size,  # a table of quasi-identifiers alone is read without columns
             self._table(table, leaf, np.flatnonzero(keep)),
             apart,
             int(np.count_nonzero(is_gone)),
@@ -110,13 +110,13 @@ class Recoder:
             self._see(table, owners, leaf),
         )
 
-    def _see(self, table: pa.Table, owners: Codes, leaf: Codes) -> Sight:
+    def _see(self, table: pa.Table, owners: Codes, leaf: Codes) -> DistinctRows:
         rows = np.flatnonzero(self.look.leaves[np.maximum(leaf, SUPPRESSED)])
         rows = rows[leaf[rows] != BAD]
         names = seen_columns(self.spec, self.source.schema.names)
         at = pa.array(rows)
         columns = {name: take_arrow(self._as_read(table, name), at) for name in names}
-        return look_at(columns, self.look.pieces(owners[rows], leaf[rows]))
+        return distinct_rows(columns, self.look.pieces(owners[rows], leaf[rows]))
 
     def _as_read(self, table: pa.Table, name: str) -> Any:  # noqa: ANN401
         """Return a column as `read_table` would."""

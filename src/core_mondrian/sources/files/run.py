@@ -1,8 +1,9 @@
 """anonymize_files(): two passes over files, and the engine in between."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from core_mondrian.sources.files.values import tuple_counts
 from core_mondrian.sources.files.workspace import open_workspace
 from core_mondrian.sources.memory import Limit, parse_size, watch
 from core_mondrian.sources.tuple_counts import TupleCounts
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.declaration import Spec, as_spec
 from core_mondrian.tables.files.atomic_write import Content, check_place, write_files
 from core_mondrian.tables.files.sizes import machine_memory
 from core_mondrian.tables.files.staging import workspace_of
@@ -36,7 +37,7 @@ from core_mondrian.tables.keys import key_for, open_key
 def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     source: str | Path,
     target: str | Path,
-    spec: Spec,
+    spec: Spec | str | Iterable[str] | None = None,
     *,
     key: bytes | None = None,
     by: Sequence[str] = (),
@@ -51,6 +52,8 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     signer: Signer | None = None,
     save_counts: str | Path | None = None,
     add_counts: str | Path | None = None,
+    csv: Mapping[str, str] | None = None,
+    **keys: Any,  # noqa: ANN401
 ) -> Release[Path]:
     """Write a release of files that need not fit into memory.
 
@@ -61,7 +64,7 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         source: A CSV file, also compressed, or a Parquet file; a folder or a glob of
             them, where folders named ``key=value`` are columns.
         target: A file, or a folder for parts. Its manifest goes beside.
-        spec: What is asked.
+        spec: What is asked; or the quasi-identifiers, and the rest as keywords.
         key: The secret of the run, see `anonymize`.
         by: Counted columns for `Release.by_group`.
         memory: What the process may take, such as "2GB".
@@ -75,6 +78,9 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         signer: Who signs the manifest, see `signatures.read_signer`.
         save_counts: Where to keep the counts; they hold values of the source.
         add_counts: Kept counts: their parts of the source are not counted again.
+        csv: How CSV files are written: ``delimiter``, ``quote``, ``encoding``; what is
+            left out is found in their first rows.
+        **keys: Of the spec, where only its quasi-identifiers are given.
 
     Raises:
         SpecError: the request contradicts itself, or cannot be streamed.
@@ -84,9 +90,10 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
         MemoryLimitError: it cannot be done in ``memory``.
         OutputError: a file cannot be written.
     """
+    spec = as_spec(spec, keys)
     check_threads(threads)
     secret = key_for(key, spec.pseudonyms)
-    found = open_source(source)
+    found = open_source(source, csv)
     check_streamable(found, spec)
     targets = Targets(
         Path(target),
@@ -100,15 +107,15 @@ def anonymize_files(  # noqa: PLR0913  # one parameter an option of the command
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     disk = DiskUse(workspace_of(targets.release))
     run = Run(
-        *(
-            found,
-            spec,
-            targets,
-            limit,
-            limit.sizes(found.row_size, threads),
-            watch(limit, progress, disk),
-        ),
-        *(BadRows(_whole(bad_rows)), secret, tuple(by)),
+        source=found,
+        spec=spec,
+        targets=targets,
+        limit=limit,
+        sizes=limit.sizes(found.row_size, threads),
+        stages=watch(limit, progress, disk),
+        bad=BadRows(_whole(bad_rows)),
+        key=secret,
+        by=tuple(by),
     )
     kept = _kept(run, add_counts)
 
@@ -133,6 +140,7 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     progress: Progress | bool | None = None,
     bad_rows: int = 0,
     overwrite: bool = False,
+    csv: Mapping[str, str] | None = None,
 ) -> TupleCounts:
     """Count the distinct tuples of files, and keep the counts for another day.
 
@@ -145,21 +153,21 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
         OutputError: the counts cannot be written.
     """
     check_threads(threads)
-    found = open_source(source)
+    found = open_source(source, csv)
     check_streamable(found, spec)
     path = _path(save_counts)
     if path is not None:
         check_place(path, overwrite=overwrite, private=True)
     limit = Limit(machine_memory() if memory is None else parse_size(memory))
     run = Run(
-        *(
-            found,
-            spec,
-            Targets(path or Path()),
-            limit,
-            limit.sizes(found.row_size, threads),
-        ),
-        *(watch(limit, progress), BadRows(_whole(bad_rows)), open_key(None)),
+        source=found,
+        spec=spec,
+        targets=Targets(path or Path()),
+        limit=limit,
+        sizes=limit.sizes(found.row_size, threads),
+        stages=watch(limit, progress),
+        bad=BadRows(_whole(bad_rows)),
+        key=open_key(None),
     )
     counts = run.count(_kept(run, add_counts), None)
     found.check_unchanged()

@@ -1,7 +1,7 @@
 """Where the rows are: files, folders and globs as one table in a fixed order."""
 
 import glob
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -11,15 +11,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core_mondrian.encoding.columns import rank_column
-from core_mondrian.errors import DataError, SpecError, list_names
+from core_mondrian.errors import (
+    DataError,
+    SpecError,
+    list_names,
+    not_there,
+    quote_names,
+)
 from core_mondrian.sources.files.csv_blocks import read_names
 from core_mondrian.sources.tuple_counts import counted_columns
-from core_mondrian.spec.declaration import Spec, check_look_alikes
+from core_mondrian.spec.declaration import (
+    Spec,
+    check_look_alikes,
+    check_rows_are_here,
+)
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.csv_text import infer_type, unguarded_names
+from core_mondrian.tables.files.dialect import (
+    WRITTEN,
+    Dialect,
+    find_dialect,
+    known_options,
+)
 from core_mondrian.tables.files.kinds import (
     check_names,
-    compression_of,
-    is_text,
     kind_of,
 )
 from core_mondrian.tables.files.read import (
@@ -46,15 +61,17 @@ class Part:
     mtime_ns: int
     keys: tuple[tuple[str, str | None], ...] = ()
     """What the folders above it say, as ``key=value``."""
-
-    @property
-    def compression(self) -> str | None:
-        """How it is compressed."""
-        return compression_of(self.path)
+    dialect: Dialect = WRITTEN
+    """How it is written, if it is CSV."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what tells whether it has changed."""
-        return {"name": self.name, "size": self.size, "mtime_ns": self.mtime_ns}
+        """Return what tells whether it has changed, or is read another way."""
+        return {
+            "name": self.name,
+            "size": self.size,
+            "mtime_ns": self.mtime_ns,
+            "dialect": list(self.dialect),
+        }
 
 
 @dataclass(frozen=True)
@@ -100,17 +117,30 @@ class Source:
                 )
 
 
-def open_source(source: str | Path, *, guarded: bool = False) -> Source:
+def open_release(release: Path, *, guarded: bool) -> Source:
+    """Find the parts of what was written here; ``guarded``: with guard_formulas."""
+    return _open(str(release), dict(WRITTEN._asdict()), guarded=guarded)
+
+
+def open_source(source: str | Path, csv: Mapping[str, str] | None = None) -> Source:
     """Find the parts and check that they have the same columns.
 
-    ``guarded``: they were written with guard_formulas.
+    ``csv`` is what is known of how they are written, see `find_dialect`.
 
     Raises:
+        SpecError: something is said of CSV, and there is none, or it is unknown.
         DataError: there are none, or they do not fit together.
     """
-    found = _find(str(source))
+    found = _open(str(source), known_options(csv or {}), guarded=False)
+    if csv and found.kind != "csv":
+        raise SpecError(f"{source} is no CSV file", hint="leave out --csv")
+    return found
+
+
+def _open(source: str, csv: Mapping[str, str], *, guarded: bool) -> Source:
+    found = _find(source)
     if not found:
-        raise DataError(f"{source}: no such file", hint="check the path")
+        raise not_there(source)
     kinds = {kind_of(path) for path, _ in found}
     for path, _ in found:
         if kind_of(path) not in ("csv", "parquet"):
@@ -118,7 +148,7 @@ def open_source(source: str | Path, *, guarded: bool = False) -> Source:
     if len(kinds) > 1:
         raise DataError(f"{source}: holds CSV and Parquet files", hint="take one kind")
     kind: Kind = "csv" if kinds == {"csv"} else "parquet"
-    parts = tuple(_part(path, name) for path, name in found)
+    parts = tuple(_part(path, name, csv) for path, name in found)
     files = _one_schema(parts, [_read_schema(part, kind) for part in parts])
     if guarded and kind == "csv":
         plain = unguarded_names(files.names)
@@ -131,7 +161,7 @@ def open_source(source: str | Path, *, guarded: bool = False) -> Source:
         )
     schema = pa.schema([*files, *keys], files.metadata)
     coded = _repetitive(parts[0], files) if kind == "parquet" else ()
-    return Source(str(source), kind, parts, schema, coded, guarded)
+    return Source(source, kind, parts, schema, coded, guarded)
 
 
 def _find(source: str) -> list[tuple[Path, str]]:
@@ -159,28 +189,30 @@ def _in_order(files: Iterable[tuple[Path, Path]]) -> list[tuple[Path, str]]:
     return [(file, below.as_posix()) for file, below in ordered]
 
 
-def _part(path: Path, name: str) -> Part:
+def _part(path: Path, name: str, csv: Mapping[str, str]) -> Part:
     check_file(path)
+    is_csv = kind_of(path) == "csv"
+    dialect = find_dialect(path, csv) if is_csv else WRITTEN
     folders = [folder.split("=", 1) for folder in name.split("/")[:-1] if "=" in folder]
     keys = tuple(
         (unquote(key), None if value == _NO_KEY else unquote(value))
         for key, value in folders
     )
-    return Part(path, name, *_stat(path), keys)
+    return Part(path, name, *_stat(path), keys, dialect)
 
 
 def _stat(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
     except OSError:
-        raise DataError(f"{path}: no such file", hint="check the path") from None
+        raise not_there(path) from None
     return found.st_size, found.st_mtime_ns
 
 
 def _read_schema(part: Part, kind: Kind) -> pa.Schema:
     with reading(part.path, kind):
         if kind == "csv":
-            names = read_names(part.path, part.compression)
+            names = read_names(part.path, part.dialect)
             return pa.schema([(name, pa.string()) for name in names])
         with pq.ParquetFile(part.path) as file:
             schema = file.schema_arrow
@@ -204,8 +236,8 @@ def _one_schema(parts: Sequence[Part], schemas: Sequence[pa.Schema]) -> pa.Schem
         if set(schema.names) != set(first.names):
             stray = sorted(set(schema.names) ^ set(first.names))
             raise DataError(
-                f"{part.path}: not the columns of {parts[0].path}: {list_names(stray)} "
-                "are in one of them only",
+                f"{part.path}: not the columns of {parts[0].path}: "
+                f"{list_names(stray, schema.names)} are in one of them only",
                 hint="all parts of a table have the same columns",
             )
     fields = []
@@ -230,7 +262,7 @@ def _key_fields(parts: Sequence[Part], kind: Kind) -> list[Any]:
     for part, own in zip(parts, names, strict=True):
         if own != names[0] or len(set(own)) < len(own):
             raise DataError(
-                f"{part.path}: its folders have not the keys of {parts[0].path}",
+                f"{part.path}: its folders do not have the keys of {parts[0].path}",
                 hint="all parts lie below the same keys, in the same order",
             )
     fields = []
@@ -251,10 +283,11 @@ def check_streamable(source: Source, spec: Spec) -> None:
     """
     if missing := sorted(set(spec.columns).difference(source.schema.names)):
         raise SpecError(
-            f"not in the data: {missing}",
+            f"not in the data: {quote_names(missing)}",
             hint=f"it has {list_names(source.schema.names)}",
         )
     check_look_alikes(spec, source.schema.names)
+    check_rows_are_here(spec, "streamed")
     if spec.shuffle is not None:
         raise SpecError(
             "shuffle needs all rows at once, and streams never have them",

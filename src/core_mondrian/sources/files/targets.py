@@ -33,7 +33,7 @@ class Targets:
 
     @property
     def is_folder(self) -> bool:
-        """Tell whether the release is written in parts."""
+        """Return whether the release is written in parts."""
         return not self.release.suffix
 
     @property

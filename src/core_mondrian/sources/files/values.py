@@ -31,7 +31,7 @@ class TypedValues:
     """By column: codes of words in place of numbers, which make a row bad."""
 
     def is_bad(self, codes: NDArray[np.int32]) -> Flags:
-        """Tell which tuples have a word in place of a number."""
+        """Return which tuples have a word in place of a number."""
         found = np.zeros(len(codes), dtype=np.bool_)
         for place, flags in enumerate(self.bad):
             if flags is not None:

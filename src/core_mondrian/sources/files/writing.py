@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.measures.row_sample import Sight, join_sights
+from core_mondrian.measures.row_sample import DistinctRows, join_distinct_rows
 from core_mondrian.runtime.progress import Throughput
 from core_mondrian.sources.files.batches import (
     Batch,
@@ -21,7 +21,7 @@ from core_mondrian.sources.files.counting import share_done
 from core_mondrian.sources.files.row_routing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder, Released
 from core_mondrian.sources.memory import Limit, Sizes
-from core_mondrian.tables.files.kinds import is_text
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.staging import create_private
 from core_mondrian.tables.files.write import TableFile
 
@@ -43,7 +43,7 @@ class Drafts:
 
     @property
     def is_folder(self) -> bool:
-        """Tell whether the release is written in parts."""
+        """Return whether the release is written in parts."""
         return not self.release.suffix
 
 
@@ -55,7 +55,7 @@ class Written:
     n_released: int = 0
     n_suppressed: int = 0
     n_bad: int = 0
-    sights: list[Sight] = field(default_factory=list)
+    sights: list[DistinctRows] = field(default_factory=list)
 
     def add(self, found: Released) -> None:
         """Count one more batch."""
@@ -65,12 +65,12 @@ class Written:
         self.n_bad += found.n_bad
         self.see(found.sight)
 
-    def see(self, sight: Sight) -> None:
+    def see(self, sight: DistinctRows) -> None:
         """Take one more, and no more memory than for a few of them."""
         self.sights.append(sight)
         n_new = sum(one.rows.size for one in self.sights[1:])
         if len(self.sights) > _MOST_SIGHTS or n_new > self.sights[0].rows.size:
-            self.sights = [join_sights(self.sights)]
+            self.sights = [join_distinct_rows(self.sights)]
 
 
 @dataclass(frozen=True)

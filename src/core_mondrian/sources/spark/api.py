@@ -1,6 +1,5 @@
 """anonymize_spark(): the same release, of rows that are on a cluster."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -8,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from core_mondrian.api import check_threads, grouped_by
 from core_mondrian.engine.grow_parts import check_parts
-from core_mondrian.errors import OutputError, SpecError, drops_context, list_names
+from core_mondrian.errors import OutputError, SpecError, drops_context
 from core_mondrian.release.result import Release
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.remote_plan import RemotePlan
+from core_mondrian.sources.row_plan import check_released_names
 from core_mondrian.sources.spark.parts import plan_there
 from core_mondrian.sources.spark.recode import (
     PlacedRows,
@@ -34,7 +34,7 @@ from core_mondrian.sources.spark.tuples import (
     plan_here,
 )
 from core_mondrian.sources.spark.watch import following
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.declaration import Spec, check_rows_are_here
 from core_mondrian.tables.keys import Key, key_for
 from core_mondrian.verification.verify import Verification
 
@@ -83,9 +83,7 @@ class Draft:
             PrivacyViolation: a class fails, or an identifier was not removed.
         """
         self.stages.report("verify")
-        recount = Recount.of(
-            *(self.whole, self.names, self.spec), has_unit=self._has_unit
-        )
+        recount = Recount.of(self.whole, self.names, self.spec, has_unit=self._has_unit)
         plan = self.tuples.plan
         found = recount.judge(plan, is_small=isinstance(plan, RemotePlan))
         self.stages.end("verify")
@@ -126,7 +124,8 @@ class Draft:
         concerns = find_concerns(self.placed, rows)
         self.stages.end("warn")
         return self.tuples.plan.release(
-            *(self.data, verification),
+            self.data,
+            verification,
             by=self.by,
             suppressed=self.suppressed,
             carried=tuple(self.spec.carried(self.placed.source.names)),
@@ -205,6 +204,7 @@ def draft_release(
     """
     check_threads(means.threads)
     key = key_for(means.key, spec.pseudonyms)
+    check_rows_are_here(spec, "on a cluster")
     if spec.shuffle is not None:
         raise SpecError(
             "shuffle orders rows, and rows on a cluster have no order",
@@ -220,12 +220,7 @@ def draft_release(
         placed = place_rows(rows, tuples)
         places = tuples.plan.places(rows.names)
         names = tuple(place.name for place in places)
-        if twice := sorted(name for name, n in Counter(names).items() if n > 1):
-            raise SpecError(
-                "the release would have several columns of one name: "
-                f"{list_names(twice)}",
-                hint="rename them, or choose another format or class_id",
-            )
+        check_released_names(names)
         yield Draft(tuples, placed, lay_out(placed, places), names, named, stages)
 
 

@@ -64,12 +64,12 @@ def code_tuples(
     coded = counted.frame
     columns = (*shape.codes, *shape.others)
     for place, name in enumerate(tuple_columns(spec)):
-        values = {"v": keys[name], columns[place]: codes.maps[place]}
+        values = {"v": keys[name], columns[place]: codes.codes[place]}
         if place in shape.numbers:
             levels = number_levels(shape.table.columns[place])
-            values[f"l{place}"] = levels[codes.maps[place]].astype(np.int32)
+            values[f"l{place}"] = levels[codes.codes[place]].astype(np.int32)
         coded = _join_values(coded, source.keys[source.counted.index(name)], values)
-    encoded = codes.counted(counted.n_tuples)
+    encoded = codes.with_tuples(counted.n_tuples)
     ranking = _Ranking(relations, shape, encoded, counted.n_tuples, source.keys)
     return CodedTuples(codes, shape, ranking.run(coded))
 

@@ -73,7 +73,7 @@ def plan_there(
         coded = code_tuples(relations, counted, spec)
         stages.end("encode")
         store = SparkStore(relations, coded, task_tuples, stages)
-        encoded = coded.codes.counted(coded.n_tuples)
+        encoded = coded.codes.with_tuples(coded.n_tuples)
         grown, described = describe_parts(store, encoded, spec, key, stages)
         with _folder() as folder:
             connection = connect(folder, _LEDGER, n_cores(), name="ledger.duckdb")
@@ -82,7 +82,14 @@ def plan_there(
                 parts.fetch(len(encoded.table.columns))
                 labels, ledger = join_labels(connection, folder, parts, encoded)
                 plan = PartedClasses(
-                    *(encoded, grown, spec, key, described, ledger, labels, store)
+                    encoded=encoded,
+                    grown=grown,
+                    spec=spec,
+                    key=key,
+                    described=described,
+                    ledger=ledger,
+                    labels=labels,
+                    store=store,
                 )
                 parts.enter(plan)
                 _ = plan.digest, plan.measures, plan.shown_schema, plan.salted_digests

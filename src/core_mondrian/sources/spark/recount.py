@@ -9,15 +9,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.errors import PrivacyViolation, SpecError, drops_context, list_names
+from core_mondrian.errors import (
+    PrivacyViolation,
+    SpecError,
+    drops_context,
+    list_names,
+    quote_names,
+)
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
     Repeats,
     RowSample,
     seen_columns,
 )
-from core_mondrian.measures.row_sample import look_at_frame
+from core_mondrian.measures.row_sample import distinct_rows_of_frame
 from core_mondrian.recoding.plan import SUPPRESSED
+from core_mondrian.sources.counted_release import columns_of_models
 from core_mondrian.sources.spark.arrow import in_utc, send
 from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.recode import PlacedRows, place_rows
@@ -31,7 +38,6 @@ from core_mondrian.verification.verify import (
     SHOWS_PSEUDONYM,
     Verification,
     WholeTable,
-    beside,
     verify_buckets,
     verify_counts,
 )
@@ -190,7 +196,7 @@ class Recount:
 def same_counts(
     one: "DataFrame", other: "DataFrame", names: Sequence[str], spec: Spec
 ) -> bool:
-    """Tell whether two releases have as many rows of everything models look at."""
+    """Return whether two releases have as many rows of everything models look at."""
     wanted = _looked_at(names, replace(spec, unit=None))
     frames = [_keyed(frame, names, wanted) for frame in (one, other)]
     counts = [plain.groupBy(*keys).count() for plain, keys in frames]
@@ -213,15 +219,11 @@ def _keyed(
 
 def _looked_at(names: Sequence[str], spec: Spec) -> list[str]:
     """Return the columns of a release that models look at."""
-    found: list[str] = []
-    for name in spec.quasi_identifiers:
-        found += [name] if name in names else spec.bounds_of(name) or [name]
-    unit = [] if spec.unit is None else [spec.unit]
-    found += beside(spec, names)
-    wanted = list(dict.fromkeys([*found, *spec.sensitive, *unit]))
+    wanted = columns_of_models(spec, names)
     if absent := sorted(set(wanted).difference(names)):
         raise SpecError(
-            f"not in the table: {absent}", hint=f"it has {list_names(names)}"
+            f"not in the table: {quote_names(absent)}",
+            hint=f"it has {list_names(names)}",
         )
     return wanted
 
@@ -285,7 +287,7 @@ def find_concerns(
         rows = in_utc(some.select(TUPLE, LEAF, *own).toArrow())
     piece = look.pieces(rows[TUPLE].to_numpy(), rows[LEAF].to_numpy())
     frame = open_frame(rows.select(own).rename_columns(list(names)))
-    sight = look_at_frame(frame, names, piece)
+    sight = distinct_rows_of_frame(frame, names, piece)
     # Which columns have to be counted is known only then: all in one job.
     asked: list[str] = []
 

@@ -42,9 +42,6 @@ class Relations:
     def __getitem__(self, name: str) -> "DataFrame":
         return self.session.table(self.view(name))
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._views
-
     def drop(self, name: str, *, but: int = 0) -> None:
         """Let go of the frames that a name has stood for, but the last ones."""
         views = self._views.pop(name, [])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from core_mondrian.errors import DataError, SpecError, list_names
+from core_mondrian.errors import DataError, SpecError, list_names, quote_names
 from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.spec.declaration import Spec, check_look_alikes
@@ -59,12 +59,13 @@ def open_rows(frame: "DataFrame", spec: Spec, read: Reading | None = None) -> Ro
         names = tuple(frame.columns)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(
-            f"several columns have one name: {list_names(twice)}",
+            f"several columns have one name: {list_names(twice, names)}",
             hint="rename them first",
         )
     if missing := sorted(set(spec.columns).difference(names)):
         raise SpecError(
-            f"not in the data: {missing}", hint=f"it has {list_names(names)}"
+            f"not in the data: {quote_names(missing)}",
+            hint=f"it has {list_names(names)}",
         )
     check_look_alikes(spec, names)
     counted = counted_columns(spec)

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from core_mondrian.errors import SpecError
 from core_mondrian.sources.causes import NO_SERVER, Cause
 from core_mondrian.sources.spark.failures import NO_CORES, failed, working
+from core_mondrian.sources.spark.watch import watching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,8 +48,11 @@ def connected(master: str | None, remote: str | None) -> "Iterator[SparkSession]
     for address in (master, remote):
         if address is not None:
             _probe(address)
-    late = _alarm(_patience())
+    begun = time.monotonic()
     session = _start(master, remote)
+    took = time.monotonic() - begun
+    # Where Java starts slowly here, that of an executor does, too.
+    late = _alarm(max(_patience() - took, took))
     try:
         if remote is not None:
             _within(late, lambda: _ask(session), "connect", NO_SERVER)
@@ -164,17 +169,26 @@ def _try_job(session: "SparkSession", late: threading.Event) -> None:
         with working("run a job"):
             return session.range(2).count()
 
+    taken = threading.Event()
     try:
-        _within(late, count, "run a job", NO_CORES)
+        with watching(session, lambda tasks: taken.set() if tasks.n_running else None):
+            _within(late, count, "run a job", NO_CORES, taken)
     except BaseException:
         quietly(lambda: session.interruptTag(tag))
         raise
 
 
 def _within(
-    late: threading.Event, work: Callable[[], Any], what: str, cause: Cause
+    late: threading.Event,
+    work: Callable[[], Any],
+    what: str,
+    cause: Cause,
+    taken: threading.Event | None = None,
 ) -> Any:  # noqa: ANN401
-    """Do something on a thread, and leave it behind if it takes too long."""
+    """Do something on a thread, and leave it behind if it takes too long.
+
+    Once it is ``taken``, it may take its time.
+    """
     found: list[Any] = []
     failures: list[BaseException] = []
 
@@ -184,8 +198,9 @@ def _within(
         except BaseException as error:  # noqa: BLE001  # raised below
             failures.append(error)
 
+    taken = taken or threading.Event()
     thread = _on_thread(do, _LEAST)
-    while thread.is_alive() and not late.is_set():
+    while thread.is_alive() and (taken.is_set() or not late.is_set()):
         thread.join(_PAUSE)
     if failures:
         raise failures[0]

@@ -16,8 +16,9 @@ from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.spark.arrow import send
 from core_mondrian.sources.spark.coding import CodedTuples
 from core_mondrian.sources.spark.failures import working
+from core_mondrian.sources.spark.packing import unpack_value
 from core_mondrian.sources.spark.relations import Relations
-from core_mondrian.sources.spark.workers import PART, doing, packing, unpacked
+from core_mondrian.sources.spark.workers import PART, doing, packing
 from core_mondrian.sources.tuple_relation import PLANTED, TupleRelation
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class SparkStore(TupleRelation):
             found = done.select(PART, "summary").toArrow().sort_by(PART)
         if found.num_rows != n_parts:
             raise InternalError("parts came back that were not handed out, or too few")
-        return [unpacked(one) for one in found["summary"].to_pylist()]
+        return [unpack_value(one) for one in found["summary"].to_pylist()]
 
     def frame(self, stage: str) -> "DataFrame":
         """Return a stage."""

@@ -14,7 +14,7 @@ from core_mondrian.errors import DataError, OutputError, SpecError
 from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.rows import Reading
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.files.atomic_write import check_place
+from core_mondrian.tables.files.atomic_write import OVERWRITE, check_place
 from core_mondrian.tables.files.csv_text import typed_texts
 from core_mondrian.tables.files.kinds import check_names
 from core_mondrian.tables.files.staging import draft_folder
@@ -76,7 +76,7 @@ class Spot(ABC):
 
     @abstractmethod
     def exists(self, session: "SparkSession") -> bool:
-        """Tell whether something is there."""
+        """Return whether something is there."""
 
     @abstractmethod
     def beside(self) -> AbstractContextManager[tuple["Spot", "Spot"]]:
@@ -240,7 +240,7 @@ def check_spot(spot: Spot, session: "SparkSession", *, overwrite: bool) -> None:
         )
     if spot.exists(session) and not overwrite:
         raise SpecError(
-            f"{spot.text}: exists already", hint="take another name, or --overwrite"
+            f"{spot.text}: exists already", hint=f"take another name, or {OVERWRITE}"
         )
     if isinstance(spot, Folder) and not spot.exists(session):
         check_place(spot.path, overwrite=overwrite)
@@ -303,6 +303,11 @@ def _header(spot: Folder, session: "SparkSession") -> list[str]:
         raise DataError(f"{spot.text}: the file is empty", hint="write it again")
     names = ["" if name is None else str(name) for name in first]
     check_names(Path(spot.text), names)
+    if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
+        raise DataError(
+            f"{spot.text}: has no commas between its values, which Spark is to find",
+            hint="write it with commas or as Parquet, or read it without Spark",
+        )
     if len(names) == 1:
         raise DataError(
             f"{spot.text}: Spark loses empty rows of a CSV file of one column",

@@ -3,7 +3,6 @@
 Functions inside functions, because Spark counts the arguments of what it calls.
 """
 
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,6 +15,7 @@ from core_mondrian.recoding.plan import DIVIDED, Shares
 from core_mondrian.recoding.recode import as_released
 from core_mondrian.sources.part_tasks import unpack
 from core_mondrian.sources.spark.arrow import in_utc
+from core_mondrian.sources.spark.packing import pack_value, unpack_value
 from core_mondrian.sources.tuple_relation import as_records
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import open_frame, row_keys
@@ -52,8 +52,8 @@ def _row(number: int, arrays: Any, summary: Any) -> pa.Table:  # noqa: ANN401
     return pa.table(
         {
             PART: pa.array([number], pa.int32()),
-            "arrays": pa.array([pickle.dumps(dict(arrays))], pa.binary()),
-            "summary": pa.array([pickle.dumps(summary)], pa.binary()),
+            "arrays": pa.array([pack_value(dict(arrays))], pa.binary()),
+            "summary": pa.array([pack_value(summary)], pa.binary()),
         }
     )
 
@@ -61,12 +61,7 @@ def _row(number: int, arrays: Any, summary: Any) -> pa.Table:  # noqa: ANN401
 def _parts(batches: Batches) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
     for batch in batches:
         for number, packed in zip(batch[PART], batch["arrays"], strict=True):
-            yield number.as_py(), unpacked(packed.as_py())
-
-
-def unpacked(packed: bytes) -> Any:  # noqa: ANN401
-    """Return what one of our own processes has packed."""
-    return pickle.loads(packed)  # noqa: S301  # whoever is in the cluster may run code
+            yield number.as_py(), unpack_value(packed.as_py())
 
 
 def placing(first_leaf: Sequence[int]) -> Callable[[Batches], Batches]:

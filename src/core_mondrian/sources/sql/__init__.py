@@ -1,1 +1,20 @@
-"""Tables in databases: counted and recoded there, as SQL."""
+"""Tables in databases: counted and recoded there, as SQL.
+
+anonymize         anonymize_sql(): the stages, in order
+open              which database is meant
+base              what the databases have in common
+duckdb_file       a DuckDB file
+sqlite_file       an SQLite file
+postgresql        a PostgreSQL server
+source            what is read: a table, a view or a query
+target            what is made: a table or a view
+names             names as SQL spells them
+value_table       our tables that hold cells of the source
+planning          counted tuples to a plan, in memory or on disk
+lookup_tables     the plan as tables inside the database
+recoding          the statements that give each row what its class shows
+row_sample        columns that pass through, as far as a database shows them
+live              LiveView: a relation that follows a table
+live_tables       what a live view consists of
+failures          failures of databases in the same words, without a cell
+"""

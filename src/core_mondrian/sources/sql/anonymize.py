@@ -19,7 +19,7 @@ from core_mondrian.release.result import Release
 from core_mondrian.runtime.progress import Progress, Throughput, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import n_cores
-from core_mondrian.sources.counted_release import CountedRelease
+from core_mondrian.sources.counted_release import CountedRelease, columns_of_models
 from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.memory import Limit, parse_size, watch
 from core_mondrian.sources.row_plan import RowPlan
@@ -56,7 +56,7 @@ from core_mondrian.tables.files.staging import draft_folder
 from core_mondrian.tables.frames import check_columns, open_frame
 from core_mondrian.tables.keys import key_for
 from core_mondrian.tables.pseudonyms import LENGTH
-from core_mondrian.verification.verify import SHOWS_PSEUDONYM, Verification, beside
+from core_mondrian.verification.verify import SHOWS_PSEUDONYM, Verification
 
 Publish = Callable[[Release[str], Callable[[], None]], None]
 """Takes a verified release, and what commits it."""
@@ -116,7 +116,13 @@ def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
         disk = DiskUse(folder)
         stages = watch(limit, progress, disk)
         planner = Planner(
-            *(spec, secret, here, stages, n_threads, folder, asked),
+            spec=spec,
+            key=secret,
+            limit=here,
+            stages=stages,
+            threads=n_threads,
+            folder=folder,
+            by=asked,
             needs_all=(*needs_all, *(["--by"] if asked else [])),
         )
         stack.enter_context(closing(opened))
@@ -226,8 +232,12 @@ class _Work:
         outputs = outputs_of(self.database, self.source, self.planned)
         check_names(self.database, [item.column.name for item in outputs])
         maker = MapMaker(
-            *(self.database, self.source, self.planned, self._name_of),
-            *(planner.folder, planner.limit),
+            database=self.database,
+            source=self.source,
+            planned=self.planned,
+            name_of=self._name_of,
+            folder=planner.folder,
+            limit=planner.limit,
         )
         places = maker.make(self.counted)
         joins = f"{places.with_shown} {maker.join_pseudonyms()}"
@@ -243,7 +253,8 @@ class _Work:
         concerns = find_concerns(places, plan)
         stages.end("warn")
         return plan.release(
-            *(name.text, verification),
+            name.text,
+            verification,
             by=planner.by,
             suppressed=suppressed_of(name).text if is_separate else None,
             carried=tuple(plan.spec.carried(self.source.names)),
@@ -306,7 +317,7 @@ class _Work:
         self.database.create(apart, self.source.columns, query)
         self.database.protect(apart)
         if self._count_rows(apart.sql) != self.plan.n_suppressed:
-            raise InternalError("rows set apart are not those that are suppressed")
+            raise InternalError("the separate rows are not those that are suppressed")
 
     def _count_rows(self, table: str) -> int:
         return self.database.number(f"SELECT count(*) AS n FROM {table}")
@@ -317,11 +328,7 @@ class _Work:
         for name in spec.pseudonyms:
             self._check_pseudonyms(made, name)
         released = [item.column.name for item in outputs]
-        unit = () if spec.unit is None else (spec.unit,)
-        places = self.plan.places(self.source.names)
-        shown = [place.name for place in places if place.how == "shown"]
-        names = (*shown, *beside(spec, released), *spec.sensitive, *unit)
-        cells = exact_cells(self.database, made, list(dict.fromkeys(names)))
+        cells = exact_cells(self.database, made, columns_of_models(spec, released))
         if spec.suppressed == "blank" and spec.pseudonyms:
             hidden = ", ".join(made.cell(name) for name in spec.pseudonyms)
             mark = f"CASE WHEN coalesce({hidden}, NULL) IS NOT NULL THEN 1 END"

@@ -72,6 +72,8 @@ class Database(ABC):
     has_structs: bool
     has_views: bool
     """Whoever reads a view can read its source anyway: it is no boundary."""
+    has_live_views: bool
+    """A table that changes can have a live view."""
     ignores_case: bool
     """Names that differ only in case are the same."""
     longest_name: int
@@ -160,7 +162,7 @@ class Database(ABC):
 
     @abstractmethod
     def has_schema(self, name: Name) -> bool:
-        """Tell whether the schema of a qualified name is there."""
+        """Return whether the schema of a qualified name is there."""
 
     @abstractmethod
     def find(self, name: Name) -> Kind | None:
@@ -172,7 +174,7 @@ class Database(ABC):
 
     @abstractmethod
     def may_read(self, relation: str, names: Sequence[Name]) -> bool:
-        """Tell whether a relation reads one of some tables or views that are there.
+        """Return whether a relation reads one of some tables or views that are there.
 
         Directly, or through views and functions; if it cannot be decided, it may.
         """
@@ -196,7 +198,7 @@ class Database(ABC):
         """Return the condition that a cell is not missing; NaN is."""
 
     def is_countable(self, column: Column) -> bool:  # noqa: ARG002
-        """Tell whether values of a column can be grouped, matched and handed over."""
+        """Return whether values of a column can be grouped, matched and handed over."""
         return True
 
     def readings(
@@ -205,6 +207,17 @@ class Database(ABC):
         """Return how to read columns of a table of ours that hold such cells."""
         del table, columns
         return [Reading(cell) for cell in cells]
+
+    def spell_alike(self) -> None:
+        """Let what a value is as text depend on no setting of the session."""
+        return
+
+    def steady(self, column: Column) -> Column:
+        """Return a column as it is read if equal cells are to be read as equal values.
+
+        Whatever else is in the column, now or later.
+        """
+        return column
 
     @abstractmethod
     def as_arrow(

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from core_mondrian.sources import causes
 from core_mondrian.sources.causes import Cause
+from core_mondrian.sources.spill import literal, open_duckdb
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -19,26 +21,10 @@ from core_mondrian.sources.sql.base import (
     Space,
     check_times,
 )
-from core_mondrian.sources.sql.names import Name, literal
+from core_mondrian.sources.sql.names import Name
 
-# A file may come from a stranger: its views and macros read nothing but the file, load
-# and download nothing, and change none of this. Names of tables are never those of our
-# own variables.
+# Names of tables are never those of our own variables.
 _PLACE: Final = f"{TEMPORARY}place"
-_CONFIG: Final = {
-    "enable_external_access": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "python_enable_replacements": False,
-    "explain_output": "all",
-}
-_SETTINGS: Final = (
-    "enable_progress_bar = true",
-    "enable_progress_bar_print = false",
-    "progress_bar_time = 0",
-    "lock_configuration = true",
-)
 _BATCH: Final = 1 << 17
 _CAUSES: Final = (
     ("Could not set lock", failures.BUSY),
@@ -60,6 +46,7 @@ class DuckDBFile(Database):
     title = "DuckDB"
     has_structs = True
     has_views = True
+    has_live_views = True
     ignores_case = True
     longest_name = 2**31
     join = "JOIN"
@@ -74,17 +61,17 @@ class DuckDBFile(Database):
         self._connection: Any = None
 
     def begin(self, space: Space) -> None:
-        import duckdb
-
-        config: dict[str, Any] = {
-            **_CONFIG,
-            "memory_limit": f"{space.memory >> 20}MiB",
-            "threads": space.threads,
-            "temp_directory": str(space.folder / "spill"),
-        }
-        self._connection = duckdb.connect(self._path, config=config)
-        for setting in _SETTINGS:
-            self._connection.execute(f"SET {setting}")
+        # A file may come from a stranger: its views and macros read nothing but the
+        # file, load and download nothing, and change none of this.
+        self._connection = open_duckdb(
+            file=self._path,
+            folder=space.folder,
+            memory=space.memory,
+            threads=space.threads,
+            enable_external_access=False,
+            explain_output="all",
+        )
+        self._connection.execute("SET lock_configuration = true")
         self._connection.execute("BEGIN")
 
     def execute(self, sql: str) -> None:
@@ -138,7 +125,8 @@ class DuckDBFile(Database):
 
     def close(self) -> None:
         if self._connection is not None:
-            self._connection.close()
+            with suppress(*self.errors):  # a call that was cancelled may still have it
+                self._connection.close()
 
     def cause(self, error: Exception) -> Cause | None:
         text = str(error)

@@ -18,11 +18,6 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
-    """Return a text in quotes."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 @dataclass(frozen=True, slots=True)
 class Name:
     """A table's name, its schema before it."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from core_mondrian.errors import DataError, SpecError
+from core_mondrian.errors import DataError, SpecError, not_there
 from core_mondrian.sources.sql.base import Database
 from core_mondrian.tables.files.kinds import unreadable
 
@@ -54,7 +54,7 @@ def _open_file(path: Path) -> Database:
         with path.open("rb") as file:
             header = file.read(_HEADER)
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file", hint="check the path") from None
+        raise not_there(path) from None
     except OSError as error:
         raise unreadable(path, error) from None
     if header == _SQLITE:

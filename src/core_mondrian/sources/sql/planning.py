@@ -81,7 +81,9 @@ class Planner:
         rows = whole.column(len(every)).to_numpy()
         values = whole.select(every)
         plan = make_plan(
-            *(TupleCounts(values, rows), self.spec, self.key),
+            TupleCounts(values, rows),
+            self.spec,
+            self.key,
             by=self.by,
             threads=self.threads,
             stages=self.stages,
@@ -105,7 +107,7 @@ class Planner:
         with closing(LocalStore(folder, limits, self.stages)) as store:
             planner = DiskPlanner(store, self.spec, self.key, self.limit, self.stages)
             plan, index = planner.plan(
-                *(*tuples.values(), tuples.chunks()), counted.n_rows
+                *tuples.values(), tuples.chunks(), counted.n_rows
             )
         give_back()
         return Planned(plan, lambda: tuples.numbers(index), tuples.schema)

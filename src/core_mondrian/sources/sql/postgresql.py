@@ -4,6 +4,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.sources import causes
 from core_mondrian.sources.causes import Cause
+from core_mondrian.sources.spill import literal
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -24,7 +26,7 @@ from core_mondrian.sources.sql.base import (
     Space,
     check_times,
 )
-from core_mondrian.sources.sql.names import Name, literal, quoted
+from core_mondrian.sources.sql.names import Name, quoted
 
 _SIZE: Final = re.compile(r"\((\d+)(?:,(-?\d+))?\)")
 _FLOATS: Final = ("real", "double precision", "numeric")
@@ -55,6 +57,16 @@ _STATES: Final = {
     "53100": causes.DISK_FULL,
     "53200": causes.NO_MEMORY,
 }
+_SETTINGS: Final = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
+    "xmlbinary": "base64",
+}
+"""Those that values are spelled by."""
 _TEXTS: Final = (
     ("authentication failed", failures.LOGIN),
     ("no password supplied", failures.LOGIN),
@@ -133,6 +145,7 @@ class PostgreSQL(Database):
     title = "PostgreSQL"
     has_structs = False
     has_views = False
+    has_live_views = True
     ignores_case = False
     longest_name = 63
     join = "JOIN"
@@ -291,6 +304,14 @@ class PostgreSQL(Database):
         )
         scale, whole = (column[0].as_py() or 0 for column in found.columns)
         return Reading(plain, _decimals(column, max(whole, 1) + scale, scale))
+
+    def spell_alike(self) -> None:
+        for name, value in _SETTINGS.items():
+            self.run(f"SET {name} = {literal(value)}")
+
+    def steady(self, column: Column) -> Column:
+        # Numbers without a scale are read with that of all of them together.
+        return replace(column, kind="text") if column.kind == "numeric" else column
 
     def as_arrow(
         self, cells: pa.ChunkedArray, column: Column, kind: pa.DataType | None

@@ -1,7 +1,5 @@
 """What columns that pass through may give away, as far as the database has to say."""
 
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
 
@@ -11,8 +9,9 @@ from core_mondrian.measures.disclosure_warnings import (
     RowSample,
     seen_columns,
 )
-from core_mondrian.measures.row_sample import join_sights, look_at
+from core_mondrian.measures.row_sample import distinct_rows, join_distinct_rows
 from core_mondrian.recoding.plan import SUPPRESSED
+from core_mondrian.sources.counted_release import repeats_query
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.lookup_tables import upload
 from core_mondrian.sources.sql.recoding import Places
@@ -45,10 +44,10 @@ def find_concerns(places: Places, plan: RowPlan) -> tuple[DisclosureWarning, ...
             x.to_numpy().astype(np.int32) for x in some.columns[len(every) :]
         )
         named = {x.name: some.column(i) for i, x in enumerate(columns)}
-        sights.append(look_at(named, look.pieces(tuples, own)))
+        sights.append(distinct_rows(named, look.pieces(tuples, own)))
     looked = RowSample(
         tuple(source.names),
-        join_sights(sights),
+        join_distinct_rows(sights),
         lambda name: _count_repeats(places, name, plan.spec),
     )
     return look.find_concerns(looked)
@@ -71,22 +70,8 @@ def _count_repeats(places: Places, name: str, spec: Spec) -> Repeats:
         is_blanked = name in (*spec.sensitive, *spec.pseudonyms)
         least = 0 if spec.leaves_out or is_blanked else SUPPRESSED
         rows = places.select(cells, f"WHERE p.leaf >= {least} AND {is_present}")
-    query = _REPEATS_OF_ROWS if unit is None else _REPEATS_OF_PERSONS
-    found = places.database.fetch(query.format(rows=rows))
+    found = places.database.fetch(repeats_query(f"({rows}) AS r", unit))
     return Repeats(*(int(column[0].as_py() or 0) for column in found.columns))
-
-
-_REPEATS_OF_ROWS: Final = (
-    "SELECT sum(n) AS a, count(*) AS b, sum(CASE WHEN n = 1 THEN 1 ELSE 0 END) AS c "
-    "FROM (SELECT count(*) AS n FROM ({rows}) AS r GROUP BY v) AS f"
-)
-_REPEATS_OF_PERSONS: Final = (
-    "WITH d AS (SELECT DISTINCT v, u FROM ({rows}) AS r), "
-    "w AS (SELECT v, u, count(*) OVER (PARTITION BY v) AS n FROM d) "
-    "SELECT (SELECT count(*) FROM (SELECT DISTINCT u FROM w) AS x) AS a, "
-    "(SELECT count(DISTINCT v) FROM w) AS b, "
-    "(SELECT count(*) FROM (SELECT DISTINCT u FROM w WHERE n = 1) AS y) AS c"
-)
 
 
 def _ranked(places: Places, name: str) -> str:

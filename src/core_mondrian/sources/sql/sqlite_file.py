@@ -14,6 +14,7 @@ import pyarrow as pa
 from core_mondrian.errors import DataError
 from core_mondrian.sources import causes
 from core_mondrian.sources.causes import Cause
+from core_mondrian.sources.spill import literal
 from core_mondrian.sources.sql import failures
 from core_mondrian.sources.sql.base import (
     TEMPORARY,
@@ -23,7 +24,7 @@ from core_mondrian.sources.sql.base import (
     Reading,
     Space,
 )
-from core_mondrian.sources.sql.names import Name, literal, quoted
+from core_mondrian.sources.sql.names import Name, quoted
 
 _KIND: Final = re.compile(r"[A-Za-z_][\w ]*(\( *[+-]?\d+ *(, *[+-]?\d+ *)?\))?")
 _TIMES: Final = (("DATETIME", "us"), ("TIMESTAMP", "us"), ("DATE", None))
@@ -60,6 +61,7 @@ class SQLiteFile(Database):
     title = "SQLite"
     has_structs = False
     has_views = True
+    has_live_views = False
     ignores_case = True
     longest_name = 2**31
     # Of a plain join it may take the small table first, and the large one for each row.

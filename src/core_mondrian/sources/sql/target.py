@@ -4,11 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from core_mondrian.errors import OutputError, SpecError, list_names
+from core_mondrian.sources.row_plan import check_released_names
 from core_mondrian.sources.sql.base import Database
 from core_mondrian.sources.sql.failures import NO_SCHEMA
 from core_mondrian.sources.sql.names import Name, is_query, parse_name
 from core_mondrian.sources.sql.value_table import Relation
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.declaration import Spec, check_rows_are_here
+from core_mondrian.tables.files.atomic_write import OVERWRITE
+from core_mondrian.tables.files.kinds import FORMATS
 
 MAPS: Final = ("tuples", "contents", "lots", "classes")
 """Tables that a view reads next to its source."""
@@ -16,6 +19,7 @@ MAPS: Final = ("tuples", "contents", "lots", "classes")
 
 def check_request(database: Database, spec: Spec, *, view: bool) -> None:
     """Refuse what cannot be done inside a database, before any work."""
+    check_rows_are_here(spec, "in a database")
     if spec.shuffle is not None:
         raise SpecError(
             "a table in a database has no order that could be shuffled",
@@ -39,7 +43,16 @@ def check_request(database: Database, spec: Spec, *, view: bool) -> None:
             hint="make a table",
         )
     if view and spec.suppressed == "separate":
-        raise SpecError("a view has no rows apart", hint="make a table")
+        raise SpecError(
+            "a view cannot return suppressed rows separately", hint="make a table"
+        )
+
+
+def _hint_for(target: str) -> str | None:
+    """Return what helps where a target's schema is missing."""
+    if f".{target.rpartition('.')[2]}" in FORMATS:
+        return "the target is a table of the database, not a file: leave out the suffix"
+    return NO_SCHEMA.hint
 
 
 def open_target(
@@ -59,12 +72,12 @@ def open_target(
     if not database.has_schema(name):
         raise OutputError(
             f"{database.title} cannot make the target: {NO_SCHEMA.text}",
-            hint=NO_SCHEMA.hint,
+            hint=_hint_for(target),
         )
     for one in every:
         if not overwrite and database.find(one) is not None:
             raise SpecError(
-                f"{one.sql} exists", hint="choose another name, or overwrite it"
+                f"{one.sql} exists", hint=f"take another name, or {OVERWRITE}"
             )
     return name
 
@@ -120,13 +133,7 @@ def check_lengths(database: Database, names: Iterable[str]) -> None:
 def check_names(database: Database, names: Sequence[str]) -> None:
     """Refuse a release with two columns of one name."""
     check_lengths(database, names)
-    plain = [name.lower() if database.ignores_case else name for name in names]
-    twice = [x for x, y in zip(names, plain, strict=True) if plain.count(y) > 1]
-    if twice:
-        raise SpecError(
-            f"the release would have several columns of one name: {list_names(twice)}",
-            hint="rename them, or choose another format or class_id",
-        )
+    check_released_names(names, ignores_case=database.ignores_case)
 
 
 def make_room(database: Database, target: Name, spec: Spec) -> object:

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import secrets
 import shutil
 import signal
 import threading
@@ -27,6 +28,7 @@ from core_mondrian.tables.files.staging import (
     create_private,
     draft_folder,
     is_ours,
+    published,
     publishing,
     remove,
 )
@@ -36,6 +38,7 @@ Writer: TypeAlias = Callable[[Path], None]
 Content: TypeAlias = Writer | bytes | Path | None
 """What a file shall hold, or where it lies already, with a temporary name; None: there
 shall be none."""
+OVERWRITE: Final = "overwrite it (--overwrite; in Python, overwrite=True)"
 _PART: Final = re.compile(r"part-\d{5,}\.(csv(\.(gz|bz2|zst))?|parquet)")
 _HINTS: Final = {
     errno.ENOSPC: "the disk is full: make room, or write elsewhere",
@@ -88,7 +91,8 @@ def check_place(path: Path, *, overwrite: bool, private: bool = False) -> None:
         raise SpecError(f"{path}: not an ordinary file", hint="name a new file")
     if path.exists() and not overwrite:
         raise SpecError(
-            f"{path}: the file exists", hint="take another name, or --overwrite"
+            f"{path}: the file exists",
+            hint=f"take another name, or {OVERWRITE}",
         )
     folder = path.resolve().parent
     if not folder.is_dir():
@@ -139,7 +143,7 @@ def check_folder(path: Path, *, overwrite: bool) -> None:
     names = [file.name for file in path.iterdir()]
     if names and not overwrite:
         raise SpecError(
-            f"{path}: the folder is not empty", hint="take another, or --overwrite"
+            f"{path}: the folder is not empty", hint=f"take another, or {OVERWRITE}"
         )
     if not all(_PART.fullmatch(name) for name in names):
         raise SpecError(
@@ -157,7 +161,7 @@ def write_files(
 ) -> None:
     """Write all files or none, whatever happens in between.
 
-    Each is written to a hidden folder next to its target, in the order given, flushed
+    Each is written to a hidden folder beside its target, in the order given, flushed
     to the disk, and only when all are complete are they renamed. What is written
     already, a file or a folder, is only renamed, or copied from another disk. A failure
     or an interrupt takes back what was done. The first file is what the others are
@@ -198,7 +202,7 @@ def write_files(
         _check_all(wanted, overwrite=overwrite)
         old = {path: hidden[path.parent] / "old" / path.name for path in wanted}
         if commit is not None:
-            stack.enter_context(_undisturbed())
+            stack.enter_context(undisturbed())
             commit()
         _publish(drafts, old)
 
@@ -216,7 +220,7 @@ def _publish(drafts: Mapping[Path, Path], backups: Mapping[Path, Path]) -> None:
     """Put all drafts in their places, or everything back to where it was."""
     begun: list[Path] = []
     try:
-        for path in list(backups)[1:]:  # they tell of what is going to be replaced
+        for path in list(backups)[1:]:  # they describe what is going to be replaced
             if path.exists():
                 with _naming(path):
                     path.replace(backups[path])
@@ -229,14 +233,15 @@ def _publish(drafts: Mapping[Path, Path], backups: Mapping[Path, Path]) -> None:
             with suppress(OSError):  # not every file system can
                 flush(folder)
     except BaseException:
-        with _undisturbed():
+        with undisturbed():
             _take_back(begun, backups)
         raise
+    published.append(tuple(drafts))
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let no second interrupt stop what repairs the first."""
+def undisturbed() -> Iterator[None]:
+    """Let no interrupt stop what has to be done as a whole, such as a repair."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -262,7 +267,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_near(draft: Path, path: Path) -> bool:
-    """Tell whether a draft can be renamed to its place."""
+    """Return whether a draft can be renamed to its place."""
     return path.parent.is_dir() and draft.stat().st_dev == path.parent.stat().st_dev
 
 
@@ -297,7 +302,10 @@ def _back_up(path: Path, backup: Path) -> None:
     try:
         os.link(path, backup)
     except OSError:  # no links on this file system
-        shutil.copy2(path, backup)
+        # Whole, or not there: half of it would be put back in place of the old file.
+        part = backup.parent.parent / f"{secrets.token_hex(4)}.part"
+        shutil.copy2(path, part)
+        part.replace(backup)
 
 
 def flush(path: Path) -> None:

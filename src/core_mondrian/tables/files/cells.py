@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core_mondrian.runtime.array_types import ArrowArray
 from core_mondrian.tables import readings
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.csv_text import missing_texts
-from core_mondrian.tables.files.kinds import Array, is_text
 
 
-def without_nulls(column: Array, null_values: Sequence[str]) -> Array:
+def without_nulls(column: ArrowArray, null_values: Sequence[str]) -> ArrowArray:
     """Return a chunked column in which the texts of ``null_values`` are missing.
 
     Text comes back as a dictionary; columns of other types stay as they are.
@@ -18,7 +19,7 @@ def without_nulls(column: Array, null_values: Sequence[str]) -> Array:
     return _with_texts(column, lambda texts: _blanked(texts, null_values))
 
 
-def unified_texts(column: Array, null_values: Sequence[str]) -> Array:
+def unified_texts(column: ArrowArray, null_values: Sequence[str]) -> ArrowArray:
     """Return a chunked column in which texts that stand for one value are one text.
 
     Those of ``null_values`` are missing; see `readings.spell`. Columns of other types
@@ -27,7 +28,9 @@ def unified_texts(column: Array, null_values: Sequence[str]) -> Array:
     return _with_texts(column, lambda texts: _spelled(_blanked(texts, null_values)))
 
 
-def _with_texts(column: Array, change: Callable[[Array], Array]) -> Array:
+def _with_texts(
+    column: ArrowArray, change: Callable[[ArrowArray], ArrowArray]
+) -> ArrowArray:
     """Change the distinct texts of a column; the result has no text twice."""
     kind = column.type
     is_coded = pa.types.is_dictionary(kind)
@@ -38,7 +41,7 @@ def _with_texts(column: Array, change: Callable[[Array], Array]) -> Array:
     changed = change(texts)
     if changed is texts:
         return coded
-    # Missing values and equal texts are told by codes, not by the dictionary.
+    # Missing values and equal texts are found by codes, not by the dictionary.
     distinct = changed.dictionary_encode()
     chunks = [
         pa.DictionaryArray.from_arrays(
@@ -49,7 +52,7 @@ def _with_texts(column: Array, change: Callable[[Array], Array]) -> Array:
     return pa.chunked_array(chunks)
 
 
-def _coded(column: Array) -> Array:
+def _coded(column: ArrowArray) -> ArrowArray:
     """Return a text column as codes of one dictionary of plain strings."""
     if not pa.types.is_dictionary(column.type):
         return column.cast(pa.string()).dictionary_encode()
@@ -62,14 +65,14 @@ def _coded(column: Array) -> Array:
     return column
 
 
-def _blanked(texts: Array, null_values: Sequence[str]) -> Array:
+def _blanked(texts: ArrowArray, null_values: Sequence[str]) -> ArrowArray:
     is_null = missing_texts(texts, null_values)
     if not pc.any(is_null).as_py():
         return texts
     return pc.if_else(is_null, None, texts)
 
 
-def _spelled(texts: Array) -> Array:
+def _spelled(texts: ArrowArray) -> ArrowArray:
     """Spell texts that may stand for the same value as another one; most do not."""
     may_differ = pc.match_substring_regex(texts, _OTHER)
     is_plain = pc.match_substring_regex(texts, readings.PLAIN)
@@ -77,8 +80,8 @@ def _spelled(texts: Array) -> Array:
     places = pc.indices_nonzero(open_)
     if not len(places):
         return texts
-    found = [readings.spell(text) for text in texts.take(places).to_pylist()]
-    return pc.replace_with_mask(texts, open_, pa.array(found, pa.string()))
+    spellings = [readings.spell(text) for text in texts.take(places).to_pylist()]
+    return pc.replace_with_mask(texts, open_, pa.array(spellings, pa.string()))
 
 
 _OTHER = "|".join(

@@ -4,8 +4,9 @@ import cython
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.array_types import Integers
+
 Text = NDArray[np.uint8]
-Found = NDArray[np.int64]
 
 _ROW_START, _IN_FIELD, _IN_QUOTES, _FIELD_START = 0, 1, 2, 3
 IN_QUOTES = _IN_QUOTES
@@ -15,16 +16,18 @@ IN_QUOTES = _IN_QUOTES
 def scan_rows(
     text: Text,
     n_fields: int,
-    skip_empty: bool,
     is_last: bool,
     all_rows: bool,
-    found: Found,
+    found: Integers,
+    signs: tuple[int, int],
 ) -> tuple[int, int, int, int, int]:
     """Go through whole rows and note where those of another length are.
 
     A quote opens a quoted value only where a value starts, and a doubled one does not
     end it. ``found`` gets start, end, line (from 0 on) and number of values of rows
     that have not ``n_fields`` of them, or of all; when it is full, the scan ends.
+    Empty lines are no rows, unless there is a single column. ``signs`` are the bytes
+    of the delimiter and of the quote.
 
     Returns where the last whole row ends, the rows and lines up to there, the rows
     found, and the state it ends in.
@@ -32,8 +35,10 @@ def scan_rows(
     bytes_ = cython.declare(cython.const[cython.uchar][::1], text)
     rows = cython.declare(cython.longlong[:, ::1], found)
     wanted = cython.declare(cython.Py_ssize_t, n_fields)
-    skips = cython.declare(cython.bint, skip_empty)
+    skips = cython.declare(cython.bint, n_fields > 1)
     ends = cython.declare(cython.bint, is_last)
+    delimiter = cython.declare(cython.int, signs[0])
+    quote = cython.declare(cython.int, signs[1])
     takes_all = cython.declare(cython.bint, all_rows)
     end = cython.declare(cython.Py_ssize_t, 0)
     n_rows = cython.declare(cython.Py_ssize_t, 0)
@@ -52,17 +57,17 @@ def scan_rows(
             c = bytes_[i]
             i += 1
             if state == _IN_QUOTES:
-                if c == 34:  # "
-                    if i < n and bytes_[i] == 34:
+                if c == quote:
+                    if i < n and bytes_[i] == quote:
                         i += 1
                     else:
                         state = _IN_FIELD
                 elif c == 10 or (c == 13 and not (i < n and bytes_[i] == 10)):
                     line += 1
                 continue
-            if c == 34 and state != _IN_FIELD:
+            if c == quote and state != _IN_FIELD:
                 state = _IN_QUOTES
-            elif c == 44:  # ,
+            elif c == delimiter:
                 fields += 1
                 state = _FIELD_START
             elif c == 10 or c == 13:

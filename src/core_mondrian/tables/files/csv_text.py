@@ -4,9 +4,8 @@ import csv
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, NamedTuple, TextIO, cast
+from typing import Final, Literal, NamedTuple, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +14,13 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
+from core_mondrian.runtime.array_types import ArrowArray, ArrowField, ArrowType
+from core_mondrian.tables.arrow_types import is_text
+from core_mondrian.tables.files.dialect import WRITTEN, Dialect, find_dialect
 from core_mondrian.tables.files.kinds import (
     BLOCK,
-    Array,
-    Field,
-    Type,
     check_names,
     compression_of,
-    is_text,
     remember,
 )
 from core_mondrian.tables.readings import CODE
@@ -39,34 +37,12 @@ _SMALL_FILE: Final = 1 << 20
 objects when a command that had little to do ends, and then the process is aborted."""
 
 
-@dataclass(frozen=True, slots=True)
-class CsvText:
-    """The bytes of a file, decompressed if its suffix says so."""
-
-    path: Path
-
-    def open(self) -> BinaryIO:
-        """Open the text from its beginning."""
-        compression = compression_of(self.path)
-        if compression is None:
-            return self.path.open("rb")
-        return cast("BinaryIO", pa.input_stream(self.path, compression=compression))
-
-    @property
-    def is_small(self) -> bool:
-        """Tell whether there is little of it, as far as that is known unread."""
-        is_plain = compression_of(self.path) is None
-        return is_plain and self.path.stat().st_size <= _SMALL_FILE
-
-    def scanned(self, start: int) -> NDArray[np.uint8]:
-        """Return all of it from a byte on, to be scanned."""
-        if compression_of(self.path) is None:
-            return np.memmap(self.path, np.uint8, "r", start)
-        with self.open() as file:
-            return np.frombuffer(file.read(), np.uint8)[start:]
+def _is_small(path: Path) -> bool:
+    """Return whether there is little text, as far as that is known unread."""
+    return compression_of(path) is None and path.stat().st_size <= _SMALL_FILE
 
 
-def read_csv(
+def read_csv(  # noqa: PLR0913  # one parameter a property of the file
     path: Path,
     typed: Collection[str] | None,
     null_values: Sequence[str],
@@ -74,26 +50,28 @@ def read_csv(
     infer: bool,
     guarded: bool = False,
     columns: Collection[str] | None = None,
+    dialect: Dialect | None = None,
 ) -> pa.Table:
     """Read a CSV file; see `read_table` for what becomes of its columns."""
-    header = _read_header(path)
-    found = header.names
-    names = unguarded_names(found) if guarded else found
+    dialect = dialect or find_dialect(path)
+    header = _read_header(path, dialect)
+    header_names = header.names
+    names = unguarded_names(header_names) if guarded else header_names
     wanted = {name for name in names if typed is None or name in typed}
     types = {
         as_found: CODED_TEXT if name in wanted else pa.string()
-        for as_found, name in zip(found, names, strict=True)
+        for as_found, name in zip(header_names, names, strict=True)
         if columns is None or name in columns
     }
     if header.has_rows:
         # Arrow takes an empty line for the name of a single column.
         n_blank = header.n_blank if len(names) == 1 else 0
-        table = _parse_csv(path, len(names), types, n_blank)
+        table = _Text(path, dialect, len(names)).parse(types, n_blank)
     else:
         table = pa.schema(types.items()).empty_table()
-    _check_quotes(path, len(names))
-    known = dict(zip(found, names, strict=True))
-    table = table.rename_columns([known[name] for name in table.column_names])
+    _check_quotes(path, len(names), dialect)
+    renamed = dict(zip(header_names, names, strict=True))
+    table = table.rename_columns([renamed[name] for name in table.column_names])
     if guarded:
         table = unguarded(table)
     columns = {
@@ -106,13 +84,13 @@ def read_csv(
     return remember(table, pa.schema([_decoded(field) for field in table.schema]))
 
 
-def empty_as_missing(column: Array) -> Array:
+def empty_as_missing(column: ArrowArray) -> ArrowArray:
     """Return a column of text in which nothing is a missing value."""
     is_empty = pc.equal(column, pa.scalar(""))
     return pc.if_else(is_empty, None, column) if pc.any(is_empty).as_py() else column
 
 
-def _decoded(field: Field) -> Field:
+def _decoded(field: ArrowField) -> ArrowField:
     kind = field.type
     return field.with_type(kind.value_type) if pa.types.is_dictionary(kind) else field
 
@@ -126,16 +104,16 @@ class _Header(NamedTuple):
     has_rows: bool
 
 
-def _read_header(path: Path) -> _Header:
+def _read_header(path: Path, dialect: Dialect) -> _Header:
     with (
-        CsvText(path).open() as raw,
+        dialect.open(path) as raw,
         io.TextIOWrapper(raw, "utf-8-sig", newline="") as file,
     ):
         text = file.read(_PIECE)
-        while not _has_header(text) and (more := file.read(BLOCK - len(text))):
+        while not _has_header(text, dialect) and (more := file.read(BLOCK - len(text))):
             text += more
         lines = io.StringIO(text, newline="")
-        names = header_names(path, lines)
+        names = header_names(path, lines, dialect)
         rest = lines.read()
         if not rest and len(text) == BLOCK:
             raise too_long(path, 1)
@@ -153,18 +131,18 @@ def _check_encoding(file: TextIO, n_letters: int) -> None:
         n_letters -= len(piece)
 
 
-def _has_header(text: str) -> bool:
-    """Tell whether a text begins with a row that is whole, and goes on after it."""
+def _has_header(text: str, dialect: Dialect) -> bool:
+    """Return whether a text begins with a row that is whole, and goes on after it."""
     lines = io.StringIO(text, newline="")
     try:
-        is_there = any(csv.reader(lines))
+        is_there = any(dialect.rows(lines))
     except csv.Error:
         return False
     return is_there and bool(lines.read(1))
 
 
 def too_long(path: Path, line: int | None = None) -> DataError:
-    """Return what is told of a row that no block holds."""
+    """Return the error about a row that no block holds."""
     where = path if line is None else f"{path}, line {line}"
     return DataError(
         f"{where}: a row of over {BLOCK >> 20} MiB, or a quote never closed",
@@ -173,21 +151,21 @@ def too_long(path: Path, line: int | None = None) -> DataError:
 
 
 def bad_header(path: Path) -> DataError:
-    """Return what is told of a first row that is none."""
+    """Return the error about a first row that is none."""
     return DataError(
         f"{path}: the header cannot be read",
         hint="the first line names the columns; close the quotes in it",
     )
 
 
-def header_names(path: Path, lines: Iterable[str]) -> list[str]:
+def header_names(path: Path, lines: Iterable[str], dialect: Dialect) -> list[str]:
     """Return the values of the first row.
 
     Raises:
         DataError: there is none, or it cannot be read.
     """
     try:
-        names = next((row for row in csv.reader(lines) if row), [])
+        names = next((row for row in dialect.rows(lines) if row), [])
     except csv.Error:
         raise bad_header(path) from None
     if not names:
@@ -197,96 +175,125 @@ def header_names(path: Path, lines: Iterable[str]) -> list[str]:
 
 
 def parse_options(
-    n_columns: int, refuse: Callable[[pa_csv.InvalidRow], str] | None = None
+    n_columns: int,
+    dialect: Dialect,
+    refuse: Callable[[pa_csv.InvalidRow], str] | None = None,
 ) -> pa_csv.ParseOptions:
     """Return how CSV of so many columns is taken apart."""
     return pa_csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        quote_char=dialect.quote,
         newlines_in_values=True,
         ignore_empty_lines=n_columns > 1,  # else a missing value
         invalid_row_handler=refuse,
     )
 
 
-def _parse_csv(
-    path: Path, n_columns: int, types: dict[str, Type], n_blank: int
-) -> pa.Table:
-    ragged: list[pa_csv.InvalidRow] = []
+class _Text(NamedTuple):
+    """A file that Arrow takes apart, decompresses and decodes."""
 
-    def refuse(row: pa_csv.InvalidRow) -> Literal["error"]:
-        ragged.append(row)
-        return "error"
+    path: Path
+    dialect: Dialect
+    n_columns: int
 
-    def parse(*, use_threads: bool) -> pa.Table:
-        return pa_csv.read_csv(
-            path,  # which Arrow decompresses itself
-            pa_csv.ReadOptions(
-                use_threads=use_threads, block_size=BLOCK, skip_rows=n_blank
-            ),
-            parse_options(n_columns, refuse),
-            pa_csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(types),
-                strings_can_be_null=False,
-            ),
+    def parse(self, types: dict[str, ArrowType], n_blank: int) -> pa.Table:
+        """Return some columns; so many empty lines are before the header."""
+        ragged: list[pa_csv.InvalidRow] = []
+
+        def refuse(row: pa_csv.InvalidRow) -> Literal["error"]:
+            ragged.append(row)
+            return "error"
+
+        def parse(*, use_threads: bool) -> pa.Table:
+            return pa_csv.read_csv(
+                self.path,
+                pa_csv.ReadOptions(
+                    use_threads=use_threads,
+                    block_size=BLOCK,
+                    skip_rows=n_blank,
+                    encoding=self.dialect.encoding,
+                ),
+                parse_options(self.n_columns, self.dialect, refuse),
+                pa_csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=list(types),
+                    strings_can_be_null=False,
+                ),
+            )
+
+        try:
+            return parse(use_threads=not _is_small(self.path))
+        except pa.ArrowInvalid:
+            if not ragged:
+                raise
+        ragged.clear()
+        with suppress(pa.ArrowInvalid):
+            parse(use_threads=False)  # only so does Arrow number the rows
+        raise self._ragged(ragged[0])
+
+    def _ragged(self, row: pa_csv.InvalidRow) -> DataError:
+        sign = self.dialect.delimiter
+        name = "commas" if sign == WRITTEN.delimiter else repr(sign)
+        return DataError(
+            f"{self.path}, row {row.number}: expected {row.expected_columns} values, "
+            f"found {row.actual_columns}",
+            hint=f"the header counts as row 1; values with {name} need quotes",
         )
 
-    try:
-        return parse(use_threads=not CsvText(path).is_small)
-    except pa.ArrowInvalid:
-        if not ragged:
-            raise
-    ragged.clear()
-    with suppress(pa.ArrowInvalid):
-        parse(use_threads=False)  # only so does Arrow number the rows
-    row = ragged[0]
-    raise DataError(
-        f"{path}, row {row.number}: expected {row.expected_columns} values, "
-        f"found {row.actual_columns}",
-        hint="the header counts as row 1; values with commas need quotes",
-    )
 
-
-def _check_quotes(path: Path, n_columns: int) -> None:
+def _check_quotes(path: Path, n_columns: int, dialect: Dialect) -> None:
     """Refuse a file that ends inside a quoted value, which Arrow accepts."""
-    with CsvText(path).open() as file:
+    quote = dialect.quote.encode()
+    with dialect.open(path) as file:
         head = file.read(len(BOM))
         pieces = iter(lambda: file.read(1 << 20), b"")
-        quotes = head.count(b'"') + sum(piece.count(b'"') for piece in pieces)
+        quotes = head.count(quote) + sum(piece.count(quote) for piece in pieces)
     if quotes % 2 == 0:
         return
     # Compiled, and the verifier reads tables too: it loads nothing of the kind.
     from core_mondrian.tables.files.csv_rows import IN_QUOTES, scan_rows
 
-    text = CsvText(path).scanned(len(BOM) if head == BOM else 0)
+    text = _scanned(path, len(BOM) if head == BOM else 0, dialect)
     ragged = np.empty((1, 4), dtype=np.int64)  # there is none: Arrow would have said
-    state = scan_rows(text, n_columns, n_columns > 1, True, False, ragged)[-1]  # noqa: FBT003
+    how = (n_columns, True, False)
+    state = scan_rows(text, *how, ragged, dialect.signs)[-1]
     if state == IN_QUOTES:
         raise DataError(f"{path}: ends inside a quoted value", hint="it may be cut off")
 
 
-def _to_typed(column: Array, null_values: Sequence[str], *, infer: bool) -> Array:
+def _scanned(path: Path, start: int, dialect: Dialect) -> NDArray[np.uint8]:
+    """Return all of a text from a byte on."""
+    if compression_of(path) is None and dialect.encoding == WRITTEN.encoding:
+        return np.memmap(path, np.uint8, "r", start)
+    with dialect.open(path) as file:
+        return np.frombuffer(file.read(), np.uint8)[start:]
+
+
+def _to_typed(
+    column: ArrowArray, null_values: Sequence[str], *, infer: bool
+) -> ArrowArray:
     """Give a dictionary of texts missing values and the type its values have."""
-    chunk: Array = column.unify_dictionaries().combine_chunks()
+    chunk: ArrowArray = column.unify_dictionaries().combine_chunks()
     codes, values = type_texts(chunk.dictionary, null_values, infer=infer)
     # A null code takes a null value.
-    moved: Array = codes.take(chunk.indices)
+    moved: ArrowArray = codes.take(chunk.indices)
     if pa.types.is_string(values.type):
-        coded: Array = pa.DictionaryArray.from_arrays(moved, values)
+        coded: ArrowArray = pa.DictionaryArray.from_arrays(moved, values)
         return pa.chunked_array([coded])
     return pa.chunked_array([values.take(moved)])
 
 
-def missing_texts(texts: Array, null_values: Sequence[str]) -> Array:
-    """Tell which texts are missing values; an empty one always is.
+def missing_texts(texts: ArrowArray, null_values: Sequence[str]) -> ArrowArray:
+    """Return which texts are missing values; an empty one always is.
 
-    That is how CSV writes a missing value, so that nothing else can be told from it.
+    That is how CSV writes a missing value, so that nothing else can be taken for it.
     """
     return pc.is_in(texts, value_set=pa.array(["", *null_values], pa.string()))
 
 
 def type_texts(
-    texts: Array, null_values: Sequence[str], *, infer: bool
-) -> tuple[Array, Array]:
+    texts: ArrowArray, null_values: Sequence[str], *, infer: bool
+) -> tuple[ArrowArray, ArrowArray]:
     """Return the values that distinct texts stand for, and which is whose.
 
     The first array has the place of each text among the values; null: it is missing.
@@ -301,7 +308,7 @@ def type_texts(
     return codes, values
 
 
-def infer_type(texts: Array) -> Array:
+def infer_type(texts: ArrowArray) -> ArrowArray:
     """Let Arrow infer a type from distinct texts; codes such as 01234 stay text."""
     if pc.any(pc.match_substring_regex(texts, CODE)).as_py():
         return texts
@@ -334,7 +341,7 @@ def csv_blocks(
         )
 
 
-def _csv_lines(columns: Sequence[Array]) -> bytes:
+def _csv_lines(columns: Sequence[ArrowArray]) -> bytes:
     lines = pc.binary_join_element_wise(
         *columns, ",", null_handling="replace", null_replacement=""
     )
@@ -345,7 +352,7 @@ def _csv_lines(columns: Sequence[Array]) -> bytes:
     return bytes(ended.buffers()[2][int(first) : int(last)])
 
 
-def csv_column(column: Array, *, alone: bool, guard: bool = False) -> Array:
+def csv_column(column: ArrowArray, *, alone: bool, guard: bool = False) -> ArrowArray:
     """Return a column's cells as CSV; ``alone``: it is the only one of its table."""
     if pa.types.is_dictionary(column.type):
         values = csv_column(column.dictionary, alone=alone, guard=guard)
@@ -358,7 +365,7 @@ def csv_column(column: Array, *, alone: bool, guard: bool = False) -> Array:
     return _quoted(texts, alone=alone)
 
 
-def _guarded(texts: Array) -> Array:
+def _guarded(texts: ArrowArray) -> ArrowArray:
     """Put an apostrophe before what may be a formula; numbers are none.
 
     Before what looks as if it had one already too, so that all can be taken away.
@@ -385,14 +392,14 @@ def unguarded_names(names: Sequence[str]) -> list[str]:
     return plain
 
 
-def _unguarded(texts: Array) -> Array:
+def _unguarded(texts: ArrowArray) -> ArrowArray:
     if pa.types.is_dictionary(texts.type):
         values = _unguarded(texts.dictionary)
         return pa.DictionaryArray.from_arrays(texts.indices, values)
     return pc.replace_substring_regex(texts, f"^'('*{_FORMULA})", r"\1")
 
 
-def _quoted(texts: Array, *, alone: bool) -> Array:
+def _quoted(texts: ArrowArray, *, alone: bool) -> ArrowArray:
     """Quote the texts that would otherwise be read back as something else."""
     if alone:  # a missing value on a line of its own would be an empty line
         texts = texts.fill_null("")
@@ -405,7 +412,7 @@ def _quoted(texts: Array, *, alone: bool) -> Array:
     )
 
 
-def typed_texts(column: Array, null_values: Sequence[str]) -> Array:
+def typed_texts(column: ArrowArray, null_values: Sequence[str]) -> ArrowArray:
     """Return texts as the type that all of them have; see `read_table`."""
     if not len(column):
         return column

@@ -1,9 +1,9 @@
-"""Which files there are, and what is known of a table beyond its columns."""
+"""Which files there are, and the notes of a table beyond its columns."""
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 
@@ -15,10 +15,6 @@ from core_mondrian.errors import (
     reason,
 )
 
-Array: TypeAlias = Any
-"""An Arrow array, chunked or not; Arrow itself has no types to check."""
-Field: TypeAlias = Any
-Type: TypeAlias = Any
 FORMATS: Final = {
     ".csv": "csv",
     ".parquet": "parquet",
@@ -39,6 +35,9 @@ MOST_COLUMNS: Final = 10_000
 def compression_of(path: Path) -> str | None:
     """Return how a file is compressed by its suffix; None: it is not."""
     return COMPRESSIONS.get(path.suffix.lower())
+
+
+_DATABASES = frozenset((".duckdb", ".db", ".sqlite", ".sqlite3"))
 
 
 def suffix_of(path: Path) -> str:
@@ -64,6 +63,8 @@ def known_kind(path: Path, error: type[MondrianError] = DataError) -> str:
     kind = kind_of(path)
     if kind is None:
         hint = f"the suffix is one of {SUFFIXES}"
+        if path.suffix.lower() in _DATABASES:
+            hint = f"of a database, anonymize takes tables: --database {path} TABLE NEW"
         raise error(f"{path}: unknown kind of file", hint=hint)
     return kind
 
@@ -76,14 +77,8 @@ def parts_of(folder: Path) -> list[Path]:
     return sorted(x for x in folder.iterdir() if not x.name.startswith((".", "_")))
 
 
-def is_text(kind: Type) -> bool:
-    """Tell whether a type is text, not dictionary-encoded."""
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
 def unreadable(path: str | Path, error: OSError) -> DataError:
-    """Return what is told of a file that the system does not give."""
+    """Return the error about a file that the system does not give."""
     return DataError(f"{path}: cannot be read ({reason(error)})", hint=CHECK_PATH)
 
 
@@ -97,7 +92,7 @@ def check_names(path: Path, names: Sequence[str]) -> None:
     twice = sorted(name for name, n in Counter(names).items() if n > 1)
     if twice:
         raise DataError(
-            f"{path}: column names occur more than once: {list_names(twice)}",
+            f"{path}: column names occur more than once: {list_names(twice, names)}",
             hint="give each column a name of its own",
         )
 

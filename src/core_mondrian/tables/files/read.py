@@ -13,11 +13,13 @@ from core_mondrian.errors import (
     MemoryLimitError,
     MondrianError,
     drops_context,
+    not_there,
 )
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.csv_text import read_csv, too_long
+from core_mondrian.tables.files.dialect import Dialect
 from core_mondrian.tables.files.kinds import (
     check_names,
-    is_text,
     known_kind,
     remember,
     unreadable,
@@ -30,7 +32,7 @@ _STREAM: Final = "--memory SIZE reads CSV and Parquet in batches"
 
 
 @drops_context
-def read_table(
+def read_table(  # noqa: PLR0913  # one parameter a property of the file
     path: str | Path,
     *,
     typed: Collection[str] | None = None,
@@ -38,6 +40,7 @@ def read_table(
     infer: bool = True,
     guarded: bool = False,
     columns: Collection[str] | None = None,
+    dialect: Dialect | None = None,
 ) -> pa.Table:
     """Read a table; text may come back dictionary-encoded, see `source_schema`.
 
@@ -52,6 +55,7 @@ def read_table(
         infer: False: those columns stay text, only missing values are recognized.
         guarded: A CSV file was written with guard_formulas: take the guards away.
         columns: Those that are needed, of those that there are; None: all.
+        dialect: How a CSV file is written; None: as its first rows show.
 
     Raises:
         DataError: there is no such file, or it is not what its suffix says.
@@ -61,8 +65,15 @@ def read_table(
     kind = known_kind(path)
     with reading(path, kind):
         if kind == "csv":
-            how = {"infer": infer, "guarded": guarded}
-            table = read_csv(path, typed, null_values, **how, columns=columns)
+            table = read_csv(
+                path,
+                typed,
+                null_values,
+                infer=infer,
+                guarded=guarded,
+                columns=columns,
+                dialect=dialect,
+            )
         elif kind == "parquet":
             table = _read_parquet(path, columns)
         else:
@@ -87,7 +98,7 @@ def _check_source(path: Path) -> None:
 def check_file(path: Path) -> None:
     """Raise DataError unless there is a file, and something in it."""
     if not path.exists():
-        raise DataError(f"{path}: no such file", hint="check the path")
+        raise not_there(path)
     try:
         with path.open("rb") as file:
             is_empty = not file.read(1)
@@ -110,10 +121,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from None
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if isinstance(error, UnicodeDecodeError) or re.search("(?i)utf-?8", str(error)):
-            hint = "save it as UTF-8"
-            raise DataError(
-                f"{path}: holds bytes that are no UTF-8", hint=hint
-            ) from None
+            raise undecodable(path, getattr(error, "encoding", "utf-8")) from None
         raise _damaged(path, kind, str(error)) from None
     except OSError as error:
         if error.errno is not None:
@@ -124,6 +132,15 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             f"{path}: cannot be read ({type(error).__name__})",
             hint="write it again, with types and a compression that others know",
         ) from None
+
+
+def undecodable(path: Path, encoding: str) -> DataError:
+    """Return the error about bytes that are no text."""
+    name = "UTF-8" if encoding in ("utf-8", "utf8") else encoding
+    return DataError(
+        f"{path}: holds bytes that are no {name}",
+        hint="save it as UTF-8, or say what it is: --csv encoding=windows-1252",
+    )
 
 
 def _damaged(path: Path, kind: str, message: str) -> DataError:
@@ -167,7 +184,7 @@ def check_counts(path: Path, metadata: "pq.FileMetaData") -> None:
 
 
 def is_repetitive(metadata: "pq.FileMetaData", name: str) -> bool:
-    """Tell whether the file stores a text column as dictionary codes throughout.
+    """Return whether the file stores a text column as dictionary codes throughout.
 
     One that is mostly distinct values would take longer to read as a dictionary.
     """
@@ -175,9 +192,9 @@ def is_repetitive(metadata: "pq.FileMetaData", name: str) -> bool:
         return True
     group = metadata.row_group(0)
     chunks = [group.column(i) for i in range(group.num_columns)]
-    found = [chunk for chunk in chunks if chunk.path_in_schema == name]
+    own = [chunk for chunk in chunks if chunk.path_in_schema == name]
     most = 4 * group.num_rows + (1 << 20)
-    return len(found) == 1 and bool(found[0].total_uncompressed_size <= most)
+    return len(own) == 1 and bool(own[0].total_uncompressed_size <= most)
 
 
 def _read_ipc(path: Path) -> pa.Table:

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core_mondrian.tables.files.kinds import compression_of, kind_of
 
@@ -20,7 +20,7 @@ def machine_memory() -> int:
     """Return the bytes of memory that this machine has, or this container may use."""
     if not hasattr(os, "sysconf"):  # Windows
         return _IF_UNKNOWN
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for file in (
         "/sys/fs/cgroup/memory.max",
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -28,8 +28,8 @@ def machine_memory() -> int:
         path = Path(file)
         text = path.read_text().strip() if path.exists() else "max"
         if text.isdigit():
-            found = min(found, int(text))
-    return found
+            n_bytes = min(n_bytes, int(text))
+    return n_bytes
 
 
 def size_of(path: Path) -> int:
@@ -66,7 +66,7 @@ def parquet_row(metadata: "pq.FileMetaData", schema: "pa.Schema") -> float:
     return max(size, 1.0)
 
 
-def _width(kind: Any) -> float | None:  # noqa: ANN401
+def _width(kind: "pa.DataType") -> float | None:
     try:
         return float(kind.bit_width) / 8
     except ValueError:

@@ -30,6 +30,9 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 HAS_OWNERS = hasattr(os, "geteuid")
 NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINKS
+published: Final[list[tuple[Path, ...]]] = []
+"""Files that this process has put in their places, together with each other; none, if
+what it has published is in a database."""
 _PATIENCE: Final = 30.0
 """Seconds that another run may take to rename its files."""
 
@@ -106,7 +109,7 @@ def _open_folder(path: Path) -> Iterator[int | None]:
 
 
 def is_ours(user: int) -> bool:
-    """Tell whether a file with this owner is ours, as far as the system knows."""
+    """Return whether a file with this owner is ours, as far as the system knows."""
     return not HAS_OWNERS or user == os.geteuid()
 
 
@@ -114,10 +117,10 @@ def _problem_of(handle: int | None) -> str | None:
     """Return why a folder is not ours alone."""
     if handle is None:
         return None
-    found = os.fstat(handle)
-    if not is_ours(found.st_uid):
+    status = os.fstat(handle)
+    if not is_ours(status.st_uid):
         return "belongs to another user"
-    if stat.S_IMODE(found.st_mode) & _OTHERS:
+    if stat.S_IMODE(status.st_mode) & _OTHERS:
         return "is open to other users"
     return None
 

@@ -9,15 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.errors import OutputError, drops_context
+from core_mondrian.runtime.array_types import ArrowArray, ArrowField, ArrowType
+from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cleaning import clean_table
 from core_mondrian.tables.files.atomic_write import Writer, check_target, write_files
 from core_mondrian.tables.files.csv_text import csv_blocks, csv_column
 from core_mondrian.tables.files.kinds import (
-    Array,
-    Field,
-    Type,
     compression_of,
-    is_text,
     known_kind,
     source_schema,
 )
@@ -160,7 +158,7 @@ def _wanted_schema(table: pa.Table, source: pa.Schema) -> pa.Schema:
     return wanted.with_metadata({b"pandas": pandas} if pandas else {})
 
 
-def _wanted_type(kind: Type, source: pa.Schema, name: str) -> Type:
+def _wanted_type(kind: ArrowType, source: pa.Schema, name: str) -> ArrowType:
     if not pa.types.is_dictionary(kind):
         return kind
     places = source.get_all_field_indices(name)
@@ -205,7 +203,7 @@ def _pandas_column(name: str, dtype: str) -> dict[str, str | None]:
     }
 
 
-def _type_in(schema: pa.Schema, name: str) -> Type | None:
+def _type_in(schema: pa.Schema, name: str) -> ArrowType | None:
     place = schema.get_field_index(name)
     return schema.field(place).type if place >= 0 else None
 
@@ -235,13 +233,13 @@ def _open_parquet(path: Path, encoded: pa.Schema) -> "pq.ParquetWriter":
 
     dictionaries = [pa.types.is_dictionary(kind) for kind in encoded.types]
     names = zip(encoded.names, dictionaries, strict=True)
-    counted = [name for name, coded in names if not coded]
+    plain = [name for name, coded in names if not coded]
     return pq.ParquetWriter(
         path,
         encoded,
         store_schema=False,
         compression="snappy",
-        write_statistics=counted or False,
+        write_statistics=plain or False,
     )
 
 
@@ -253,7 +251,7 @@ def _parquet_notes(schema: pa.Schema) -> dict[Any, Any]:
     }
 
 
-def _encodable(column: Array, field: Field) -> Array:
+def _encodable(column: ArrowArray, field: ArrowField) -> ArrowArray:
     """Return the column as Parquet can take it: only text stays a dictionary."""
     kind = column.type
     if not pa.types.is_dictionary(kind) or pa.types.is_string(kind.value_type):
@@ -282,9 +280,9 @@ def _write_ipc(
         writer.write_table(released)
 
 
-def _cast(column: Array, kind: Type) -> Array:
+def _cast(column: ArrowArray, kind: ArrowType) -> ArrowArray:
     """Cast a dictionary to text in pieces that hold no more than Arrow can count."""
-    source: Type = column.type
+    source: ArrowType = column.type
     if source == kind:  # Arrow has no cast of lists of text views, not even to itself.
         return column
     is_coded = pa.types.is_dictionary(source) and pa.types.is_string(source.value_type)
