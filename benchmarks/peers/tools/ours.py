@@ -11,13 +11,9 @@ from benchmarks.peers.cells import Cell, Column, read_members, read_number, read
 REQUIREMENTS: tuple[str, ...] = ()
 SUPPRESSES = True
 VARIANTS = {
+    "core-mondrian, best": {"policy": "best"},
+    "core-mondrian, best, sets": {"policy": "best", "categories": "set"},
     "core-mondrian, best fast": {"policy": "best", "effort": "fast"},
-    "core-mondrian, best strong": {"policy": "best", "effort": "strong"},
-    "core-mondrian, best strong, sets": {
-        "policy": "best",
-        "effort": "strong",
-        "categories": "set",
-    },
     "core-mondrian, paper": {"policy": "paper"},
     "core-mondrian, original": {"policy": "original"},
 }
