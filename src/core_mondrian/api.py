@@ -60,7 +60,6 @@ from core_mondrian.tables.frames import (
 )
 from core_mondrian.tables.keys import Key, key_for
 from core_mondrian.tables.pseudonyms import pseudonymize
-from core_mondrian.tables.shuffle import shuffle_rows
 from core_mondrian.verification.counting import code_series
 from core_mondrian.verification.verify import Verification, verify
 
@@ -216,7 +215,7 @@ def load_and_encode(
 def _weigh_for_target(
     frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec
 ) -> Encoded:
-    """Weigh the quasi-identifiers by what they tell about the target, if one is named.
+    """Weigh the quasi-identifiers by what they reveal about the target, if any.
 
     Which is why the rows have to be here.
     """
@@ -252,15 +251,11 @@ def _release_verified(
     )
     if spec.unit is not None and spec.is_unit_removed:
         released = drop_column(released, spec.unit)
-    _check_rows(plan, verification.n_rows)
+    gone = plan.n_suppressed if spec.leaves_out else 0
+    if verification.n_rows + gone != plan.n_rows:
+        raise InternalError("rows released and suppressed do not add up to rows read")
     stages.end("verify")
     return released, verification
-
-
-def _check_rows(plan: Plan, n_released: int) -> None:
-    gone = plan.n_suppressed if plan.spec.leaves_out else 0
-    if n_released + gone != plan.n_rows:
-        raise InternalError("rows released and suppressed do not add up to rows read")
 
 
 def with_requested_spec(
@@ -294,7 +289,7 @@ def _find_concerns(
     """
     spec, (piece, leaf) = plan.spec, placed
     names = seen_columns(spec, frame.columns)
-    generalized = Generalized.of_plan(plan)
+    generalized = Generalized.of(plan.pieces, plan.recoded.classes)
     is_seen = sample_leaves(plan, generalized, len(names))[leaf]
     seen = None if is_seen.all() else np.flatnonzero(is_seen)
     pieces = piece if seen is None else piece[seen]
@@ -385,6 +380,8 @@ def release_rows(
     gone = [name for name in spec.identifiers if name != spec.unit]
     released = replace_columns(frame, columns, gone, keep, threads)
     if spec.shuffle is not None:
+        from core_mondrian.tables.shuffle import shuffle_rows
+
         hidden_unit = spec.unit if spec.is_unit_removed else None
         released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
     made = [x for new in columns.values() for x in new]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.api import check_threads, load_and_encode
-from core_mondrian.encoding.encoder import Encoded, divide
+from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import (
     Constraints,
@@ -312,7 +312,7 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     pieces = plan.grown.split_tuples
     pieced = encoded.table  # with the population, which models look at
     if pieces is not None:
-        pieced = divide(pieced, pieces.tuple_of, pieces.rows)
+        pieced = pieces.of_table(pieced)
     classes = plan.recoded.classes
     found = measure(plan.pieces, classes, spec)
     group = classes.of_tuple.astype(np.int64)

@@ -10,18 +10,13 @@ import typer
 
 from core_mondrian.cli.csv_files import Csv, read_source
 from core_mondrian.cli.drawing import DrawingOptions
-from core_mondrian.cli.options import (
-    AsJson,
-    SpecOptions,
-    TableFile,
-    Threads,
-    manifest_of,
-)
+from core_mondrian.cli.options import AsJson, SpecOptions, TableFile, Threads
 from core_mondrian.cli.reply import Reply
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo, printable
 from core_mondrian.errors import SpecError, not_there
 from core_mondrian.runtime.progress import Progress, Steps, show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
     from rich.table import Table

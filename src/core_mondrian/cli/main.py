@@ -26,7 +26,6 @@ from core_mondrian.cli.standard_streams import (
     open_closed_streams,
 )
 from core_mondrian.cli.summary import echo
-from core_mondrian.cli.usage_errors import is_usage_error, print_usage_error
 from core_mondrian.errors import (
     MemoryLimitError,
     MondrianError,
@@ -92,6 +91,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(done.code is not None)
     except Exception as error:
+        from core_mondrian.cli.usage_errors import is_usage_error, print_usage_error
+
         if not is_usage_error(error):
             raise
         return print_usage_error(error)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from core_mondrian.cli.csv_files import Csv, read_source
-from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
     OUTPUT,
     AsJson,
@@ -20,8 +19,7 @@ from core_mondrian.cli.options import (
     SpecFile,
     TableFile,
     build_spec,
-    manifest_of,
-    record_of,
+    read_key,
 )
 from core_mondrian.cli.reply import Reply
 from core_mondrian.cli.requests import command
@@ -29,6 +27,7 @@ from core_mondrian.cli.summary import FOR_OWNER, echo, json_line, written_stays
 from core_mondrian.errors import CHECK_PATH, SpecError
 from core_mondrian.runtime.progress import Steps, show_progress
 from core_mondrian.spec.metadata import PROTECTION
+from core_mondrian.tables.files.staging import manifest_of, record_of
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.p_sensitize import Sensitized

@@ -34,13 +34,10 @@ def read_plainly(parameters: list[Any]) -> list[Any]:
     """Return parameters of typer's, made to read their plain values themselves."""
     for parameter in parameters:
         usual = parameter.process_value
-        if hasattr(parameter, "type_descriptor") and not _is_done(usual):
+        is_done = isinstance(usual, functools.partial)
+        if hasattr(parameter, "type_descriptor") and not is_done:
             parameter.process_value = functools.partial(_process, parameter, usual)
     return parameters
-
-
-def _is_done(process: object) -> bool:
-    return isinstance(process, functools.partial)
 
 
 def _process(
@@ -85,10 +82,6 @@ def _is_text(value: object) -> bool:
     return "\0" not in value
 
 
-def _text(value: str, _asked: object) -> str:
-    return value
-
-
 def _path(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
     """Return a path, unless it is to be more than one that can be read."""
     is_special = asked.exists or asked.writable or asked.resolve_path
@@ -110,7 +103,7 @@ def _whole(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
 
 
 _READERS: Final[dict[Any, Callable[[str, Any], Any]]] = {
-    str: _text,
+    str: lambda value, _: value,
     Path: _path,
     int: _whole,
 }

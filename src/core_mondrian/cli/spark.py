@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core_mondrian.cli.options import manifest_of, record_of
+from core_mondrian.cli.options import read_key
 from core_mondrian.cli.release_request import Outcome, ReleaseRequest, check_formats
 from core_mondrian.errors import SpecError
 from core_mondrian.runtime.progress import show_progress
+from core_mondrian.tables.files.staging import manifest_of, record_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +56,7 @@ class _Prepared(NamedTuple):
 
         target, rows = request.target, request.suppressed_file
         check_formats(spec, target, rows)
-        page, key = request.page(spec), request.key(spec)
+        page, key = request.page(spec), read_key(request.key_file, spec)
         signer = request.signer()
         names = [request.target_name, *([] if rows is None else [str(rows)])]
         source, spots = spot_of(request.source_name), [*map(spot_of, names)]

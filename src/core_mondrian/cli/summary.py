@@ -3,7 +3,7 @@
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,21 +27,7 @@ _MUCH_DISK = 100 << 20
 """Bytes on disk that are worth a line."""
 
 
-def print_release(
-    release: "Release[Any]",
-    measures: "Measures | None",
-    groups: "Mapping[str, tuple[GroupMeasures, ...]]",
-    output: str | None,
-) -> None:
-    """Say on stderr what was released, and on the standard output what was asked."""
-    if output is not None:
-        typer.echo(output)
-    summarize(release, measures)
-    for name, lost in groups.items():
-        print_group_losses(name, lost)
-
-
-def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
+def print_release(release: "Release[Any]", measures: "Measures | None") -> None:
     """Say on stderr what was released."""
     from rich.console import Console
 

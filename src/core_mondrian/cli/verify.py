@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 import typer
 
 from core_mondrian.cli.csv_files import Csv, read_source
-from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
     RUNNING,
     AsJson,
@@ -18,7 +17,7 @@ from core_mondrian.cli.options import (
     RecordFile,
     RecountOptions,
     TableFile,
-    manifest_of,
+    read_key,
 )
 from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.reply import Reply
@@ -26,6 +25,7 @@ from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo, escape_controls, print_verification
 from core_mondrian.errors import PrivacyViolation, SpecError, not_there
 from core_mondrian.runtime.progress import Progress, Steps, show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.evidence import Evidence

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
 
 OUTSIDE, INSIDE = range(2)
@@ -31,6 +32,13 @@ class EncodedColumn:
     def missing(self) -> int:
         """The code of a missing value."""
         return self.n_values
+
+    @property
+    def tree(self) -> Hierarchy:
+        """The hierarchy of a category."""
+        if self.hierarchy is None:
+            raise InternalError(f"category column {self.name!r} without a hierarchy")
+        return self.hierarchy
 
 
 class SensitiveColumn(NamedTuple):

@@ -5,6 +5,7 @@ afterwards. And some models look at all classes at once.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from core_mondrian.encoding.table import EncodedTable
@@ -43,10 +44,7 @@ def grow_until_consistent(
 ) -> AttemptT:
     """Grow until every model is met."""
     wide = [model for model in spec.models if model.enough_rows is not None]
-
-    def attempt(limits: Constraints) -> AttemptT:
-        return _match_released_table(grow, table, spec, limits)
-
+    attempt = partial(_match_released_table, grow, table, spec)
     grown = attempt(constraints)
     if not wide or grown.holds(wide):
         return grown

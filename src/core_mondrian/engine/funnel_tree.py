@@ -42,12 +42,6 @@ class _FunnelJob(NamedTuple):
     def least_rows(self) -> int:
         return self.policy.inline_below
 
-    def workspace(self) -> FunnelWorkspace:
-        """Return what one thread works with."""
-        return FunnelWorkspace(
-            self.tuples, self.columns, self.models, self.policy, self.strategy
-        )
-
     def cut_partition(
         self, work: FunnelWorkspace, root: Nodes, ship_above: int
     ) -> Nodes:
@@ -90,7 +84,7 @@ def run_funnel(inputs: TreeInputs) -> FunnelNodes:
         policy=build_policy(table, spec),
         strategy=strategy_of(spec.policy, table),
     )
-    works = [job.workspace() for _ in range(inputs.n_threads)]
+    works = [FunnelWorkspace(*job) for _ in range(inputs.n_threads)]
     nodes = run_queue(job, roots, works, inputs.report)
     return FunnelNodes(nodes, roots.size, tuples, [work.funnel for work in works])
 

@@ -324,7 +324,7 @@ class SolveFunnel:
             forest.graft(cut_partition(work, node, NEVER), root)
         for group in self.roots[number].inline:
             self._solve_inline(work, forest, group)
-        nodes = forest.joined()
+        nodes = layout.join_fields(forest.blocks)
         solved = Searched(nodes, tuples.records, 0.0)
         search = None
         if context.objective is not None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder
-from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.hierarchies.uncovered import UNCOVERED, Uncovered
 
@@ -73,6 +72,8 @@ def _read_entry(given: object, folder: Path, where: str) -> Hierarchy | Builder:
     if isinstance(given, str) and (short := parse_short(given)) is not None:
         return _load(short, folder, where)
     if isinstance(given, str | os.PathLike):
+        from core_mondrian.hierarchies.read import read_hierarchy
+
         return read_hierarchy(folder / given)
     columns = _columns_of(given)
     if columns is None:
@@ -149,6 +150,8 @@ def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builde
 
 def _read_file(file: Path, kind: str | None) -> Hierarchy | Builder:
     if kind is None:
+        from core_mondrian.hierarchies.read import read_hierarchy
+
         return read_hierarchy(file)
     from core_mondrian.hierarchies.groups import Lookup
 

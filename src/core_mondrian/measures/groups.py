@@ -19,7 +19,7 @@ from core_mondrian.measures.cells import (
     own_penalty,
     penalties,
 )
-from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.runtime.array_types import Integers
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.files.cells import unified_texts

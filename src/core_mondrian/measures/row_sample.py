@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from core_mondrian.errors import DataError
 from core_mondrian.runtime.array_types import ArrowArray, ArrowType, Integers
 from core_mondrian.runtime.threads import map_columns
-from core_mondrian.spec.identifier_detection import some_values
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cell_keys import Keys, cell_keys
 from core_mondrian.tables.cleaning import take_arrow
@@ -86,6 +85,8 @@ class EveryRow(NamedTuple):
 
     def some_values(self, name: str) -> ArrowArray | None:
         """Return some values of a column, as `some_values` picks them."""
+        from core_mondrian.spec.identifier_detection import some_values
+
         column = self.columns.get(name)
         return None if column is None else some_values(column)
 
@@ -159,6 +160,8 @@ def distinct_rows(
     columns: Mapping[str, ArrowArray], piece: NDArray[np.int32]
 ) -> DistinctRows:
     """Look at columns of rows, each of them in a piece."""
+    from core_mondrian.spec.identifier_detection import some_values
+
     flat = {k: v for k, v in columns.items() if not pa.types.is_nested(v.type)}
     rows = splitmix64(piece.astype(np.uint64))
     for column in flat.values():
@@ -175,6 +178,8 @@ def distinct_rows(
 
 def join_distinct_rows(sights: Sequence[DistinctRows]) -> DistinctRows:
     """Return all that was seen; the same in whatever order it was."""
+    from core_mondrian.spec.identifier_detection import some_values
+
     first = sights[0]
     rows = np.concatenate([one.rows for one in sights])
     counts = np.concatenate([one.counts for one in sights])

@@ -9,7 +9,7 @@ from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.encoding.trees import count_profile, few_codes
 from core_mondrian.hierarchies.learned import MOST_VALUES, Learned
 from core_mondrian.measures.utility import Measures, tree_loss
-from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.spec.declaration import Spec
 
 

@@ -15,9 +15,8 @@ from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 from core_mondrian.spec.keys import BY_COLUMN, KEYS, TABLES, SpecKeys
-from core_mondrian.spec.toml_file import spec_from_mapping
 
 T = TypeVar("T")
 Counts = Mapping[str, Mapping[str, int]]

@@ -20,7 +20,7 @@ from core_mondrian.release.manifests import (
     get,
     manifest_text,
 )
-from core_mondrian.tables.files.atomic_write import record_of
+from core_mondrian.tables.files.staging import record_of
 
 if TYPE_CHECKING:
     from core_mondrian.release.result import Release

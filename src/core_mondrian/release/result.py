@@ -30,11 +30,10 @@ from core_mondrian.spec.policies import BestPolicy
 from core_mondrian.tables.files.atomic_write import (
     check_place,
     check_target,
-    manifest_of,
-    record_of,
     require_distinct,
     write_files,
 )
+from core_mondrian.tables.files.staging import manifest_of, record_of
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import Verification
 
@@ -273,9 +272,16 @@ class Release(Generic[FrameT]):
             },
             "classes": self.verification.n_classes,
             "models": [
-                {"name": result.name, "reached": reached}
-                for result, reached in zip(
-                    self.verification.models, self._reached_in_public(), strict=True
+                {
+                    "name": result.name,
+                    # A reader cannot count persons, nor those outside the table.
+                    "reached": None
+                    if self.spec.is_unit_removed
+                    or getattr(model, "population", None) is not None
+                    else result.reached,
+                }
+                for model, result in zip(
+                    self.spec.models, self.verification.models, strict=True
                 )
             ],
             "allocation": self.allocation,
@@ -286,17 +292,6 @@ class Release(Generic[FrameT]):
                 **{name: import_module(name).__version__ for name in packages},
             },
         }
-
-    def _reached_in_public(self) -> list[float | None]:
-        """Return what each model reached, as far as the release alone shows it."""
-        spec = self.spec
-        is_hidden = spec.unit is not None and spec.unit in spec.removed
-        return [
-            None
-            if is_hidden or getattr(model, "population", None) is not None
-            else result.reached
-            for model, result in zip(spec.models, self.verification.models, strict=True)
-        ]
 
     @property
     def is_split(self) -> bool:

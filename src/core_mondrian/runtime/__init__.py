@@ -6,5 +6,4 @@ progress     bars for people, lines of JSON for programs
 threads      how many threads, and the same work on each of some columns
 runs         where stretches of an array begin, and their members
 lazy_names   names of a package that load when they are first used
-compiled     refuses to start without the compiled modules, and says what to do
 """

@@ -31,16 +31,16 @@ from core_mondrian.series.state import Chain, Cuts, Rules, State, series_spec
 from core_mondrian.series.state_file import read_state, write_state
 from core_mondrian.series.step_rows import as_frame, persons_of, step_rows
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.files.atomic_write import (
-    flush,
-    manifest_of,
-    output_error,
-    record_of,
-    undisturbed,
-)
+from core_mondrian.tables.files.atomic_write import flush, output_error, undisturbed
 from core_mondrian.tables.files.dialect import WRITTEN
 from core_mondrian.tables.files.kinds import known_kind
-from core_mondrian.tables.files.staging import NO_LINKS, published, try_lock
+from core_mondrian.tables.files.staging import (
+    NO_LINKS,
+    manifest_of,
+    published,
+    record_of,
+    try_lock,
+)
 from core_mondrian.tables.files.write import table_writer
 from core_mondrian.tables.frames import open_frame
 from core_mondrian.tables.keys import open_key

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.api import make_pseudonyms, release_rows
 from core_mondrian.errors import DataError, InternalError
-from core_mondrian.recoding.classes import ReleasedClasses
-from core_mondrian.recoding.labels import Labels
+from core_mondrian.recoding.labels import Labels, ReleasedClasses
 from core_mondrian.recoding.recode import Recoded, number_classes
 from core_mondrian.series.release_step import Step
 from core_mondrian.series.row_hashes import find_places

@@ -25,6 +25,7 @@ from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow_parts import GrownParts, grow_parts
 from core_mondrian.engine.parts import PartitionStore
 from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.measures.column_warnings import find_mistyped
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
     Generalized,
@@ -33,9 +34,8 @@ from core_mondrian.measures.disclosure_warnings import (
     find_concerns,
     seen_columns,
 )
-from core_mondrian.measures.mistyped import find_mistyped
 from core_mondrian.measures.utility import Measures, Reach, finish_measures
-from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.recoding.plan import (
     DIVIDED,
     Place,

@@ -79,13 +79,8 @@ class BestPolicy:
         "goes on while the worst group gains at least the share that all rows lose",
     )
 
-    @property
-    def name(self) -> str:
-        return "best"
-
-    @property
-    def base(self) -> str:
-        return "best"
+    name: ClassVar = "best"
+    base: ClassVar = "best"
 
     def __post_init__(self) -> None:
         if self.effort not in EFFORTS:

@@ -4,12 +4,10 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from core_mondrian.errors import SpecError, about
-from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import load_hierarchies
-from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.spec.keys import BY_COLUMN, KEYS
@@ -23,9 +21,6 @@ from core_mondrian.spec.policies import (
 )
 from core_mondrian.spec.suppression import Suppression, exact, parse_suppression
 from core_mondrian.spec.thresholds import Thresholds
-from core_mondrian.spec.unknown_keys import hint_for
-
-_POSITIONAL: Final = ("quasi_identifiers", "models")
 
 
 def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]:
@@ -44,7 +39,10 @@ def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]
     }
     for key in BY_COLUMN:
         read |= _read_by_column(given, key)
-    trees, uncovered = _read_hierarchies(given.get("hierarchies", {}), folder)
+    hierarchies = given.get("hierarchies", {})
+    if not isinstance(hierarchies, Mapping):
+        raise wrong_kind(hierarchies, "hierarchies", "a table by column")
+    trees, uncovered = load_hierarchies(hierarchies, folder)
     models = _read_models(given, folder)
     thresholds = _read_thresholds(given.get("thresholds", Thresholds()))
     policy = _read_policy(given, folder)
@@ -71,23 +69,6 @@ def check_keys(given: Mapping[str, Any]) -> None:
     _check_names(given, (*KEYS, *(f"{key}_by_column" for key in BY_COLUMN)), "")
 
 
-def bind_keys(args: tuple[Any, ...], keys: dict[str, Any]) -> dict[str, Any]:
-    """Return what a spec is made of by key: columns and models may stand alone.
-
-    Raises:
-        SpecError: there is more without a key, or something is given twice.
-    """
-    if len(args) > len(_POSITIONAL):
-        raise SpecError(
-            "only quasi-identifiers and models need no key",
-            hint='for example Spec(["age", "sex"], k=5, suppress="1%")',
-        )
-    given = dict(zip(_POSITIONAL, args, strict=False))
-    if twice := sorted(given.keys() & keys):
-        raise SpecError(f"{twice[0]} is given twice", hint="leave one of them out")
-    return {**given, **keys}
-
-
 def _read_by_column(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     by_column = dict(given.get(f"{key}_by_column", {}))
     if key not in given:
@@ -105,8 +86,8 @@ def _read_by_column(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _read_models(given: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
     """Return the models, after the short form of the usual one."""
     models: list[PrivacyModel] = []
-    if given.get("k") is not None:
-        models.append(KAnonymity(_read_k(given["k"])))
+    if (k := read_whole(given.get("k"), "k")) is not None:
+        models.append(KAnonymity(k))
     asked = given.get("models")
     if asked is None:
         asked = ()
@@ -125,15 +106,6 @@ def _read_models(given: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, 
             "k is missing", hint="such as k = 5: each class then has 5 rows or more"
         )
     return tuple(models)
-
-
-def _read_k(value: object) -> int:
-    number = read_whole(value, "k")
-    if number is None:
-        raise SpecError(
-            "k is missing", hint="such as k = 5: each class then has 5 rows or more"
-        )
-    return number
 
 
 def _read_model(model: object, folder: Path) -> PrivacyModel:
@@ -302,15 +274,6 @@ def _check_multiplier(multiplier: object, suppress: object) -> None:
         )
 
 
-def _read_hierarchies(
-    given: object,
-    folder: Path,
-) -> tuple[dict[str, Hierarchy | Builder], dict[str, Any]]:
-    if not isinstance(given, Mapping):
-        raise wrong_kind(given, "hierarchies", "a table by column")
-    return load_hierarchies(given, folder)
-
-
 def _read_thresholds(given: object) -> Thresholds:
     if isinstance(given, Thresholds):
         return given
@@ -332,6 +295,8 @@ def _check_names(given: Iterable[str], known: Iterable[str], where: str) -> None
     names = list(known)
     for key in given:
         if key not in names:
+            from core_mondrian.spec.unknown_keys import hint_for
+
             way = (*where.split(".")[:-1], key)
             hint = hint_for(key, names)
             raise SpecError(

@@ -8,21 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core_mondrian.errors import CHECK_PATH, SpecError, drops_context, similar_file
-from core_mondrian.spec.declaration import Spec, no_patterns
-from core_mondrian.spec.reading import read_keys
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 from core_mondrian.tables.toml_positions import find_line, read_toml
-
-
-def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
-    """Build a spec from TOML's plain values; files are relative to ``folder``.
-
-    Raises:
-        SpecError: an unknown key, a value of the wrong kind, or a contradiction.
-    """
-    spec = Spec(**read_keys(asked, folder))
-    if "small_patterns" in asked and spec.missing_rule != "pattern":
-        raise no_patterns()
-    return spec
 
 
 @drops_context

@@ -14,8 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from core_mondrian.analysis.suggest import MOST_QUASI_IDENTIFIERS, Guess, Role, quoted
 from core_mondrian.errors import MondrianError, SpecError
-from core_mondrian.spec.declaration import Spec
-from core_mondrian.spec.toml_file import spec_from_mapping
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 from core_mondrian.studio.protections import (
     NONE,
     first_values,

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from core_mondrian.errors import MondrianError, SpecError, list_names
 from core_mondrian.models import MODELS
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 from core_mondrian.spec.keys import FORMATS
-from core_mondrian.spec.toml_file import SpecFile, read_spec_file, spec_from_mapping
+from core_mondrian.spec.toml_file import SpecFile, read_spec_file
 from core_mondrian.studio.draft import OF_K, OF_TABLE, Chosen, Draft, Protection, Slot
 from core_mondrian.studio.protections import NONE, of_columns, parse_list
 from core_mondrian.studio.trees import MOST_DRAGGED

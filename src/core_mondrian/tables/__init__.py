@@ -4,7 +4,6 @@ frames           pandas, polars and Arrow tables, seen as one
 files/           CSV, Parquet and Arrow files; staged, then published atomically
 pandas_types     the types of pandas that Arrow has other names for
 readings         texts that stand for one value
-moments          dates and times as a release writes them
 arrow_types      which Arrow types are text
 arrow_cells      the cells of an Arrow array by place, and no other bytes
 cell_keys        a 64-bit key per cell, the same in every frame library

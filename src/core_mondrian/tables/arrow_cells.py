@@ -47,7 +47,8 @@ def clean_array(array: ArrowArray) -> ArrowArray:
         return gather(array, own_places(array))
     if array.null_count:
         return _clean_nulls(array)
-    if _is_compact(array):
+    validity, *buffers = array.buffers()
+    if validity is None and _fills(array, buffers):
         return array
     # With a second one, Arrow copies: nothing refers to the old buffers any more.
     return pa.concat_arrays([array, array.slice(0, 0)])
@@ -129,12 +130,6 @@ def _nullable(field: ArrowField) -> ArrowField:
 def is_flat(kind: ArrowType) -> bool:
     """Return whether Arrow's own `take` returns only the cells it is asked for."""
     return not any(test(kind) for test, _ in _GATHER)
-
-
-def _is_compact(array: ArrowArray) -> bool:
-    """Return whether the buffers of a flat array hold its cells and nothing else."""
-    validity, *buffers = array.buffers()
-    return validity is None and _fills(array, buffers)
 
 
 def _fills(array: ArrowArray, buffers: list[Any]) -> bool:
@@ -432,26 +427,10 @@ def _build(
     return pa.Array.from_buffers(clean_type(kind), n, buffers, children=children)
 
 
-def _is_any_list(kind: ArrowType) -> bool:
-    return any(test(kind) for test in _OFFSET_LISTS)
-
-
-def _is_any_list_view(kind: ArrowType) -> bool:
-    tests = (pa.types.is_list_view, pa.types.is_large_list_view)
-    return any(test(kind) for test in tests)
-
-
-def _is_view(kind: ArrowType) -> bool:
-    return any(
-        test(kind) for test in (pa.types.is_string_view, pa.types.is_binary_view)
-    )
-
-
 def _is_extension(kind: ArrowType) -> bool:
     return isinstance(kind, pa.BaseExtensionType)
 
 
-_OFFSET_LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_map)
 _CLEAN: Final[
     tuple[tuple[Callable[[ArrowType], bool], Callable[[ArrowType], ArrowType]], ...]
 ] = (
@@ -507,10 +486,14 @@ _GATHER: Final[
     (_is_extension, _gather_extension),
     (pa.types.is_null, _gather_null),
     (pa.types.is_dictionary, _gather_dictionary),
-    (_is_view, _gather_view),
+    (pa.types.is_string_view, _gather_view),
+    (pa.types.is_binary_view, _gather_view),
     (pa.types.is_struct, _gather_struct),
-    (_is_any_list, _gather_list),
-    (_is_any_list_view, _gather_list_view),
+    (pa.types.is_list, _gather_list),
+    (pa.types.is_large_list, _gather_list),
+    (pa.types.is_map, _gather_list),
+    (pa.types.is_list_view, _gather_list_view),
+    (pa.types.is_large_list_view, _gather_list_view),
     (pa.types.is_fixed_size_list, _gather_fixed_list),
     (pa.types.is_run_end_encoded, _gather_runs),
     (pa.types.is_union, _gather_union),

@@ -26,7 +26,7 @@ from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.measures import disclosure_warnings as concerns
 from core_mondrian.measures.disclosure_warnings import Generalized
 from core_mondrian.measures.leakage import Hidden, leaked_share
-from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.verification.counting import Coded
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")

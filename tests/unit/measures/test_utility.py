@@ -16,7 +16,7 @@ from core_mondrian.encoding.table import EncodedColumn, EncodedTable, SensitiveC
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy, flat, from_paths
 from core_mondrian.measures.utility import Measures, measure, scale_nmi
-from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.recoding.labels import ReleasedClasses
 
 T1 = from_paths(
     [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*")]
