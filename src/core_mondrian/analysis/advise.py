@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from core_mondrian.api import check_threads, load_and_encode
 from core_mondrian.encoding.encoder import Encoded
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import (
     Constraints,
     CountedGroups,
@@ -37,6 +36,7 @@ from core_mondrian.release.notebook import sweep_html
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.keys import open_key
 from core_mondrian.verification.verify import ModelResult
 

@@ -10,10 +10,10 @@ from core_mondrian.bounds.boxes import build_tree
 from core_mondrian.bounds.confidence import lower_mean
 from core_mondrian.bounds.prices import Pricing
 from core_mondrian.bounds.tuples import TupleTree
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.layout import Codes, Counts, Floats
 from core_mondrian.engine.search.loss_weights import build_objective
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 # More tuples are not all looked at, but a sample of the rows is.
 _MOST_TUPLES = 1 << 16

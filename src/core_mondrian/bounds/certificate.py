@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.bounds.bound import Bound
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable
 
 
 def certify(bound: Bound, table: EncodedTable, spec: Spec) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def hierarchy_file(request: HierarchyRequest) -> None:
         covered = end(_cover(tree, columns[column]))
     _print_tree(column, tree, covered, request.nodes)
     if write is not None:
-        from core_mondrian.hierarchies.write import write_hierarchy
+        from core_mondrian.spec.hierarchy_files import write_hierarchy
 
         write_hierarchy(tree, write, overwrite=request.overwrite)
         echo(f"wrote {write}")

@@ -202,7 +202,7 @@ def _read_probabilities(
 
 def _read_toml(file: Path) -> dict[str, Any]:
     """Read lines 'value = number' without telling a value when they are wrong."""
-    from core_mondrian.tables.toml_positions import read_toml
+    from core_mondrian.runtime.toml_positions import read_toml
 
     try:
         found = read_toml(file.read_text(encoding="utf-8"))

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, SensitiveColumn
 from core_mondrian.errors import DataError
 from core_mondrian.hierarchies.load import cover
 from core_mondrian.hierarchies.tree import Hierarchy, flat
 from core_mondrian.hierarchies.uncovered import Uncovered
 from core_mondrian.runtime.array_types import ArrowArray
 from core_mondrian.tables.arrow_types import holds_text
+from core_mondrian.tables.encoded import EncodedColumn, SensitiveColumn
 
 NO_VALUES = np.zeros(0, dtype=np.float64)
 _LARGEST = 1e150

@@ -20,12 +20,6 @@ from core_mondrian.encoding.columns import (
     encode_sensitive,
     rank_column,
 )
-from core_mondrian.encoding.table import (
-    EncodedColumn,
-    EncodedTable,
-    SensitiveColumn,
-    TableFigures,
-)
 from core_mondrian.encoding.trees import build_tree
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.learned import Learned
@@ -36,6 +30,12 @@ from core_mondrian.tables.cell_keys import (
     combine_keys,
     moment_words,
     object_keys,
+)
+from core_mondrian.tables.encoded import (
+    EncodedColumn,
+    EncodedTable,
+    SensitiveColumn,
+    TableFigures,
 )
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
 from core_mondrian.tables.frames import arrow_column

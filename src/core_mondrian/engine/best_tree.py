@@ -6,7 +6,6 @@ Both begin with the same roots, and share what the search works with:
     roots ─► funnel ─► search further ──┴─► the cheaper one ─► tree
 """
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_tree import funnel_of, run_funnel
 from core_mondrian.engine.grown import (
     Grown,
@@ -29,6 +28,7 @@ from core_mondrian.engine.tree import PartitionTree, freeze
 from core_mondrian.errors import InternalError
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 
 
 def grow_by_search(inputs: TreeInputs) -> Grown:

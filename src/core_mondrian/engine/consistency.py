@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import Constraints
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 # How often the table is grown again because suppression changed what it is compared
 # with; one time was enough wherever it was enough at all.

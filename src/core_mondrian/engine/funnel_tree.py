@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import Funnel
 from core_mondrian.engine.grown import Grown, TreeInputs
 from core_mondrian.engine.inputs import build_models, build_policy
@@ -23,6 +22,7 @@ from core_mondrian.engine.paper.workspace import FunnelWorkspace, Strategy
 from core_mondrian.engine.roots import build_roots
 from core_mondrian.engine.scheduler import Nodes, number_nodes, run_queue
 from core_mondrian.engine.tree import freeze
+from core_mondrian.tables.encoded import EncodedTable
 
 
 class _FunnelJob(NamedTuple):

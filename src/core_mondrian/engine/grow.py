@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.best_tree import grow_by_search, policy_of
 from core_mondrian.engine.consistency import grow_until_consistent
@@ -46,6 +45,7 @@ from core_mondrian.models.base import PrivacyModel
 from core_mondrian.runtime.threads import started, useful_threads
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy, own_functions
+from core_mondrian.tables.encoded import EncodedTable
 
 
 def grow(

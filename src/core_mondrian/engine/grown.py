@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import Constraints
 from core_mondrian.engine.funnel_counts import Funnel
 from core_mondrian.engine.layout import Codes, Columns, Search, Tuples
@@ -16,6 +15,7 @@ from core_mondrian.engine.scheduler import Report
 from core_mondrian.engine.search.equity import Balance
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 
 class TreeInputs(NamedTuple):

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import INSIDE, EncodedColumn, EncodedTable
 from core_mondrian.engine.constraints import Constraints, column_of
 from core_mondrian.engine.layout import (
     CATEGORY,
@@ -30,6 +29,7 @@ from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.own_measures import measure_of
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import OriginalPolicy, PaperPolicy
+from core_mondrian.tables.encoded import INSIDE, EncodedColumn, EncodedTable
 
 
 def build_tuples(

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.constraints import (
     Constraints,
@@ -52,6 +51,7 @@ from core_mondrian.engine.search.suppression_budget import (
 from core_mondrian.engine.search.workspace import RecordBuffers, SearchWorkspace
 from core_mondrian.engine.top import Divider, Inline, Top
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 Arrays = Mapping[str, NDArray[Any]]
 """What is kept of a part, by name."""

@@ -13,7 +13,7 @@ import numpy as np
 from core_mondrian.errors import CHECK_PATH, DataError, drops_context, not_there
 from core_mondrian.hierarchies.base import as_text
 from core_mondrian.hierarchies.tree import Hierarchy, from_paths, lay_out
-from core_mondrian.tables.toml_positions import read_toml
+from core_mondrian.runtime.toml_positions import read_toml
 
 Rows = tuple[list[list[str]], list[int]]
 """The cells of each row, and the line it ends on."""

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import InternalError
-from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.runtime.array_types import Flags, Floats, Integers
 from core_mondrian.runtime.runs import run_starts
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable, ReleasedClasses
 
 _FREE_KEYS = 16
 """Pairs of a class and a value, by tuple, that are marked rather than sorted."""

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.measures.disclosure_warnings import DisclosureWarning
-from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable, ReleasedClasses
 from core_mondrian.tables.readings import CODE, NUMBER
 
 LOST: Final = 0.95

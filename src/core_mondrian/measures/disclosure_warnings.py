@@ -11,15 +11,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import show_name
 from core_mondrian.measures.leakage import Hidden, HiddenCounts
 from core_mondrian.measures.row_sample import MOST_CELLS, DistinctRows, EveryRow
-from core_mondrian.recoding.labels import ReleasedClasses
-from core_mondrian.recoding.plan import Plan
 from core_mondrian.runtime.array_types import Flags, Floats, Integers
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
 from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import (
     Coded,
@@ -30,6 +28,7 @@ from core_mondrian.verification.counting import (
 )
 
 if TYPE_CHECKING:
+    from core_mondrian.recoding.plan import Plan
     from core_mondrian.spec.identifier_detection import Recognized
 
 Why: TypeAlias = Literal[
@@ -535,7 +534,7 @@ class _Look(NamedTuple):
         return f"by its values, {few} classes hold fewer than {least} persons; "
 
 
-def sample_leaves(plan: Plan, release: Generalized, n_columns: int) -> Flags:
+def sample_leaves(plan: "Plan", release: Generalized, n_columns: int) -> Flags:
     """Return by leaf whether its rows are looked at for what they reveal.
 
     The last entry is that of rows that are suppressed. Large tables are looked at in

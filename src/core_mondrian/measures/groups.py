@@ -10,7 +10,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import SpecError
 from core_mondrian.measures.cells import (
     cells_of,
@@ -19,9 +18,9 @@ from core_mondrian.measures.cells import (
     own_penalty,
     penalties,
 )
-from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.runtime.array_types import Integers
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
 from core_mondrian.tables.files.cells import unified_texts
 from core_mondrian.verification.counting import Coded, code_series
 

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.measures.cells import (
@@ -26,10 +25,10 @@ from core_mondrian.measures.cells import (
     total_by,
     values_of,
 )
-from core_mondrian.recoding.labels import ReleasedClasses
 from core_mondrian.runtime.array_types import Floats
 from core_mondrian.runtime.runs import run_starts
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable, ReleasedClasses
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.own_files import load_class
-from core_mondrian.tables.toml_positions import read_toml
+from core_mondrian.runtime.toml_positions import read_toml
 
 
 def parse_model(text: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 plan              what becomes of every tuple, decided before any row is touched
 recode            leaves → released columns
-labels            the classes, and what each shows in a column
+labels            what each class shows in a column
 intervals         ranges, as text or with both bounds in the column's own type
 rounding          bounds on a grid that a whole column shares
 representatives   one number for a class: mean, median, midpoint, or a draw

@@ -1,9 +1,9 @@
-"""Labels: what each class shows in one column; and the classes themselves."""
+"""Labels: what each class shows in one column."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,23 +15,6 @@ from core_mondrian.encoding.row_groups import rising_order
 
 BOUNDS = ("min", "max")
 """The fields of a range, where its ends are apart."""
-
-
-class ReleasedClasses(NamedTuple):
-    """The classes of a release: distinct released tuples, numbered from 0."""
-
-    of_tuple: NDArray[np.int32]
-    """Class of each tuple of the encoded table; -1: suppressed."""
-    rows: NDArray[np.int64]
-    """Rows of each class."""
-    nodes: tuple[NDArray[np.int32] | None, ...]
-    """Per category column, the released hierarchy node of each class (-1: blank)."""
-    representatives: tuple[NDArray[np.float64] | None, ...]
-    """Per number column released as mean or median, its value in each class."""
-
-    @property
-    def n_classes(self) -> int:
-        return int(self.rows.size)
 
 
 @dataclass(frozen=True, slots=True)

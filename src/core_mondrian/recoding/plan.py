@@ -20,7 +20,6 @@ from core_mondrian.encoding.encoder import (
     hash_tuples,
     with_persons_exchanged,
 )
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.grown import Grown
 from core_mondrian.errors import InternalError
@@ -37,6 +36,7 @@ from core_mondrian.runtime.array_types import Codes, Integers
 from core_mondrian.runtime.runs import run_members
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.suppression import Suppression
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.keys import Key
 
 SUPPRESSED: Final = -1

@@ -10,17 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.encoder import Encoded
-from core_mondrian.encoding.table import EncodedColumn
 from core_mondrian.engine.boxes import find_boxes, find_nodes
 from core_mondrian.engine.grown import Grown
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.recoding.intervals import label_ranges
-from core_mondrian.recoding.labels import (
-    Labels,
-    ReleasedClasses,
-    digest_classes,
-    number_distinct,
-)
+from core_mondrian.recoding.labels import Labels, digest_classes, number_distinct
 from core_mondrian.recoding.representatives import label_representatives, number_leaves
 from core_mondrian.runtime.runs import run_members
 from core_mondrian.runtime.threads import (
@@ -31,6 +25,7 @@ from core_mondrian.runtime.threads import (
     useful_threads,
 )
 from core_mondrian.spec.declaration import RANGES, Spec
+from core_mondrian.tables.encoded import EncodedColumn, ReleasedClasses
 from core_mondrian.tables.keys import Key
 
 

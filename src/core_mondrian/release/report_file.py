@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 
 Audience: TypeAlias = Literal["owner", "readers"]
-_WRITER: Final = ("core_mondrian.report.page", "write_page")
-"""What draws a report. It knows releases, so no release knows it but by this name."""
 _NEEDED: Final = {
     "altair": "Altair",
     "vl_convert": "vl-convert-python",
@@ -83,13 +80,6 @@ class ReportFile:
             of=self.of,
         )
         return page.encode()
-
-
-def write_page(release: "Release[Any]", **shown: Any) -> str:  # noqa: ANN401
-    """Return the report of a release as one page of HTML; see `report.page`."""
-    module, name = _WRITER
-    page: str = getattr(import_module(module), name)(release, **shown)
-    return page
 
 
 def require_report(what: str, extra: str = "report") -> None:

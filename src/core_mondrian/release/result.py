@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from core_mondrian import __version__
 from core_mondrian.encoding.encoder import Encoded, input_digest
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import Funnel
 from core_mondrian.engine.layout import Search
 from core_mondrian.engine.search.equity import Balance
@@ -27,6 +26,7 @@ from core_mondrian.recoding.recode import Recoded, release_digest
 from core_mondrian.runtime.stages import Spent
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.files.atomic_write import (
     check_place,
     check_target,
@@ -402,9 +402,11 @@ class Release(Generic[FrameT]):
         report is the owner's; with ``audience="readers"`` it may go with the release.
         ``of`` names the table and the day at its top.
         """
-        from core_mondrian.release.report_file import Subject, write_page
+        # What draws a report knows releases: it is asked as anybody would ask.
+        import core_mondrian
+        from core_mondrian.release.report_file import Subject
 
-        return write_page(
+        return core_mondrian.report_html(
             self,
             timings=timings,
             painting=painting,

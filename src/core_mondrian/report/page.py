@@ -42,7 +42,7 @@ _SUPPRESSED = {
 }
 
 
-def write_page(
+def report_html(
     release: Release[Any],
     *,
     timings: bool = False,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.measures.association import correlation, cramers_v, moved_share
 from core_mondrian.release.result import Release
 from core_mondrian.report.axes import Axis
 from core_mondrian.report.views import Floats, View
+from core_mondrian.tables.encoded import EncodedTable
 
 MOST_COLUMNS = 12
 """Quasi-identifiers that are looked at in pairs: the first ones."""

@@ -1,9 +1,10 @@
 """What every room needs and knows nothing of tables.
 
-array_types  names for the types of arrays
-stages       the stages of a run, and the CPU seconds of each
-progress     bars for people, lines of JSON for programs
-threads      how many threads, and the same work on each of some columns
-runs         where stretches of an array begin, and their members
-lazy_names   names of a package that load when they are first used
+array_types      names for the types of arrays
+stages           the stages of a run, and the CPU seconds of each
+progress         bars for people, lines of JSON for programs
+threads          how many threads, and the same work on each of some columns
+runs             where stretches of an array begin, and their members
+toml_positions   where in a TOML file a key stands
+lazy_names       names of a package that load when they are first used
 """

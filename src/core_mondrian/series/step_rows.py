@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from core_mondrian.api import make_pseudonyms, release_rows
 from core_mondrian.errors import DataError, InternalError
-from core_mondrian.recoding.labels import Labels, ReleasedClasses
+from core_mondrian.recoding.labels import Labels
 from core_mondrian.recoding.recode import Recoded, number_classes
 from core_mondrian.series.release_step import Step
 from core_mondrian.series.row_hashes import find_places
 from core_mondrian.series.shown_cells import labels_of
 from core_mondrian.series.state import Shown, State
 from core_mondrian.tables.cell_keys import cell_keys
+from core_mondrian.tables.encoded import ReleasedClasses
 
 
 class StepRows(NamedTuple):

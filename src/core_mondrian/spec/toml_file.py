@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core_mondrian.errors import CHECK_PATH, SpecError, drops_context, similar_file
+from core_mondrian.runtime.toml_positions import find_line, read_toml
 from core_mondrian.spec.declaration import Spec, spec_from_mapping
-from core_mondrian.tables.toml_positions import find_line, read_toml
 
 
 @drops_context

@@ -1,4 +1,4 @@
-"""Write a hierarchy in a form that `read_hierarchy` and others read."""
+"""Write a hierarchy to a file that a spec can name, and others read."""
 
 import csv
 import io
