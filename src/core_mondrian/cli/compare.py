@@ -19,6 +19,7 @@ from core_mondrian.runtime.progress import Progress, Steps, show_progress
 from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.table import Table
 
     from core_mondrian.analysis.analyst_statistics import (
@@ -210,7 +211,7 @@ def manifest_spec(release: Path) -> "Spec":
 
 
 def _compare(
-    before: Any,  # noqa: ANN401  # an Arrow table
+    before: "pa.Table",
     release: Path,
     spec: "Spec",
     questions: "tuple[Question, ...] | None",
@@ -230,7 +231,7 @@ def _compare(
 
 
 def _evaluate(
-    table: Any,  # noqa: ANN401  # an Arrow table
+    table: "pa.Table",
     spec: "Spec",
     questions: "tuple[Question, ...] | None",
     request: CompareRequest,

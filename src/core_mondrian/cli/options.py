@@ -13,6 +13,7 @@ import typer
 
 from core_mondrian.cli.requests import parameter
 from core_mondrian.errors import CHECK_PATH, SpecError
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.keys import KEYS
 from core_mondrian.spec.metadata import PROTECTION, Key, keys_of
 from core_mondrian.spec.policies import BestPolicy
@@ -142,7 +143,7 @@ class SpecOptions:
     """What a command line says of a spec: a file, and flags that override it."""
 
     file: Path | None
-    flags: Mapping[str, Any]
+    flags: JsonMapping
     """What flags say, by the name of the key, as typer reads it."""
     sensitive: str | None = None
     without: ClassVar[tuple[str, ...]] = ()
@@ -167,7 +168,7 @@ class SpecOptions:
                 yield parameter("sensitive", get_args(_Sensitive), None)
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self:
+    def read(cls, values: JsonMapping) -> Self:
         """Return the options among all those of a command."""
         flags = {name: values[name] for name in [*cls.keys()]}
         return cls(values["spec_file"], flags, values["sensitive"])
@@ -196,7 +197,7 @@ class SpecOptions:
         given = {**self._plain(), **more}
         return build_spec(self.file, given, self.flags.get("hierarchies") or [])
 
-    def _plain(self) -> dict[str, Any]:
+    def _plain(self) -> JsonObject:
         """Return the flags as a spec file has them; what is not said is None."""
         given = {
             name: None if value is False else value
@@ -235,7 +236,7 @@ class RecountOptions(SpecOptions):
 
 def model_tables(
     texts: list[str] | None, sensitive: str | None
-) -> list[dict[str, Any]] | None:
+) -> list[JsonObject] | None:
     """Return the models of the command line as a spec file has them."""
     if texts is None:
         return None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from core_mondrian.measures.groups import GroupMeasures
     from core_mondrian.measures.utility import Measures
     from core_mondrian.release.report_file import ReportFile
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
     from core_mondrian.release.signatures import Signer
     from core_mondrian.spec.declaration import Spec
 
@@ -242,7 +242,7 @@ class FigureOptions:
     ] = False
     as_json: AsJson = False
 
-    def measure(self, release: "Release[Any]") -> "Outcome":
+    def measure(self, release: "AnyRelease") -> "Outcome":
         """Return a release with what was lost in it, and by each group, as asked.
 
         Groups are those of the columns asked for and that of equity. The bound is
@@ -260,7 +260,7 @@ class FigureOptions:
         return Outcome(release, measures, groups, output)
 
 
-def _find_bound(release: "Release[Any]") -> None:
+def _find_bound(release: "AnyRelease") -> None:
     from core_mondrian.release.result import PartedRelease
 
     if isinstance(release, PartedRelease):
@@ -272,7 +272,7 @@ def _find_bound(release: "Release[Any]") -> None:
 class Outcome(NamedTuple):
     """A release that is written, and all that is said about it."""
 
-    release: "Release[Any]"
+    release: "AnyRelease"
     measures: "Measures | None"
     groups: "Mapping[str, tuple[GroupMeasures, ...]]"
     output: str | None
@@ -295,7 +295,7 @@ class Outcome(NamedTuple):
 
 
 def release_json(
-    release: "Release[Any]",
+    release: "AnyRelease",
     measures: "Measures | None",
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
 ) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from core_mondrian.cli.options import read_key
 from core_mondrian.cli.release_request import Outcome, ReleaseRequest, check_formats
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from core_mondrian.release.report_file import ReportFile
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
     from core_mondrian.release.signatures import Signer
     from core_mondrian.sources.spark.api import Means
     from core_mondrian.sources.spark.cancellation import Cancellation
@@ -142,7 +142,7 @@ class _Run:
 
     def _release(
         self, placing: "Placing", cancellation: "Cancellation"
-    ) -> "Release[Any]":
+    ) -> "AnyRelease":
         """Write the release beside its place, and verify what was written."""
         from core_mondrian.runtime.stages import Stages
         from core_mondrian.sources.spark.api import draft_release
@@ -178,7 +178,7 @@ class _Run:
 
 
 def _texts(
-    release: "Release[Any]",
+    release: "AnyRelease",
     target: Path,
     draft: "Spot",
     prepared: _Prepared,

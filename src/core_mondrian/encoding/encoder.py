@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ from core_mondrian.tables.encoded import (
     TableFigures,
 )
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 
 _MOST_ROWS: Final = 2**31 - 1
 """Records hold numbers of rows in 32 bits."""
@@ -76,7 +75,7 @@ class Coded(NamedTuple):
 
 
 def encode(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     spec: Spec,
     report: Callable[[float], None] = lambda _: None,
     threads: int | None = None,
@@ -144,8 +143,8 @@ def encode(
 
 def _rank(
     name: str,
-    frame: nw.DataFrame[Any],
-    others: nw.DataFrame[Any] | None,
+    frame: OpenFrame,
+    others: OpenFrame | None,
     null_values: Sequence[str],
 ) -> Ranked:
     """Rank the values of a column, together with those of the population if any."""

@@ -242,7 +242,7 @@ class SolvedPart(NamedTuple):
         records = np.ascontiguousarray(arrays["records"])
         return SolvedPart(nodes, records, int(arrays["n_roots"][0]))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return what is kept of it."""
         nodes = np.asarray(self.nodes)
         # What is above the roots is not part of it.

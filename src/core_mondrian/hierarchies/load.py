@@ -12,6 +12,7 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.hierarchies.uncovered import UNCOVERED, Uncovered
+from core_mondrian.runtime.plain_values import JsonObject
 
 _SHORT = {
     "flat": "",
@@ -38,7 +39,7 @@ def builders() -> dict[str, type[Builder]]:
 
 
 def load_hierarchies(
-    entries: Mapping[str, Any], folder: Path
+    entries: Mapping[str, object], folder: Path
 ) -> tuple[dict[str, Hierarchy | Builder], dict[str, Uncovered]]:
     """Return what ``[hierarchies]`` asks for, and ``uncovered`` where it is said.
 
@@ -121,7 +122,7 @@ def _by_values(groups: Mapping[Any, Any], where: str) -> Builder:
     return Lookup(levels)
 
 
-def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builder:
+def _load(table: JsonObject, folder: Path, where: str) -> Hierarchy | Builder:
     kind = table.pop("kind", None)
     if kind is None or kind == "lookup":
         if "file" in table:
@@ -162,7 +163,7 @@ def _kinds() -> str:
     return f"kinds are {', '.join(builders())}"
 
 
-def _check_keys(table: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
+def _check_keys(table: Mapping[str, object], keys: Iterable[str], where: str) -> None:
     names = [*keys, "kind", "uncovered"]
     for key in table:
         if key not in names:
@@ -178,7 +179,7 @@ def _freeze(value: object) -> object:
     return value
 
 
-def parse_short(text: str) -> dict[str, Any] | None:
+def parse_short(text: str) -> JsonObject | None:
     """Return the table that a short form such as ``prefix:2,3`` stands for.
 
     None: it is no short form, but a file.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,7 +194,9 @@ def _covered(cells: Cells) -> Floats:
     return covered
 
 
-def total_by(places: NDArray[np.intp], amounts: NDArray[Any], n: int = 0) -> Floats:
+def total_by(
+    places: NDArray[np.intp], amounts: Integers | Floats, n: int = 0
+) -> Floats:
     """Add up ``amounts`` place by place, in the order they are given."""
     totals: Floats = np.bincount(places, weights=amounts, minlength=n).astype(float)
     return totals

@@ -5,19 +5,20 @@ Nothing is refused for it. A concern holds column names and counts, never a cell
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.errors import show_name
 from core_mondrian.measures.leakage import Hidden, HiddenCounts
 from core_mondrian.measures.row_sample import MOST_CELLS, DistinctRows, EveryRow
-from core_mondrian.runtime.array_types import Flags, Floats, Integers
+from core_mondrian.runtime.array_types import Flags, Floats, IntegerArray, Integers
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
+from core_mondrian.tables.frames import OpenColumn
 from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import (
     Coded,
@@ -70,7 +71,7 @@ class DisclosureWarning:
     def __str__(self) -> str:
         return self.text
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values: for the owner, as figures depend on hidden cells."""
         return {
             "column": self.column,
@@ -142,12 +143,12 @@ def count_repeats(
     return Repeats(n_filled, int(np.count_nonzero(n_persons)), n_alone)
 
 
-def count_cells(series: nw.Series[Any], rows: Flags | None = None) -> Repeats:
+def count_cells(series: OpenColumn, rows: Flags | None = None) -> Repeats:
     """Count how far the values of a frame's column repeat, in all rows or some."""
     return _as_repeats(value_counts(series, rows))
 
 
-def _as_repeats(counts: NDArray[Any]) -> Repeats:
+def _as_repeats(counts: IntegerArray) -> Repeats:
     n_alone = int(np.count_nonzero(counts == 1))
     return Repeats(int(counts.sum()), int(counts.size), n_alone)
 

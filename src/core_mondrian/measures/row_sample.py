@@ -8,9 +8,8 @@ a frame that are few enough are looked at one by one, without numbers of their o
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from core_mondrian.runtime.threads import map_columns
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cell_keys import Keys, cell_keys
 from core_mondrian.tables.cleaning import take_arrow
-from core_mondrian.tables.frames import arrow_column, open_frame, take_rows
+from core_mondrian.tables.frames import OpenFrame, arrow_column, open_frame, take_rows
 from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import (
     Coded,
@@ -92,7 +91,7 @@ class EveryRow(NamedTuple):
 
 
 def distinct_rows_of_frame(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     names: Sequence[str],
     piece: NDArray[np.int32],
     rows: Integers | None = None,
@@ -113,14 +112,12 @@ def distinct_rows_of_frame(
     return EveryRow(piece, columns) if is_every else distinct_rows(columns, piece)
 
 
-def _with_rows(
-    frame: nw.DataFrame[Any], names: Sequence[str], rows: Integers
-) -> nw.DataFrame[Any]:
+def _with_rows(frame: OpenFrame, names: Sequence[str], rows: Integers) -> OpenFrame:
     return open_frame(take_rows(frame.select(names), rows))
 
 
 def _read_column(
-    frame: nw.DataFrame[Any], name: str, rows: Integers | None, *, is_coded: bool
+    frame: OpenFrame, name: str, rows: Integers | None, *, is_coded: bool
 ) -> ArrowArray:
     try:
         column = arrow_column(frame, name)

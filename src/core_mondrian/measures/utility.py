@@ -5,7 +5,7 @@ import json
 import math
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from core_mondrian.measures.cells import (
     values_of,
 )
 from core_mondrian.runtime.array_types import Floats
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.runs import run_starts
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.encoded import EncodedColumn, EncodedTable, ReleasedClasses
@@ -113,10 +114,10 @@ class Measures:
             lines.append(f"{name:<{width}}  {_spell(kept):>11}  {_spell(lost):>10}")
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; what is undefined is None."""
         plain = json.dumps(dataclasses.asdict(self), allow_nan=False)
-        result: dict[str, Any] = json.loads(plain)
+        result: JsonObject = json.loads(plain)
         return result
 
 

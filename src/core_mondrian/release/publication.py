@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from core_mondrian.release.manifests import manifest_text
 from core_mondrian.release.owner_record import record_text
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.release.signatures import Signer, sealed
 from core_mondrian.tables.files.atomic_write import Content, Writer, write_files
 from core_mondrian.tables.files.staging import manifest_of, record_of
@@ -31,7 +31,7 @@ class Publication(NamedTuple):
     schema: pa.Schema | None = None
     """The types of the table that it was made of; None: those of the release."""
 
-    def write(self, release: Release[Any], *, overwrite: bool) -> None:
+    def write(self, release: AnyRelease, *, overwrite: bool) -> None:
         """Write all files and give them their names together.
 
         Raises:
@@ -53,7 +53,7 @@ class Publication(NamedTuple):
             private.append(self.suppressed)
         write_files(contents, overwrite=overwrite, private=private)
 
-    def _suppressed_rows(self, release: Release[Any]) -> dict[Path, Content]:
+    def _suppressed_rows(self, release: AnyRelease) -> dict[Path, Content]:
         if self.suppressed is None:
             return {}
         rows, guard = arrow_table(release.suppressed), release.spec.guard_formulas
@@ -62,7 +62,7 @@ class Publication(NamedTuple):
 
 
 def release_writer(
-    release: Release[Any], path: Path, source: pa.Schema | None = None
+    release: AnyRelease, path: Path, source: pa.Schema | None = None
 ) -> Writer:
     """Return what writes a release in the form that the suffix of ``path`` asks for.
 

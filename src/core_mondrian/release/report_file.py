@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from core_mondrian.errors import SpecError, list_names
 
 if TYPE_CHECKING:
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
     from core_mondrian.spec.declaration import Spec
 
 
@@ -71,7 +71,7 @@ class ReportFile:
         if self.audience not in get_args(Audience):
             raise SpecError(f"a report is for one of {', '.join(get_args(Audience))}")
 
-    def page_of(self, release: "Release[Any]") -> bytes:
+    def page_of(self, release: "AnyRelease") -> bytes:
         """Return what the file holds."""
         page = release.report_html(
             timings=self.timings,

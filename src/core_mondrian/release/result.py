@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.measures.disclosure_warnings import DisclosureWarning
 from core_mondrian.recoding.recode import Recoded, release_digest
+from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.stages import Spent
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
@@ -116,7 +118,7 @@ class Release(Generic[FrameT]):
         return None if self._search is None else self._search.effort
 
     @property
-    def search(self) -> dict[str, Any] | None:
+    def search(self) -> JsonObject | None:
         """Policy `best`: the effort and beta that were taken."""
         if self._search is None:
             return None
@@ -190,7 +192,7 @@ class Release(Generic[FrameT]):
         """The bound, if it was asked for."""
         return self._bound if "_bound" in vars(self) else None
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> JsonObject:
         """Return what proves the bound: values of the table and prices, for its owner.
 
         `core_mondrian.bounds.check.prove` takes it.
@@ -254,7 +256,7 @@ class Release(Generic[FrameT]):
 
         return score(self.measures(), self.spec.thresholds, self.spec.exclude)
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> JsonObject:
         """Return what is published and signed: what was asked, and what a reader sees.
 
         Nothing in it depends on hidden cells beyond what the release itself shows, so
@@ -310,7 +312,7 @@ class Release(Generic[FrameT]):
             return "none"
         return "given" if self._key.is_given else "random"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> JsonObject:
         """Return what depends on hidden cells: for the owner, not to be published."""
         return {
             "rows": {
@@ -337,7 +339,7 @@ class Release(Generic[FrameT]):
             **({} if self.known_bound is None else {"bound": self._bound.to_json()}),
         }
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the owner's record: key, salted digests and figures. Keep it safe.
 
         Whoever has it can undo the release as far as the owner can.
@@ -380,7 +382,7 @@ class Release(Generic[FrameT]):
             require_distinct("the release and its report", (page.path, target))
         Publication(target, report=page).write(self, overwrite=overwrite)
 
-    def measures_table(self) -> Any:  # noqa: ANN401
+    def measures_table(self) -> Frame:
         """Return what was lost by quasi-identifier, as the caller's kind of frame."""
         from core_mondrian.tables.frames import like
 
@@ -460,6 +462,10 @@ class Release(Generic[FrameT]):
         from core_mondrian.release.notebook import release_html
 
         return release_html(self)
+
+
+AnyRelease: TypeAlias = Release[Any]
+"""A release, whatever library its frame is of."""
 
 
 @dataclass(frozen=True)

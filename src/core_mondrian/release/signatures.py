@@ -213,7 +213,7 @@ def find_problem(raw: bytes, manifest: Path, key: PublicKey) -> str | None:
 def sealed(
     files: Mapping[Path, Content],
     target: Path,
-    manifest: Mapping[str, Any],
+    manifest: Mapping[str, object],
     signer: Signer | None,
 ) -> dict[Path, Content]:
     """Return ``files`` with the manifest of ``target`` signed, if there is a signer.

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from core_mondrian.errors import DataError, OutputError, SpecError, drops_contex
 from core_mondrian.recoding.recode import release_digest
 from core_mondrian.release.manifests import manifest_text
 from core_mondrian.release.signatures import digest_file
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.series.cohorts import TooSmall
 from core_mondrian.series.events import Departures
@@ -42,7 +42,7 @@ from core_mondrian.tables.files.staging import (
     try_lock,
 )
 from core_mondrian.tables.files.write import table_writer
-from core_mondrian.tables.frames import open_frame
+from core_mondrian.tables.frames import OpenFrame, open_frame
 from core_mondrian.tables.keys import open_key
 from core_mondrian.verification.read_back import read_release
 from core_mondrian.verification.verify import Verification
@@ -175,7 +175,7 @@ class Series:
         return _file(self.folder / _RELEASES, number, suffix)
 
     @drops_context
-    def preview(self, data: Any, *, threads: int | None = None) -> RowCounts:  # noqa: ANN401
+    def preview(self, data: Frame, *, threads: int | None = None) -> RowCounts:
         """Say what the next release would do with the rows of a table.
 
         Raises:
@@ -310,7 +310,7 @@ class _Making:
         folder: Path,
         state: State,
         step: Step,
-        frame: nw.DataFrame[Any],
+        frame: OpenFrame,
         threads: int | None,
     ) -> None:
         self.folder, self.state, self.step, self.threads = folder, state, step, threads

@@ -17,6 +17,8 @@ from core_mondrian.hierarchies.load import check_entry
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.hierarchies.uncovered import Uncovered
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.keys import (
     BY_COLUMN,
     CHOICES,
@@ -43,7 +45,7 @@ from core_mondrian.spec.suppression import Suppression, exact
 from core_mondrian.spec.thresholds import Thresholds
 from core_mondrian.tables.keys import Key
 
-ModelLike: TypeAlias = PrivacyModel | str | Mapping[str, Any]
+ModelLike: TypeAlias = PrivacyModel | str | JsonMapping
 
 _ROLES = (
     *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
@@ -69,7 +71,7 @@ class _SpecType(type):
             raise SpecError(f"{twice[0]} is given twice", hint="leave one of them out")
         return cls.of_plain({**given, **keys})
 
-    def of_plain(cls, given: Mapping[str, Any], folder: Path = Path()) -> "Spec":
+    def of_plain(cls, given: JsonMapping, folder: Path = Path()) -> "Spec":
         """Build a spec from keys; files are relative to ``folder``."""
         spec: Spec = super().__call__(**read_keys(given, folder))
         return spec
@@ -203,7 +205,7 @@ class Spec(SpecKeys, metaclass=_SpecType):
         return [name for name in columns if name not in named]
 
     @property
-    def population(self) -> Any:  # noqa: ANN401
+    def population(self) -> "Frame | Path | None":
         """The table's population, if a model has one: a frame or a path."""
         populations = (getattr(model, "population", None) for model in self.models)
         return next((table for table in populations if table is not None), None)
@@ -266,9 +268,9 @@ class Spec(SpecKeys, metaclass=_SpecType):
         """Return how much a loss in ``column`` matters."""
         return float(self.weights.get(column, 1.0))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the spec as plain values; hierarchies by digest, not by content."""
-        plain: dict[str, Any] = {
+        plain: JsonObject = {
             item.name: dict(value) if isinstance(value, Mapping) else value
             for item in dataclasses.fields(self)
             for value in [getattr(self, item.name)]
@@ -286,7 +288,7 @@ class Spec(SpecKeys, metaclass=_SpecType):
         suppress = self.suppress
         plain["suppress"] = None if suppress is None else str(suppress)
         plain["weights"] = {name: self.weight_of(name) for name in self.weights}
-        result: dict[str, Any] = json.loads(json.dumps(plain))
+        result: JsonObject = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
             result["suppress_multiplier"] = float(suppress.multiplier)
         return result
@@ -303,7 +305,7 @@ if Spec.__doc__:  # else Python runs without docstrings
     Spec.__doc__ = _with_keys(Spec.__doc__)
 
 
-def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
+def spec_from_mapping(asked: JsonMapping, folder: Path = Path()) -> Spec:
     """Build a spec from plain values; files are relative to ``folder``.
 
     Raises:
@@ -315,7 +317,7 @@ def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
     return spec
 
 
-def as_spec(asked: Spec | str | Iterable[str] | None, keys: Mapping[str, Any]) -> Spec:
+def as_spec(asked: Spec | str | Iterable[str] | None, keys: JsonMapping) -> Spec:
     """Return a spec as it is, or that of quasi-identifiers and other keys.
 
     Raises:
@@ -374,7 +376,7 @@ def check_look_alikes(spec: Spec, columns: Iterable[str]) -> None:
         )
 
 
-def _describe(model: PrivacyModel) -> dict[str, Any]:
+def _describe(model: PrivacyModel) -> JsonObject:
     """Return a model's plain fields; what it protects by value is only counted.
 
     Of a file its name is shown, because folders are often named after people.
@@ -383,7 +385,7 @@ def _describe(model: PrivacyModel) -> dict[str, Any]:
         item.name: getattr(model, item.name)
         for item in dataclasses.fields(model)  # type: ignore[arg-type]
     }
-    plain: dict[str, Any] = {"name": model.title, "model": type(model).__name__}
+    plain: JsonObject = {"name": model.title, "model": type(model).__name__}
     for name, value in fields.items():
         if isinstance(value, int | float | str):
             plain[name] = value

@@ -10,6 +10,7 @@ from core_mondrian.errors import SpecError, about
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.keys import BY_COLUMN, KEYS
 from core_mondrian.spec.metadata import read_whole, wrong_kind
 from core_mondrian.spec.policies import (
@@ -23,7 +24,7 @@ from core_mondrian.spec.suppression import Suppression, exact, parse_suppression
 from core_mondrian.spec.thresholds import Thresholds
 
 
-def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]:
+def read_keys(given: JsonMapping, folder: Path = Path()) -> JsonObject:
     """Return the fields of a `Spec` that plain values stand for.
 
     What is a field's value already stays as it is. Files are relative to ``folder``.
@@ -58,7 +59,7 @@ def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]
     }
 
 
-def check_keys(given: Mapping[str, Any]) -> None:
+def check_keys(given: Mapping[str, object]) -> None:
     """Raise SpecError unless a spec has all these keys."""
     if "sensitive" in given:
         raise SpecError(
@@ -69,7 +70,7 @@ def check_keys(given: Mapping[str, Any]) -> None:
     _check_names(given, (*KEYS, *(f"{key}_by_column" for key in BY_COLUMN)), "")
 
 
-def _read_by_column(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _read_by_column(given: JsonMapping, key: str) -> JsonObject:
     by_column = dict(given.get(f"{key}_by_column", {}))
     if key not in given:
         return {f"{key}_by_column": by_column} if by_column else {}
@@ -83,7 +84,7 @@ def _read_by_column(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {**default, f"{key}_by_column": {**table, **by_column}}
 
 
-def _read_models(given: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
+def _read_models(given: JsonMapping, folder: Path) -> tuple[PrivacyModel, ...]:
     """Return the models, after the short form of the usual one."""
     models: list[PrivacyModel] = []
     if (k := read_whole(given.get("k"), "k")) is not None:
@@ -143,7 +144,7 @@ def _check_limits(model: PrivacyModel) -> None:
         )
 
 
-def _read_policy(given: Mapping[str, Any], folder: Path) -> Policy:
+def _read_policy(given: JsonMapping, folder: Path) -> Policy:
     """Return the policy: one of ours, or ``file.py:Class`` with its own key=value."""
     asked = given.get("policy", "best")
     if isinstance(asked, type) and issubclass(asked, (BestPolicy, FunnelPolicy)):
@@ -178,7 +179,7 @@ class _ChosenPolicy(NamedTuple):
     kind: Any
     title: str
     table: str
-    given: dict[str, Any]
+    given: JsonObject
 
 
 def _shipped_policy(name: str) -> _ChosenPolicy:
@@ -204,7 +205,7 @@ def _own_policy(text: str, folder: Path) -> _ChosenPolicy:
     return _ChosenPolicy(kind, kind.__name__, table, given)
 
 
-def _check_tables(given: Mapping[str, Any], chosen: _ChosenPolicy) -> None:
+def _check_tables(given: Mapping[str, object], chosen: _ChosenPolicy) -> None:
     for other in POLICIES:
         if other in given and other != chosen.table:
             raise SpecError(
@@ -216,7 +217,7 @@ def _check_tables(given: Mapping[str, Any], chosen: _ChosenPolicy) -> None:
             raise wrong_kind(given[other], other, "a table of the policy's options")
 
 
-def _without_tables(policy: Any, given: Mapping[str, Any]) -> Policy:  # noqa: ANN401
+def _without_tables(policy: Any, given: JsonMapping) -> Policy:  # noqa: ANN401
     for name in POLICIES:
         if name in given:
             raise SpecError(
@@ -237,7 +238,7 @@ def _without_tables(policy: Any, given: Mapping[str, Any]) -> Policy:  # noqa: A
 
 
 def _read_suppression(
-    given: Mapping[str, Any], thresholds: Thresholds, policy: Policy
+    given: JsonMapping, thresholds: Thresholds, policy: Policy
 ) -> Suppression | None:
     suppress, multiplier = given.get("suppress"), given.get("suppress_multiplier", 1)
     _check_multiplier(multiplier, suppress)

@@ -13,7 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.runtime.array_types import ArrowArray, ArrowField, ArrowType, Flags
+from core_mondrian.runtime.array_types import (
+    ArrowArray,
+    ArrowField,
+    ArrowType,
+    Flags,
+    IntegerArray,
+)
 from core_mondrian.runtime.runs import run_members
 
 Places: TypeAlias = NDArray[np.int64]
@@ -185,7 +191,7 @@ def _shown(array: ArrowArray, places: Places) -> Flags:
     return shown
 
 
-def _at(values: NDArray[Any], places: Places) -> Places:
+def _at(values: IntegerArray, places: Places) -> Places:
     """Return numbers by place; 0 where there is none."""
     return np.append(values, 0)[places].astype(np.int64)
 
@@ -196,7 +202,7 @@ def _bits(shown: Flags) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(shown, bitorder="little").tobytes())
 
 
-def _numbers(values: NDArray[Any], dtype: str) -> pa.Buffer:
+def _numbers(values: IntegerArray, dtype: str) -> pa.Buffer:
     return pa.py_buffer(np.ascontiguousarray(values, dtype=dtype))
 
 
@@ -303,7 +309,7 @@ def _compact(
 
 
 def _move(
-    indices: ArrowArray, codes: NDArray[Any], moved: Places, *, has_blank: bool
+    indices: ArrowArray, codes: IntegerArray, moved: Places, *, has_blank: bool
 ) -> ArrowArray:
     """Return the new code of each cell; codes of missing values are missing cells."""
     if has_blank or not moved.size:
@@ -320,7 +326,7 @@ def _move(
     )
 
 
-def _used(codes: NDArray[Any], n_missing: int, n_values: int) -> Flags:
+def _used(codes: IntegerArray, n_missing: int, n_values: int) -> Flags:
     """Return which codes occur; most dictionaries are used up by the first rows.
 
     So many of the codes are 0 because their cells are missing.
@@ -356,12 +362,12 @@ def _equal_values(values: ArrowArray) -> Places:
     return first[numbers]
 
 
-def _sorted(values: ArrowArray, kept: Places, codes: NDArray[Any]) -> Places:
+def _sorted(values: ArrowArray, kept: Places, codes: IntegerArray) -> Places:
     """Return places of values from the smallest on, or else in the order of the rows.
 
     The order they came in may be that of the rows that came in.
     """
-    order: NDArray[Any]
+    order: IntegerArray
     try:
         order = pc.array_sort_indices(values.take(pa.array(kept))).to_numpy()
     except pa.ArrowNotImplementedError:
@@ -370,7 +376,7 @@ def _sorted(values: ArrowArray, kept: Places, codes: NDArray[Any]) -> Places:
     return kept[order]
 
 
-def first_rows(codes: NDArray[Any], n_values: int) -> Places:
+def first_rows(codes: IntegerArray, n_values: int) -> Places:
     """Return the first row of each code; of those that no row has, the last and one."""
     rows = np.full(n_values, codes.size)
     rows[codes[::-1]] = np.arange(codes.size)[::-1]
@@ -412,12 +418,12 @@ def _gather_union(array: ArrowArray, places: Places) -> ArrowArray:
     return _build(kind, places.size, [None, types, _numbers(offsets, "i4")], cells)
 
 
-def _codes_of(array: ArrowArray) -> NDArray[Any]:
+def _codes_of(array: ArrowArray) -> IntegerArray:
     # `type_codes` and `offsets` of a slice are those of its origin.
     return np.frombuffer(array.buffers()[1], np.int8)[array.offset :][: len(array)]
 
 
-def _starts_of(array: ArrowArray) -> NDArray[Any]:
+def _starts_of(array: ArrowArray) -> IntegerArray:
     return np.frombuffer(array.buffers()[2], np.int32)[array.offset :][: len(array)]
 
 

@@ -8,11 +8,12 @@ import math
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.spec.declaration import Spec, bound_names
 from core_mondrian.tables.files.dialect import WRITTEN, Dialect
 from core_mondrian.tables.files.kinds import parts_of
@@ -60,7 +61,7 @@ def read_release(
 class Verified(NamedTuple):
     """A release in memory, and what its verification found."""
 
-    data: Any
+    data: Frame
     """The released table."""
     spec: Spec
     verification: Verification

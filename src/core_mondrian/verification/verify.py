@@ -26,9 +26,11 @@ from core_mondrian.errors import (
 )
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.runtime.array_types import Flags, Integers
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec, as_spec, look_alikes
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
+from core_mondrian.tables.frames import OpenColumn, OpenFrame
 from core_mondrian.tables.pseudonyms import LENGTH, PATTERN
 from core_mondrian.verification.counting import (
     Coded,
@@ -87,7 +89,7 @@ class Verification:
             n, who = self.smallest_class, "rows"
         return f"{n:,} {who[:-1] if n == 1 else who}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; an empty table reaches nothing (None)."""
         return {
             "n_rows": self.n_rows,
@@ -361,7 +363,7 @@ def _recount(
 
 
 def _count_outside(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     shown: Mapping[str, tuple[str, ...]],
     chosen: Integers,
     rows: Integers,
@@ -380,7 +382,7 @@ def _count_outside(
 class _Reader(NamedTuple):
     """Reads the cells of a release as the run reads those of its source."""
 
-    frame: nw.DataFrame[Any]
+    frame: OpenFrame
     null_values: Sequence[str]
 
     def shown(self, name: str) -> Coded:
@@ -404,7 +406,7 @@ class _Reader(NamedTuple):
         return code_series(self.frame[name], ordered=ordered, read=read)
 
 
-def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> None:
+def _check_roles(frame: OpenFrame, spec: Spec, *, is_counted: bool) -> None:
     """Refuse a table whose columns are not what the spec says of them."""
     if spec.unit is not None and spec.unit not in frame.columns:
         raise SpecError(
@@ -443,7 +445,7 @@ def beside(spec: Spec, columns: Iterable[str]) -> list[str]:
     return [name for name in dividing if name in names]
 
 
-def are_pseudonyms(series: nw.Series[Any]) -> bool:
+def are_pseudonyms(series: OpenColumn) -> bool:
     """Return whether every cell looks like a pseudonym, or is missing."""
     try:
         column = pa.chunked_array([series.to_arrow()]).combine_chunks().drop_null()
@@ -466,7 +468,7 @@ def _hint_for(data: object) -> str:
 
 def open_release(
     data: IntoDataFrame, spec: Spec
-) -> tuple[nw.DataFrame[Any], dict[str, tuple[str, ...]]]:
+) -> tuple[OpenFrame, dict[str, tuple[str, ...]]]:
     """Return the table, and the columns in which each quasi-identifier is shown."""
     try:
         frame = nw.from_native(data, eager_only=True)
