@@ -29,9 +29,9 @@ from oracle import (
 
 from benchmarks.fuzz.cells import read_set
 from core_mondrian import KAnonymity, Release, Spec, Suppression
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 
 NEAR = 1e-9
 LEVELS = 2**15 - 1

@@ -18,11 +18,11 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.hierarchies.tree import Hierarchy, from_paths
 from core_mondrian.models.base import Limits, PrivacyModel
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import SPENDING, OriginalPolicy, PaperPolicy
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable
 
 MAX_ATTEMPTS = 8
 POOL = -1

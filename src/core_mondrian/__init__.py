@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from core_mondrian.models.risk import AverageRisk, MaximumRisk
     from core_mondrian.models.t_closeness import TCloseness
     from core_mondrian.release.result import Release
+    from core_mondrian.report.page import report_html
     from core_mondrian.series.recoding import Recoding, fit
     from core_mondrian.series.series import Series
     from core_mondrian.sources.files.run import anonymize_files, count_files
@@ -116,6 +117,7 @@ _HOMES = {
     "load_spec": "spec.toml_file",
     "p_sensitize": "analysis.p_sensitize",
     "read_hierarchy": "hierarchies.read",
+    "report_html": "report.page",
     "verify": "verification.verify",
 }
 
@@ -174,6 +176,7 @@ __all__ = [
     "load_spec",
     "p_sensitize",
     "read_hierarchy",
+    "report_html",
     "verify",
 ]
 

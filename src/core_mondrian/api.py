@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,6 +40,7 @@ from core_mondrian.recoding.plan import (
 from core_mondrian.recoding.recode import Recoded, broadcast_labels
 from core_mondrian.release.from_plan import release_from
 from core_mondrian.release.result import Release
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import started, useful_threads
@@ -48,6 +48,7 @@ from core_mondrian.spec.declaration import Spec, as_spec, check_look_alikes
 from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.files.cells import unified_texts
 from core_mondrian.tables.frames import (
+    OpenFrame,
     arrow_column,
     blank_cells,
     check_columns,
@@ -60,7 +61,6 @@ from core_mondrian.tables.frames import (
 )
 from core_mondrian.tables.keys import Key, key_for
 from core_mondrian.tables.pseudonyms import pseudonymize
-from core_mondrian.tables.shuffle import shuffle_rows
 from core_mondrian.verification.counting import code_series
 from core_mondrian.verification.verify import Verification, verify
 
@@ -161,7 +161,7 @@ def grouped_by(spec: Spec, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def _count_groups(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     names: Sequence[str],
     piece: NDArray[np.int32],
     spec: Spec,
@@ -173,7 +173,7 @@ def _count_groups(
     return {name: count_groups(frame, name, piece, spec) for name in names}
 
 
-def _check_groups(frame: nw.DataFrame[Any], spec: Spec, by: Sequence[str]) -> None:
+def _check_groups(frame: OpenFrame, spec: Spec, by: Sequence[str]) -> None:
     named = grouped_by(spec, by)
     check_columns(frame, named)
     if gone := sorted({*spec.removed, *spec.pseudonyms} & set(named)):
@@ -201,7 +201,7 @@ def check_threads(threads: int | None) -> None:
 
 def load_and_encode(
     data: object, spec: Spec, stages: Stages, threads: int | None = None
-) -> tuple[nw.DataFrame[Any], Encoded]:
+) -> tuple[OpenFrame, Encoded]:
     """Return the caller's frame, and the columns the spec names as counted tuples."""
     frame = open_frame(data)
     check_columns(frame, spec.columns)
@@ -213,10 +213,8 @@ def load_and_encode(
     return frame, encoded
 
 
-def _weigh_for_target(
-    frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec
-) -> Encoded:
-    """Weigh the quasi-identifiers by what they tell about the target, if one is named.
+def _weigh_for_target(frame: OpenFrame, encoded: Encoded, spec: Spec) -> Encoded:
+    """Weigh the quasi-identifiers by what they reveal about the target, if any.
 
     Which is why the rows have to be here.
     """
@@ -232,13 +230,13 @@ def _weigh_for_target(
 
 
 def _release_verified(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     plan: Plan,
     leaf: NDArray[np.int32],
     hidden: dict[str, pa.Array],
     stages: Stages,
     threads: int | None,
-) -> tuple[Any, Verification]:
+) -> tuple[Frame, Verification]:
     """Return the caller's frame as it is released, and what its recount found."""
     released = release_rows(frame, plan.spec, plan.recoded, leaf, hidden, threads)
     stages.end("recode")
@@ -252,15 +250,11 @@ def _release_verified(
     )
     if spec.unit is not None and spec.is_unit_removed:
         released = drop_column(released, spec.unit)
-    _check_rows(plan, verification.n_rows)
+    gone = plan.n_suppressed if spec.leaves_out else 0
+    if verification.n_rows + gone != plan.n_rows:
+        raise InternalError("rows released and suppressed do not add up to rows read")
     stages.end("verify")
     return released, verification
-
-
-def _check_rows(plan: Plan, n_released: int) -> None:
-    gone = plan.n_suppressed if plan.spec.leaves_out else 0
-    if n_released + gone != plan.n_rows:
-        raise InternalError("rows released and suppressed do not add up to rows read")
 
 
 def with_requested_spec(
@@ -272,9 +266,7 @@ def with_requested_spec(
     return replace(release, spec=spec, budget=budget, verification=found)
 
 
-def _place_rows(
-    frame: nw.DataFrame[Any], plan: Plan, threads: int | None
-) -> NDArray[np.int32]:
+def _place_rows(frame: OpenFrame, plan: Plan, threads: int | None) -> NDArray[np.int32]:
     """Say which rows of a tuple are in which of its classes, by lot."""
     others = plan.spec.carried(frame.columns)
     return plan.place_rows(
@@ -283,7 +275,7 @@ def _place_rows(
 
 
 def _find_concerns(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     plan: Plan,
     placed: tuple[NDArray[np.int32], NDArray[np.int32]],
     threads: int | None,
@@ -294,7 +286,7 @@ def _find_concerns(
     """
     spec, (piece, leaf) = plan.spec, placed
     names = seen_columns(spec, frame.columns)
-    generalized = Generalized.of_plan(plan)
+    generalized = Generalized.of(plan.pieces, plan.recoded.classes)
     is_seen = sample_leaves(plan, generalized, len(names))[leaf]
     seen = None if is_seen.all() else np.flatnonzero(is_seen)
     pieces = piece if seen is None else piece[seen]
@@ -317,9 +309,7 @@ def _find_concerns(
     return find_concerns(looked, spec, generalized, threads)
 
 
-def make_pseudonyms(
-    frame: nw.DataFrame[Any], spec: Spec, key: Key
-) -> dict[str, pa.Array]:
+def make_pseudonyms(frame: OpenFrame, spec: Spec, key: Key) -> dict[str, pa.Array]:
     """Return the pseudonyms of every row."""
     return {
         name: pseudonymize(arrow_column(frame, name), name, spec.domain_key(name, key))
@@ -328,7 +318,7 @@ def make_pseudonyms(
 
 
 def _check_names(
-    frame: nw.DataFrame[Any], encoded: Encoded, spec: Spec, by: Sequence[str]
+    frame: OpenFrame, encoded: Encoded, spec: Spec, by: Sequence[str]
 ) -> None:
     """Refuse new columns that are called like others, before the long work."""
     _check_groups(frame, spec, by)
@@ -344,20 +334,20 @@ def _check_names(
     check_look_alikes(spec, frame.columns)
 
 
-def _shown_cells(frame: nw.DataFrame[Any], spec: Spec) -> list[str]:
+def _shown_cells(frame: OpenFrame, spec: Spec) -> list[str]:
     """Return columns that would show something of a row that is suppressed."""
     replaced = {*spec.quasi_identifiers, *spec.pseudonyms, *spec.removed}
     return [name for name in frame.columns if name not in replaced]
 
 
 def release_rows(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     spec: Spec,
     recoded: Recoded,
     leaf: NDArray[np.int32],
     hidden: dict[str, pa.Array],
     threads: int | None,
-) -> Any:  # noqa: ANN401
+) -> Frame:
     """Return the caller's frame as it is released, suppressed rows dropped or blank.
 
     ``leaf`` is the class of each row among those ``recoded``, -1: it is suppressed;
@@ -385,6 +375,8 @@ def release_rows(
     gone = [name for name in spec.identifiers if name != spec.unit]
     released = replace_columns(frame, columns, gone, keep, threads)
     if spec.shuffle is not None:
+        from core_mondrian.tables.shuffle import shuffle_rows
+
         hidden_unit = spec.unit if spec.is_unit_removed else None
         released = shuffle_rows(released, spec.shuffle, hidden=hidden_unit)
     made = [x for new in columns.values() for x in new]

@@ -1,6 +1,6 @@
 """Anonymizer: a fitted recoding as a transformer of scikit-learn (extra: sklearn)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.plain_values import JsonMapping
 from core_mondrian.series.cohorts import TooSmall
 from core_mondrian.series.recoding import Recoding, fit
 from core_mondrian.spec.declaration import Spec, check_choice
@@ -45,7 +47,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         quasi_identifiers: Sequence[str] | None = None,
         *,
         models: Sequence[PrivacyModel] = (),
-        hierarchies: Mapping[str, Any] | None = None,
+        hierarchies: JsonMapping | None = None,
         numbers: Literal["midpoint", "interval"] = "midpoint",
         too_small: TooSmall = "ancestor",
         new_rows: NewRows = "cohorts",
@@ -58,7 +60,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         self.too_small = too_small
         self.new_rows = new_rows
 
-    def fit(self, X: Any, y: object = None) -> "Anonymizer":  # noqa: ANN401, ARG002, N803
+    def fit(self, X: Frame, y: object = None) -> "Anonymizer":  # noqa: ARG002, N803
         """Cut the table, and keep the cuts; ``y`` is not looked at."""
         check_choice("new_rows", self.new_rows, NEW_ROWS)
         check_choice("numbers", self.numbers, ("midpoint", "interval"))
@@ -73,7 +75,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         self.recoding_: Recoding = fit(frame, spec, too_small=self.too_small)
         return self
 
-    def transform(self, X: Any) -> Any:  # noqa: ANN401, N803
+    def transform(self, X: Frame) -> Frame:  # noqa: N803
         """Return rows as the fitted classes show them, as many as came in."""
         check_is_fitted(self)
         frame = self._frame(X, reset=False)
@@ -83,7 +85,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             shown = self.recoding_.apply(frame).data
         return shown if _is_frame(X) else _as_array(shown)
 
-    def _frame(self, data: Any, *, reset: bool) -> Any:  # noqa: ANN401
+    def _frame(self, data: Frame, *, reset: bool) -> Frame:
         """Return a frame as it is, and an array as an Arrow table."""
         if _is_frame(data):
             validate_data(self, data, reset=reset, skip_check_array=True)
@@ -116,7 +118,7 @@ def _is_frame(data: object) -> bool:
     return hasattr(data, "columns")
 
 
-def _names(frame: Any) -> list[str]:  # noqa: ANN401
+def _names(frame: Frame) -> list[str]:
     return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
 
 

@@ -60,6 +60,7 @@ NAMES = [
     "load_spec",
     "p_sensitize",
     "read_hierarchy",
+    "report_html",
     "verify",
 ]
 

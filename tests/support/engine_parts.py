@@ -26,7 +26,6 @@ from oracle import (
 
 from core_mondrian import KAnonymity, Spec
 from core_mondrian.encoding.encoder import collapse, encode
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import first_constraints
 from core_mondrian.engine.inputs import (
     build_columns,
@@ -39,6 +38,7 @@ from core_mondrian.engine.paper.strategy import strategy_of
 from core_mondrian.engine.paper.workspace import FunnelWorkspace
 from core_mondrian.engine.search.loss_weights import build_objective
 from core_mondrian.engine.search.workspace import Block, RecordBuffers, SearchWorkspace
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.frames import open_frame
 from support.compiled import compiled, inside
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from oracle import Closeness
 
 from core_mondrian import KAnonymity, Suppression
-from core_mondrian.encoding.table import EncodedTable, TableFigures
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.grow_parts import GrownParts, grow_parts
 from core_mondrian.engine.grown import Grown
@@ -32,6 +31,7 @@ from core_mondrian.errors import InfeasibleError
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy, OriginalPolicy, PaperPolicy
+from core_mondrian.tables.encoded import EncodedTable, TableFigures
 
 QID = ("a", "b", "c")
 K = (KAnonymity(2),)

@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.api import check_threads, load_and_encode
-from core_mondrian.encoding.encoder import Encoded, divide
-from core_mondrian.encoding.table import EncodedTable
+from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.engine.constraints import (
     Constraints,
     CountedGroups,
@@ -34,9 +33,11 @@ from core_mondrian.measures.utility import measure
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.recoding.plan import build_plan
 from core_mondrian.release.notebook import sweep_html
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.progress import Progress, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.keys import open_key
 from core_mondrian.verification.verify import ModelResult
 
@@ -72,7 +73,7 @@ class Figures:
     seconds: float = field(compare=False)
     """CPU seconds it took; everything else is the same in every run."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; a model that nothing was asked of reaches None."""
         plain = dataclasses.asdict(self)
         plain["models"] = [
@@ -108,9 +109,9 @@ class Point:
     def __str__(self) -> str:
         return ", ".join(f"{name} {value:g}" for name, value in self.parameters.items())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values: parameters, and figures or a problem."""
-        plain: dict[str, Any] = {"parameters": dict(self.parameters)}
+        plain: JsonObject = {"parameters": dict(self.parameters)}
         if self.figures is not None:
             plain |= self.figures.to_json()
         if self.problem is not None:
@@ -151,12 +152,12 @@ class Sweep:
         found = (_find_knee(curve) for curve in curves.values())
         return tuple(point for point in found if point is not None)
 
-    def to_rows(self) -> list[dict[str, Any]]:
+    def to_rows(self) -> list[JsonObject]:
         """Return the points as plain values, and of each whether it is a knee."""
         knees = self.knees
         return [{**point.to_json(), "knee": point in knees} for point in self.points]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         limits = {
             name: value if math.isfinite(value) else None
@@ -312,7 +313,7 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     pieces = plan.grown.split_tuples
     pieced = encoded.table  # with the population, which models look at
     if pieces is not None:
-        pieced = divide(pieced, pieces.tuple_of, pieces.rows)
+        pieced = pieces.of_table(pieced)
     classes = plan.recoded.classes
     found = measure(plan.pieces, classes, spec)
     group = classes.of_tuple.astype(np.int64)

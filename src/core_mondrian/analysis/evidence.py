@@ -2,10 +2,10 @@
 
 import hmac
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from narwhals.typing import IntoDataFrame
 
@@ -20,7 +20,7 @@ from core_mondrian.release.manifests import (
     whole_spec,
 )
 from core_mondrian.release.owner_record import OwnerRecord, salted_digests
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.release.signatures import (
     check_signature,
     digest_file,
@@ -31,6 +31,8 @@ from core_mondrian.release.signatures import (
     sign_manifest,
     signature_of,
 )
+from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.runtime.progress import Progress
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
@@ -61,7 +63,7 @@ class Check:
     """None: it could not be found out."""
     text: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {"what": self.what, "passed": self.passed, "text": self.text}
 
@@ -71,7 +73,7 @@ class Evidence:
     """What a manifest is evidence of."""
 
     manifest: Manifest = field(repr=False)
-    record: Mapping[str, Any] = field(repr=False)
+    record: JsonMapping = field(repr=False)
     """Its plain values."""
     checks: tuple[Check, ...]
 
@@ -95,7 +97,7 @@ class Evidence:
                 hint="do not rely on this release and its manifest",
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {
             "format": 1,
@@ -143,7 +145,7 @@ class Redo:
 
     key: bytes | None = field(default=None, repr=False)
     """The owner's, if one was given then; one drawn at random is in the record."""
-    same_rows: Callable[[Any], bool] | None = None
+    same_rows: Callable[[Frame], bool] | None = None
     """Given the data made again: are its rows those of the release?"""
     threads: int | None = None
     by: Sequence[str] = ()
@@ -206,7 +208,7 @@ def _check_signature(
         yield Check("signature", None, "there is none")
 
 
-def _check_file(record: Mapping[str, Any], file: Path | None) -> Iterator[Check]:
+def _check_file(record: JsonMapping, file: Path | None) -> Iterator[Check]:
     files = record.get("files")
     told = files.get("release") if isinstance(files, dict) else None
     if told is None or file is None:
@@ -315,7 +317,7 @@ def _remake(
 
 def remake(
     source: IntoDataFrame, spec: Spec, record: OwnerRecord, redo: Redo
-) -> Release[Any]:
+) -> AnyRelease:
     """Return a release made again: with the key of its record, or the owner's."""
     again = anonymize(
         source,
@@ -336,7 +338,7 @@ def _has_key(spec: Spec, key: bytes | None) -> bool:
     return key is not None or "sample" not in formats
 
 
-def _compare_rows(data: Any, key: bytes | None, redo: Redo) -> Check:  # noqa: ANN401
+def _compare_rows(data: Frame, key: bytes | None, redo: Redo) -> Check:
     if key is None:
         return Check("row by row", None, "it needs the owner's key: --key-file FILE")
     if redo.same_rows is None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from core_mondrian.errors import drops_context
+from core_mondrian.runtime.array_types import ArrowType
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.verification.counting import (
     NEARLY_UNIQUE,
@@ -57,13 +59,13 @@ class Inspection:
     """The column that makes most rows unique, then the pair with it that does, …;
     without columns that look like identifiers."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         plain = asdict(self)
         return {**plain, "growing": [_listed(step) for step in plain["growing"]]}
 
 
-def _listed(step: Mapping[str, Any]) -> dict[str, Any]:
+def _listed(step: JsonMapping) -> JsonObject:
     return {**step, "columns": list(step["columns"])}
 
 
@@ -89,7 +91,7 @@ def inspect_table(table: pa.Table, progress: Progress | None = None) -> Inspecti
     return Inspection(table.num_rows, tuple(columns), growing)
 
 
-def _kind(kind: Any) -> str:  # noqa: ANN401  # Arrow has no types to check
+def _kind(kind: ArrowType) -> str:
     return str(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from core_mondrian.analysis.small_domains import (
 )
 from core_mondrian.errors import InfeasibleError
 from core_mondrian.models.base import ClassCounts
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import describe_policy
 
@@ -105,7 +106,7 @@ class Minimality:
     target: Reader
     downcoding: Downcoding
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {
             "domain": asdict(self.domain),

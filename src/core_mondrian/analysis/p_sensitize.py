@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, Literal, TypeVar
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from core_mondrian.analysis.perturb import (
     survey,
 )
 from core_mondrian.encoding.columns import Ranked, rank_column
-from core_mondrian.encoding.drawable import Drawable, read_drawable
+from core_mondrian.encoding.drawable import Drawable, Probabilities, read_drawable
 from core_mondrian.errors import (
     InfeasibleError,
     InternalError,
@@ -32,9 +31,11 @@ from core_mondrian.errors import (
 from core_mondrian.measures.changed import Comparison, compare
 from core_mondrian.release.notebook import sensitized_html
 from core_mondrian.runtime.array_types import Words
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.tables.arrow_types import holds_text
 from core_mondrian.tables.cleaning import clean_frame
 from core_mondrian.tables.frames import (
+    OpenFrame,
     arrow_column,
     check_columns,
     open_frame,
@@ -58,7 +59,7 @@ class Request:
     sensitive: str
     p: int
     k: int
-    probabilities: Mapping[Any, float] | None = field(default=None, repr=False)
+    probabilities: Probabilities | None = field(default=None, repr=False)
     missing: MissingRule = "value"
     key: Key = field(default_factory=lambda: open_key(None), repr=False)
 
@@ -82,7 +83,7 @@ class Request:
         if self.probabilities is not None:
             _check_probabilities(self.probabilities)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; probabilities are named by values and left out."""
         return {
             "quasi_identifiers": list(self.quasi_identifiers),
@@ -126,7 +127,7 @@ class Sensitized(Generic[FrameT]):
             "of individuals"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the manifest: how many values are false, and no hint at which."""
         return {
             "format": 2,
@@ -138,7 +139,7 @@ class Sensitized(Generic[FrameT]):
             "reached": {"p": self.p, "k": self.k},
         }
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the owner's record: what would help a reader to undo the changes."""
         key = self.asked.key
         return {
@@ -162,7 +163,7 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     p: int,
     k: int,
     *,
-    probabilities: Mapping[Any, float] | None = None,
+    probabilities: Probabilities | None = None,
     missing: MissingRule = "value",
     key: bytes | None = None,
 ) -> Sensitized[FrameT]:
@@ -246,7 +247,7 @@ def _check_names(asked: Request) -> None:
         )
 
 
-def _check_probabilities(probabilities: Mapping[Any, float]) -> None:
+def _check_probabilities(probabilities: Probabilities) -> None:
     if not isinstance(probabilities, Mapping):
         raise SpecError(
             "probabilities map values to numbers",
@@ -265,7 +266,7 @@ def _check_probabilities(probabilities: Mapping[Any, float]) -> None:
         )
 
 
-def _rank(frame: nw.DataFrame[Any], name: str) -> Ranked:
+def _rank(frame: OpenFrame, name: str) -> Ranked:
     return rank_column(arrow_column(frame, name), name)
 
 
@@ -366,13 +367,13 @@ def _number_text(number: float | Decimal) -> str:
     return str(int(number)) if number == int(number) else str(number)
 
 
-def _others(frame: nw.DataFrame[Any], asked: Request) -> list[str]:
+def _others(frame: OpenFrame, asked: Request) -> list[str]:
     named = {*asked.quasi_identifiers, asked.sensitive}
     return sorted((name for name in frame.columns if name not in named), key=str)
 
 
 def _change(
-    frame: nw.DataFrame[Any], asked: Request, values: Drawable, changes: Changes
+    frame: OpenFrame, asked: Request, values: Drawable, changes: Changes
 ) -> Any:  # noqa: ANN401
     places: NDArray[np.int64] = np.arange(len(frame))
     places[changes.rows] = values.places[changes.values]
@@ -380,7 +381,7 @@ def _change(
 
 
 def _recount(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     changed: Any,  # noqa: ANN401
     asked: Request,
     changes: Changes,

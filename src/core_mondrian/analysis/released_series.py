@@ -1,15 +1,16 @@
 """Are the files in a folder one sound series of releases? Nothing else is asked."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.release.manifests import Manifest, get, parse_bytes
 from core_mondrian.release.signatures import digest_file
+from core_mondrian.runtime.plain_values import JsonMapping
 from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.files.dialect import WRITTEN
@@ -49,10 +50,10 @@ class _SeriesManifest:
     path: Path
     digest: str
     manifest: Manifest
-    plain: Mapping[str, Any]
+    plain: JsonMapping
 
     @property
-    def series(self) -> Mapping[str, Any]:
+    def series(self) -> JsonMapping:
         return get(self.plain, "series", dict)
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement, product
 from math import comb, factorial, prod
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from core_mondrian.errors import InfeasibleError, SpecError
 from core_mondrian.models.base import ClassCounts
 from core_mondrian.models.k_anonymity import KAnonymity
 from core_mondrian.recoding.plan import build_plan
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
@@ -269,7 +270,7 @@ def _frame(people: list[Person], spec: Spec) -> pa.Table:
     return pa.table(columns)
 
 
-def _shown(row: dict[str, Any], spec: Spec) -> Shown:
+def _shown(row: JsonObject, spec: Spec) -> Shown:
     ranges = [spec.bounds_of(name) for name in spec.quasi_identifiers]
     return tuple(
         None if row[low] is None else (row[low], row[high]) for low, high in ranges

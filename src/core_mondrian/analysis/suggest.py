@@ -7,7 +7,7 @@ holds names and counts, never a value.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 from core_mondrian.analysis.inspection import InspectedColumn, Inspection, inspect_table
 from core_mondrian.analysis.unit_detection import find_unit
 from core_mondrian.errors import DataError, MondrianError, look_like_cells
+from core_mondrian.runtime.array_types import ArrowArray
 from core_mondrian.runtime.progress import Progress
 from core_mondrian.spec.identifier_detection import Recognized, has_words, recognize
 from core_mondrian.tables.frames import open_frame, row_weights
@@ -134,7 +135,7 @@ def guess_roles(
 def _guess(
     column: InspectedColumn,
     looks: Recognized | None,
-    values: Any,  # noqa: ANN401
+    values: ArrowArray,
 ) -> Guess:
     name = column.name
     if column.n_distinct is None:
@@ -199,7 +200,7 @@ def _known_to_others(column: InspectedColumn, looks: Recognized | None) -> Guess
     return Guess(column.name, "quasi-identifier", why, words.index(word), is_code)
 
 
-def _can_weigh(name: str, values: Any) -> bool:  # noqa: ANN401
+def _can_weigh(name: str, values: ArrowArray) -> bool:
     try:
         return bool(np.any(row_weights(open_frame(pa.table({name: values})), name)))
     except MondrianError:

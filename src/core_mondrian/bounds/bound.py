@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -10,10 +10,11 @@ from core_mondrian.bounds.boxes import build_tree
 from core_mondrian.bounds.confidence import lower_mean
 from core_mondrian.bounds.prices import Pricing
 from core_mondrian.bounds.tuples import TupleTree
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.layout import Codes, Counts, Floats
 from core_mondrian.engine.search.loss_weights import build_objective
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 # More tuples are not all looked at, but a sample of the rows is.
 _MOST_TUPLES = 1 << 16
@@ -54,7 +55,7 @@ class Bound:
     prices: Prices | None = field(default=None, repr=False, compare=False)
     """What proves it, see `certify`; None: it is from a sample."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values, without the prices."""
         found = asdict(self)
         del found["prices"]

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.bounds.tuples import TupleTree
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.layout import Codes
+from core_mondrian.tables.encoded import EncodedTable
 
 _TUPLES_PER_LEAF = 24
 

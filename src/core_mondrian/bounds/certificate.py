@@ -1,18 +1,17 @@
 """A bound as plain values, so that anyone can prove it; see `check`."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.bounds.bound import Bound
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable
 
 
-def certify(bound: Bound, table: EncodedTable, spec: Spec) -> dict[str, Any]:
+def certify(bound: Bound, table: EncodedTable, spec: Spec) -> JsonObject:
     """Return the distinct tuples with their prices, and how columns lose.
 
     It has the values of the table in it, and stays with whoever has that.
@@ -45,7 +44,7 @@ def certify(bound: Bound, table: EncodedTable, spec: Spec) -> dict[str, Any]:
 
 def _describe(
     column: EncodedColumn, codes: NDArray[np.int32], *, is_set: bool
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return a column's cells, and what is needed to say what they lose together."""
     if column.hierarchy is None:
         values = [*column.values.tolist(), None]

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core_mondrian.runtime.plain_values import JsonObject
+
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
@@ -21,7 +23,7 @@ Places = NDArray[np.int64]
 _ROUNDING = 1e-12
 
 
-def prove(certificate: dict[str, Any]) -> float:
+def prove(certificate: JsonObject) -> float:
     """Return the loss that the prices prove that no release can go below.
 
     Raises:
@@ -33,7 +35,7 @@ def prove(certificate: dict[str, Any]) -> float:
 class _Proof:
     """The distinct tuples, dearest first, and what their columns lose."""
 
-    def __init__(self, certificate: dict[str, Any]) -> None:
+    def __init__(self, certificate: JsonObject) -> None:
         price = np.array(certificate["prices"], dtype=np.float64)
         order = np.argsort(-price, kind="stable")
         self.price = price[order]
@@ -110,7 +112,7 @@ class _Column(ABC):
         """
 
 
-def _column(described: dict[str, Any], order: Places) -> _Column:
+def _column(described: JsonObject, order: Places) -> _Column:
     kinds: dict[str, type[_Number] | type[_Label] | type[_Set]] = {
         "number": _Number,
         "label": _Label,
@@ -122,7 +124,7 @@ def _column(described: dict[str, Any], order: Places) -> _Column:
 class _Number(_Column):
     """A range; with missing values among others, all is lost."""
 
-    def __init__(self, described: dict[str, Any], order: Places) -> None:
+    def __init__(self, described: JsonObject, order: Places) -> None:
         self.weight = float(described["weight"])
         cells = [math.nan if x is None else float(x) for x in described["cells"]]
         values = np.array(cells)[order]
@@ -159,7 +161,7 @@ class _Number(_Column):
 class _Label(_Column):
     """The lowest common node; all is lost with missing values among others."""
 
-    def __init__(self, described: dict[str, Any], order: Places) -> None:
+    def __init__(self, described: JsonObject, order: Places) -> None:
         self.weight = float(described["weight"])
         self._leaves = int(described["leaves"])
         paths = [
@@ -196,7 +198,7 @@ class _Label(_Column):
 class _Set(_Column):
     """A set of values, missing among them: each beyond the first is lost."""
 
-    def __init__(self, described: dict[str, Any], order: Places) -> None:
+    def __init__(self, described: JsonObject, order: Places) -> None:
         self.weight = float(described["weight"])
         self.value = np.array(described["cells"])[order]
         self._unit = self.weight / max(int(np.unique(self.value).size) - 1, 1)

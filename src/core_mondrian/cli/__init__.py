@@ -35,7 +35,6 @@ reply              the tail that commands share: JSON or text, then messages
 summary            a finished release as text
 bars, drawing      bars of characters; charts as files
 csv_files          options of CSV files, and reading a table
-key_file           the owner's key
 process            settings of a process that runs one command
 standard_streams   streams that are closed, full or abandoned
 """

@@ -21,6 +21,7 @@ from core_mondrian.runtime.progress import show_progress
 from core_mondrian.spec.metadata import PROTECTION
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.table import Table
 
     from core_mondrian.analysis.advise import Figures, Sweep
@@ -148,7 +149,7 @@ def _base_spec(options: SweepOptions, *, varies_k: bool) -> "Spec":
 
 
 def _sweep(
-    table: Any,  # noqa: ANN401  # an Arrow table
+    table: "pa.Table",
     spec: "Spec",
     asked: Mapping[str, list[float]],
     threads: int | None,

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core_mondrian.cli.csv_files import read_source
-from core_mondrian.cli.options import manifest_of
+from core_mondrian.cli.options import read_key
 from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.release_request import Outcome, ReleaseRequest, check_formats
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import written_stays
 from core_mondrian.runtime.progress import show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
     from core_mondrian.spec.declaration import Spec
@@ -26,39 +27,33 @@ def anonymize_file(request: ReleaseRequest) -> None:
     """
     started = time.perf_counter()
     with written_stays():
-        anonymize_source(request).print(started)
+        request.check()
+        spec = request.spec()
+        match request.place(spec):
+            case "files":
+                outcome = anonymize_in_memory(request, spec)
+            case "batches":
+                from core_mondrian.cli.stream import anonymize_in_batches
 
+                outcome = anonymize_in_batches(request, spec)
+            case "database":
+                from core_mondrian.cli.database import anonymize_in_database
 
-def anonymize_source(request: ReleaseRequest) -> Outcome:
-    """Make a release where its rows are, and return what came of it."""
-    request.check()
-    spec = request.spec()
-    match request.place(spec):
-        case "files":
-            return anonymize_in_memory(request, spec)
-        case "batches":
-            from core_mondrian.cli.stream import anonymize_in_batches
+                outcome = anonymize_in_database(request, spec)
+            case "cluster":
+                from core_mondrian.cli.spark import anonymize_on_spark
 
-            return anonymize_in_batches(request, spec)
-        case "database":
-            from core_mondrian.cli.database import anonymize_in_database
-
-            return anonymize_in_database(request, spec)
-        case "cluster":
-            from core_mondrian.cli.spark import anonymize_on_spark
-
-            return anonymize_on_spark(request, spec)
+                outcome = anonymize_on_spark(request, spec)
+        outcome.print(started)
 
 
 def anonymize_in_memory(request: ReleaseRequest, spec: "Spec") -> Outcome:
     """Make a release of a table that is read whole."""
     source, target = request.source, request.target
     prepare_for(source)
-    page, key, signer = (
-        request.page(spec),
-        request.key(spec),
-        request.signer(),
-    )
+    page = request.page(spec)
+    key = read_key(request.key_file, spec)
+    signer = request.signer()
     check_formats(spec, target, request.suppressed_file)
     _check_targets(request)
     from core_mondrian.tables.files.kinds import source_schema
@@ -92,9 +87,9 @@ def _check_targets(request: ReleaseRequest) -> None:
     from core_mondrian.tables.files.atomic_write import (
         check_place,
         check_target,
-        record_of,
         require_distinct,
     )
+    from core_mondrian.tables.files.staging import record_of
 
     source, target, overwrite = request.source, request.target, request.overwrite
     rows, report = request.suppressed_file, request.report.report

@@ -11,18 +11,13 @@ import typer
 
 from core_mondrian.cli.compare import manifest_spec
 from core_mondrian.cli.csv_files import Csv, read_source
-from core_mondrian.cli.options import (
-    AsJson,
-    OriginalFile,
-    SpecFile,
-    build_spec,
-    manifest_of,
-)
+from core_mondrian.cli.options import AsJson, OriginalFile, SpecFile, build_spec
 from core_mondrian.cli.reply import Reply
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import escape_controls
 from core_mondrian.errors import PrivacyViolation, SpecError
 from core_mondrian.runtime.progress import Progress, Steps, show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.attacks import Attacks, Finding

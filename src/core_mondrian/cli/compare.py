@@ -10,20 +10,16 @@ import typer
 
 from core_mondrian.cli.csv_files import Csv, read_source
 from core_mondrian.cli.drawing import DrawingOptions
-from core_mondrian.cli.options import (
-    AsJson,
-    SpecOptions,
-    TableFile,
-    Threads,
-    manifest_of,
-)
+from core_mondrian.cli.options import AsJson, SpecOptions, TableFile, Threads
 from core_mondrian.cli.reply import Reply
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo, printable
 from core_mondrian.errors import SpecError, not_there
 from core_mondrian.runtime.progress import Progress, Steps, show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.table import Table
 
     from core_mondrian.analysis.analyst_statistics import (
@@ -215,7 +211,7 @@ def manifest_spec(release: Path) -> "Spec":
 
 
 def _compare(
-    before: Any,  # noqa: ANN401  # an Arrow table
+    before: "pa.Table",
     release: Path,
     spec: "Spec",
     questions: "tuple[Question, ...] | None",
@@ -235,7 +231,7 @@ def _compare(
 
 
 def _evaluate(
-    table: Any,  # noqa: ANN401  # an Arrow table
+    table: "pa.Table",
     spec: "Spec",
     questions: "tuple[Question, ...] | None",
     request: CompareRequest,

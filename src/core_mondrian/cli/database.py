@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core_mondrian.cli.options import read_key
 from core_mondrian.cli.release_request import Outcome, ReleaseRequest
 from core_mondrian.cli.summary import FOR_OWNER
 from core_mondrian.runtime.progress import show_progress
@@ -117,7 +118,7 @@ def manifest_of_table(target: str) -> Path:
 def _anonymize(request: ReleaseRequest, spec: "Spec", beside: Beside) -> "Release[str]":
     from core_mondrian.sources.sql.anonymize import anonymize_sql
 
-    key = request.key(spec)
+    key = read_key(request.key_file, spec)
     with show_progress(as_json=request.figures.as_json) as progress:
         return anonymize_sql(
             request.database.database or "",

@@ -16,12 +16,13 @@ from core_mondrian.runtime.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
     from rich.console import RenderableType
     from rich.table import Table
 
     from core_mondrian.release.release_tree import SizeBin
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
 
 _WIDTH: Final = 100
 _SHOWN_PEOPLE: Final = 4
@@ -75,8 +76,8 @@ _SVG: Final = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/20
 class _Demo:
     """The census, its release, and how many rows share each row's six values."""
 
-    table: Any
-    release: "Release[Any]"
+    table: "pa.Table"
+    release: "AnyRelease"
     columns: tuple[str, ...]
     k: int
     before: "NDArray[np.int64]"
@@ -148,7 +149,7 @@ def _run(request: DemoRequest, progress: Progress) -> _Demo:
     return _Demo(table, release, columns, k, _rows_alike(table, columns), after)
 
 
-def _rows_alike(table: Any, columns: tuple[str, ...]) -> "NDArray[np.int64]":  # noqa: ANN401
+def _rows_alike(table: "pa.Table", columns: tuple[str, ...]) -> "NDArray[np.int64]":
     """Return for each row how many rows have the same values in ``columns``."""
     import numpy as np
 
@@ -290,7 +291,7 @@ def _interesting(demo: _Demo) -> Iterator[tuple[int, list[str], list[str]]]:
             return
 
 
-def _cells(table: Any, columns: tuple[str, ...], row: int) -> list[str]:  # noqa: ANN401
+def _cells(table: "pa.Table", columns: tuple[str, ...], row: int) -> list[str]:
     values = (table[name][row].as_py() for name in columns)
     return ["-" if value is None else str(value) for value in values]
 

@@ -15,7 +15,6 @@ from core_mondrian.cli.options import (
     RecordFile,
     RecountOptions,
     TableFile,
-    manifest_of,
 )
 from core_mondrian.cli.reply import Reply
 from core_mondrian.cli.requests import command
@@ -23,6 +22,7 @@ from core_mondrian.cli.summary import escape_controls
 from core_mondrian.cli.verify import READ_AND_COUNT, EvidenceOptions
 from core_mondrian.errors import SpecError, not_there
 from core_mondrian.runtime.progress import Steps, show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -2,9 +2,10 @@
 
 import inspect
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core_mondrian.cli.examples import EXAMPLES
+from core_mondrian.cli.parsing import Command, Context, Group, Parameter
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -26,7 +27,7 @@ _NAMES_WIDTH: Final = 32
 _WIDTH: Final = 100
 
 
-def print_command(command: Any, context: Any) -> None:  # noqa: ANN401  # typer's
+def print_command(command: Command, context: Context) -> None:
     """Print the help of one command."""
     console = _console()
     parameters = [one for one in command.get_params(context) if not one.hidden]
@@ -39,10 +40,10 @@ def print_command(command: Any, context: Any) -> None:  # noqa: ANN401  # typer'
     _print_panel(console, "Arguments", [(metavar(x), _text(x)) for x in arguments])
     for title, several in _grouped(options).items():
         _print_panel(console, title, [(_names(x), _text(x)) for x in several])
-    _print_examples(console, command.name)
+    _print_examples(console, command.name or "")
 
 
-def print_commands(group: Any, context: Any) -> None:  # noqa: ANN401
+def print_commands(group: Group, context: Context) -> None:
     """Print the help of the command line as a whole."""
     console = _console()
     _print_usage(console, [context.command_path, "COMMAND", "…"])
@@ -59,7 +60,7 @@ def print_commands(group: Any, context: Any) -> None:  # noqa: ANN401
     console.print(f" {context.command_path} COMMAND -h shows the options of a command.")
 
 
-def print_parts(group: Any, context: Any) -> None:  # noqa: ANN401
+def print_parts(group: Group, context: Context) -> None:
     """Print the help of a command that has parts."""
     console = _console()
     _print_usage(console, [context.command_path, "COMMAND", "…"])
@@ -79,10 +80,10 @@ def _console() -> "Console":
     return console
 
 
-def _grouped(options: Sequence[Any]) -> dict[str, list[Any]]:
+def _grouped(options: Sequence[Parameter]) -> dict[str, list[Parameter]]:
     """Return options by their panel; those of a small command are in one."""
     has_panels = len(options) >= _MANY
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[Parameter]] = {}
     for option in options:
         panel = getattr(option, "rich_help_panel", None) if has_panels else None
         found.setdefault(panel or _REST, []).append(option)
@@ -91,7 +92,7 @@ def _grouped(options: Sequence[Any]) -> dict[str, list[Any]]:
     return {**found, _REST: rest}
 
 
-def metavar(parameter: Any) -> str:  # noqa: ANN401
+def metavar(parameter: Parameter) -> str:
     """Return what stands for the value of a parameter."""
     if parameter.metavar:
         return str(parameter.metavar)
@@ -101,14 +102,14 @@ def metavar(parameter: Any) -> str:  # noqa: ANN401
     return {"int": "N", "float": "NUMBER", "Path": "FILE"}.get(name, "TEXT")
 
 
-def _names(option: Any) -> str:  # noqa: ANN401
+def _names(option: Parameter) -> str:
     names = sorted((*option.opts, *option.secondary_opts), key=len, reverse=True)
     if "--help" in names or "--version" in names:
         names = names[::-1]
     return ", ".join(names) if option.is_flag else f"{names[0]} {metavar(option)}"
 
 
-def _text(parameter: Any) -> str:  # noqa: ANN401
+def _text(parameter: Parameter) -> str:
     """Return the help of a parameter, with its default."""
     text, default = parameter.help or "", parameter.default
     says = any(word in text for word in ("[default", "Default"))

@@ -11,6 +11,7 @@ from core_mondrian.cli.options import OUTPUT, NullValues, Overwrite, TableFile
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo, printable
 from core_mondrian.errors import SpecError
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.progress import Steps, show_progress
 
 if TYPE_CHECKING:
@@ -132,13 +133,13 @@ def hierarchy_file(request: HierarchyRequest) -> None:
         covered = end(_cover(tree, columns[column]))
     _print_tree(column, tree, covered, request.nodes)
     if write is not None:
-        from core_mondrian.hierarchies.write import write_hierarchy
+        from core_mondrian.spec.hierarchy_files import write_hierarchy
 
         write_hierarchy(tree, write, overwrite=request.overwrite)
         echo(f"wrote {write}")
 
 
-def _requested_builder(options: WayOptions) -> dict[str, Any]:
+def _requested_builder(options: WayOptions) -> JsonObject:
     """Return what to make as a spec has it; one thing only."""
     from core_mondrian.hierarchies.load import parse_short
 
@@ -181,9 +182,7 @@ def _read(
     return {name: rank_column(arrow_column(frame, name), name) for name in names}
 
 
-def _make(
-    asked: dict[str, Any], column: str, columns: dict[str, "Ranked"]
-) -> "Hierarchy":
+def _make(asked: JsonObject, column: str, columns: dict[str, "Ranked"]) -> "Hierarchy":
     from core_mondrian.encoding.trees import learn_tree, texts_of
     from core_mondrian.hierarchies.base import Builder
     from core_mondrian.hierarchies.learned import Learned

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from core_mondrian import __version__
-from core_mondrian.cli.parsing import Command, read_plainly
+from core_mondrian.cli.parsing import Command, Context, Parameter, read_plainly
 from core_mondrian.cli.process import leave, own_process
 from core_mondrian.cli.standard_streams import (
     GuardedStream,
@@ -26,7 +26,6 @@ from core_mondrian.cli.standard_streams import (
     open_closed_streams,
 )
 from core_mondrian.cli.summary import echo
-from core_mondrian.cli.usage_errors import is_usage_error, print_usage_error
 from core_mondrian.errors import (
     MemoryLimitError,
     MondrianError,
@@ -92,6 +91,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(done.code is not None)
     except Exception as error:
+        from core_mondrian.cli.usage_errors import is_usage_error, print_usage_error
+
         if not is_usage_error(error):
             raise
         return print_usage_error(error)
@@ -191,29 +192,29 @@ def _show_version(asked: bool) -> None:  # noqa: FBT001  # typer calls it
 class _Commands(TyperGroup):
     """The commands; each is loaded when it is called or described."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+    def get_command(self, ctx: Context, cmd_name: str) -> Any:  # noqa: ANN401
         # All of them for a name that is not there: one that is like it is suggested.
         for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
             if name not in self.commands:
                 self.commands[name] = _load(name)
         return super().get_command(ctx, cmd_name)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+    def format_help(self, ctx: Context, formatter: object) -> None:  # noqa: ARG002
         from core_mondrian.cli.help_page import print_commands
 
         print_commands(self, ctx)
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+    def get_params(self, ctx: Context) -> list[Parameter]:
         return read_plainly(super().get_params(ctx))
 
 
 class _Parts(TyperGroup):
     """The parts of a command that has several."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+    def format_help(self, ctx: Context, formatter: object) -> None:  # noqa: ARG002
         from core_mondrian.cli.help_page import print_parts
 
         print_parts(self, ctx)

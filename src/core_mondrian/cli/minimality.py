@@ -193,7 +193,7 @@ def _reporter(
 def _specs(domain: "Domain", k: int, texts: list[str] | None) -> "Iterator[Spec]":
     """Yield K alone, unless models are asked for, and K with each model."""
     from core_mondrian.analysis.small_domains import SENSITIVE
-    from core_mondrian.spec.toml_file import spec_from_mapping
+    from core_mondrian.spec.declaration import spec_from_mapping
 
     columns = list(domain.quasi_identifiers)
     if texts is None:

@@ -1,6 +1,8 @@
 """Options that several commands have, in groups, and the spec that they ask for."""
 
 import inspect
+import json
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, get_arg
 import typer
 
 from core_mondrian.cli.requests import parameter
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import CHECK_PATH, SpecError
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.keys import KEYS
 from core_mondrian.spec.metadata import PROTECTION, Key, keys_of
 from core_mondrian.spec.policies import BestPolicy
@@ -75,6 +78,15 @@ KeyFile = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+SignKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign-key",
+        metavar="FILE",
+        help="Sign the manifest by this private key, see keygen.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 RecordFile = Annotated[
     Path | None,
     typer.Option(
@@ -131,7 +143,7 @@ class SpecOptions:
     """What a command line says of a spec: a file, and flags that override it."""
 
     file: Path | None
-    flags: Mapping[str, Any]
+    flags: JsonMapping
     """What flags say, by the name of the key, as typer reads it."""
     sensitive: str | None = None
     without: ClassVar[tuple[str, ...]] = ()
@@ -156,7 +168,7 @@ class SpecOptions:
                 yield parameter("sensitive", get_args(_Sensitive), None)
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self:
+    def read(cls, values: JsonMapping) -> Self:
         """Return the options among all those of a command."""
         flags = {name: values[name] for name in [*cls.keys()]}
         return cls(values["spec_file"], flags, values["sensitive"])
@@ -185,7 +197,7 @@ class SpecOptions:
         given = {**self._plain(), **more}
         return build_spec(self.file, given, self.flags.get("hierarchies") or [])
 
-    def _plain(self) -> dict[str, Any]:
+    def _plain(self) -> JsonObject:
         """Return the flags as a spec file has them; what is not said is None."""
         given = {
             name: None if value is False else value
@@ -224,7 +236,7 @@ class RecountOptions(SpecOptions):
 
 def model_tables(
     texts: list[str] | None, sensitive: str | None
-) -> list[dict[str, Any]] | None:
+) -> list[JsonObject] | None:
     """Return the models of the command line as a spec file has them."""
     if texts is None:
         return None
@@ -251,20 +263,6 @@ def policy_text(text: str | None) -> str | None:
     return shlex.join([str(Path.cwd() / name), *given])
 
 
-def manifest_of(target: Path) -> Path:
-    """Return where the manifest of a release stands."""
-    from core_mondrian.tables.files import atomic_write
-
-    return atomic_write.manifest_of(target)
-
-
-def record_of(target: Path) -> Path:
-    """Return where the owner's record of a release stands."""
-    from core_mondrian.tables.files import atomic_write
-
-    return atomic_write.record_of(target)
-
-
 def load_if_given(file: Path | None) -> "Spec | None":
     """Return the spec in a file, if one is named."""
     if file is None:
@@ -282,9 +280,13 @@ def build_spec(
     ``hierarchies`` are COLUMN=FILE or COLUMN=KIND:…; None leaves out those of the
     spec as well.
     """
-    from core_mondrian.spec.toml_file import read_spec_file, spec_from_mapping
+    from core_mondrian.spec.declaration import spec_from_mapping
 
-    read = read_spec_file(file) if file is not None else None
+    read = None
+    if file is not None:
+        from core_mondrian.spec.toml_file import read_spec_file
+
+        read = read_spec_file(file)
     asked = dict(read.values) if read is not None else {}
     given = {key: value for key, value in flags.items() if value not in (None, [], {})}
     for key, value in given.items():
@@ -330,3 +332,41 @@ def _split_weight(text: str) -> tuple[str, float]:
         raise SpecError(
             "--weight takes COLUMN=NUMBER", hint="such as --weight age=3"
         ) from None
+
+
+def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
+    """Return the owner's key, checked before any work; None: one will be drawn."""
+    from core_mondrian.tables.files.staging import read_secret
+    from core_mondrian.tables.keys import key_for
+
+    key: bytes | None
+    if file is not None:
+        try:
+            key = _key_in(read_secret(file), file)
+        except OSError as error:
+            raise SpecError(
+                f"key file {file}: {error.strerror}", hint=CHECK_PATH
+            ) from None
+    else:
+        found = os.environ.get("CORE_MONDRIAN_KEY")
+        key = None if found is None else os.fsencode(found)
+    key_for(key, () if spec is None else spec.pseudonyms)
+    return key
+
+
+def _key_in(raw: bytes, file: Path) -> bytes:
+    """Return the key that a file holds: as it is, or in the owner's record of a run."""
+    from core_mondrian.release.owner_record import parse_record
+
+    if not raw.lstrip().startswith(b"{"):
+        return raw.rstrip(b"\r\n")
+    try:
+        key = parse_record(json.loads(raw)).key
+    except ValueError:  # a DataError is one
+        return raw.rstrip(b"\r\n")
+    if key is None:
+        raise SpecError(
+            f"key file {file}: the run of this record had a key of yours",
+            hint="give the file that it was made with",
+        )
+    return key

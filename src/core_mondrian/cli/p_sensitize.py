@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from core_mondrian.cli.csv_files import Csv, read_source
-from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
     OUTPUT,
     AsJson,
@@ -20,17 +19,20 @@ from core_mondrian.cli.options import (
     SpecFile,
     TableFile,
     build_spec,
-    manifest_of,
-    record_of,
+    read_key,
 )
 from core_mondrian.cli.reply import Reply
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import FOR_OWNER, echo, json_line, written_stays
 from core_mondrian.errors import CHECK_PATH, SpecError
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.progress import Steps, show_progress
 from core_mondrian.spec.metadata import PROTECTION
+from core_mondrian.tables.files.staging import manifest_of, record_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from core_mondrian.analysis.p_sensitize import Sensitized
     from core_mondrian.spec.declaration import Spec
 
@@ -125,7 +127,7 @@ def _p_sensitize(request: PSensitizeRequest) -> Reply:
     spec = request.spec()
     _check_files(request)
     # Cells of a CSV file stay the texts they are.
-    how: dict[str, Any] = {"null_values": spec.null_values, "infer": False}
+    how: JsonObject = {"null_values": spec.null_values, "infer": False}
     with show_progress(as_json=request.as_json) as progress:
         end = Steps(progress, "changing values", (1.0, 2.0)).end
         typed = (request.sensitive,)
@@ -136,7 +138,7 @@ def _p_sensitize(request: PSensitizeRequest) -> Reply:
 
 
 def _changed(
-    table: Any,  # noqa: ANN401  # an Arrow table
+    table: "pa.Table",
     spec: "Spec",
     request: PSensitizeRequest,
 ) -> "Sensitized[Any]":
@@ -175,7 +177,7 @@ def _check_files(request: PSensitizeRequest) -> None:
 
 def _read_probabilities(
     file: Path,
-    table: Any,  # noqa: ANN401  # an Arrow table
+    table: "pa.Table",
     sensitive: str,
 ) -> dict[Any, float]:
     """Read values and their probabilities, the values as the column has them."""
@@ -201,9 +203,9 @@ def _read_probabilities(
     return dict(zip(values, chances.values(), strict=True))
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def _read_toml(file: Path) -> JsonObject:
     """Read lines 'value = number' without telling a value when they are wrong."""
-    from core_mondrian.tables.toml_positions import read_toml
+    from core_mondrian.runtime.toml_positions import read_toml
 
     try:
         found = read_toml(file.read_text(encoding="utf-8"))
@@ -221,7 +223,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
 
 def _write(
     done: "Sensitized[Any]",
-    table: Any,  # noqa: ANN401  # an Arrow table
+    table: "pa.Table",
     request: PSensitizeRequest,
 ) -> None:
     from core_mondrian.release.signatures import signature_of

@@ -9,10 +9,14 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from typer.core import TyperCommand
 
+Context: TypeAlias = Any
+Parameter: TypeAlias = Any
+Group: TypeAlias = Any
+"""Classes of typer's own, which differ from version to version."""
 _DIGITS: Final = 15
 _UNREAD: Final = object()
 """For values that are left to typer."""
@@ -21,34 +25,31 @@ _UNREAD: Final = object()
 class Command(TyperCommand):
     """A command whose plain values are read here, and whose help has panels."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+    def format_help(self, ctx: Context, formatter: object) -> None:  # noqa: ARG002
         from core_mondrian.cli.help_page import print_command
 
         print_command(self, ctx)
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401
+    def get_params(self, ctx: Context) -> list[Parameter]:
         return read_plainly(super().get_params(ctx))
 
 
-def read_plainly(parameters: list[Any]) -> list[Any]:
+def read_plainly(parameters: list[Parameter]) -> list[Parameter]:
     """Return parameters of typer's, made to read their plain values themselves."""
     for parameter in parameters:
         usual = parameter.process_value
-        if hasattr(parameter, "type_descriptor") and not _is_done(usual):
+        is_done = isinstance(usual, functools.partial)
+        if hasattr(parameter, "type_descriptor") and not is_done:
             parameter.process_value = functools.partial(_process, parameter, usual)
     return parameters
 
 
-def _is_done(process: object) -> bool:
-    return isinstance(process, functools.partial)
-
-
 def _process(
-    parameter: Any,  # noqa: ANN401  # typer's classes of them are its own
-    usual: Callable[[Any, Any], Any],
-    context: Any,  # noqa: ANN401
-    value: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+    parameter: Parameter,
+    usual: Callable[[Context, object], object],
+    context: Context,
+    value: object,
+) -> object:
     """Return what a value means, in the ``usual`` way unless it is plain."""
     found = _read(parameter, value)
     if found is _UNREAD:
@@ -58,7 +59,7 @@ def _process(
     return found
 
 
-def _read(parameter: Any, value: Any) -> Any:  # noqa: ANN401
+def _read(parameter: Parameter, value: Any) -> object:  # noqa: ANN401
     is_many = parameter.multiple or parameter.nargs == -1
     if value is None:
         return _UNREAD if parameter.required else () if is_many else None
@@ -85,11 +86,7 @@ def _is_text(value: object) -> bool:
     return "\0" not in value
 
 
-def _text(value: str, _asked: object) -> str:
-    return value
-
-
-def _path(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
+def _path(value: str, asked: Parameter) -> object:
     """Return a path, unless it is to be more than one that can be read."""
     is_special = asked.exists or asked.writable or asked.resolve_path
     is_special |= asked.allow_dash or not (asked.file_okay and asked.dir_okay)
@@ -98,7 +95,7 @@ def _path(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
     return _UNREAD if is_special or asked.path_type or is_shut else path
 
 
-def _whole(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
+def _whole(value: str, asked: Parameter) -> object:
     """Return a whole number of few digits that is within its bounds."""
     is_plain = value.isascii() and value.isdigit() and len(value) <= _DIGITS
     if not is_plain or asked.clamp:
@@ -109,8 +106,8 @@ def _whole(value: str, asked: Any) -> Any:  # noqa: ANN401  # typer's
     return _UNREAD if is_low or is_high else number
 
 
-_READERS: Final[dict[Any, Callable[[str, Any], Any]]] = {
-    str: _text,
+_READERS: Final[dict[type, Callable[[str, Parameter], object]]] = {
+    str: lambda value, _: value,
     Path: _path,
     int: _whole,
 }

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
@@ -11,31 +11,30 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import typer
 
 from core_mondrian.cli.csv_files import Csv
-from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
     OUTPUT,
     AsJson,
     KeyFile,
     Overwrite,
+    SignKey,
     SpecOptions,
     Threads,
-    manifest_of,
-    record_of,
 )
-from core_mondrian.cli.sign import SignKey, open_signer, signed_text
 from core_mondrian.cli.summary import (
     FOR_OWNER,
     echo,
     json_line,
+    print_group_losses,
     print_release,
 )
 from core_mondrian.errors import SpecError
+from core_mondrian.tables.files.staging import manifest_of, record_of
 
 if TYPE_CHECKING:
     from core_mondrian.measures.groups import GroupMeasures
     from core_mondrian.measures.utility import Measures
     from core_mondrian.release.report_file import ReportFile
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
     from core_mondrian.release.signatures import Signer
     from core_mondrian.spec.declaration import Spec
 
@@ -227,27 +226,6 @@ class ReportOptions:
     painting: Painting = None
     timings: Timings = False
 
-    def checked(self, spec: "Spec") -> "ReportFile | None":
-        """Return the report that is asked for, checked before any work.
-
-        Raises:
-            SpecError: it cannot be made, or none is asked for.
-        """
-        if self.report is None:
-            is_owners = self.report_for == "owner"
-            if self.painting is not None or self.timings or not is_owners:
-                raise SpecError(
-                    "--report-for, --painting and --timings are for a report",
-                    hint="add --report FILE.html",
-                )
-            return None
-        from core_mondrian.release.report_file import ReportFile
-
-        audience: Any = self.report_for  # checked there
-        report = ReportFile(self.report, self.painting, self.timings, audience)
-        report.check(spec)
-        return report
-
 
 @dataclass(frozen=True, slots=True)
 class FigureOptions:
@@ -264,7 +242,7 @@ class FigureOptions:
     ] = False
     as_json: AsJson = False
 
-    def measure(self, release: "Release[Any]") -> "Outcome":
+    def measure(self, release: "AnyRelease") -> "Outcome":
         """Return a release with what was lost in it, and by each group, as asked.
 
         Groups are those of the columns asked for and that of equity. The bound is
@@ -282,7 +260,7 @@ class FigureOptions:
         return Outcome(release, measures, groups, output)
 
 
-def _find_bound(release: "Release[Any]") -> None:
+def _find_bound(release: "AnyRelease") -> None:
     from core_mondrian.release.result import PartedRelease
 
     if isinstance(release, PartedRelease):
@@ -294,7 +272,7 @@ def _find_bound(release: "Release[Any]") -> None:
 class Outcome(NamedTuple):
     """A release that is written, and all that is said about it."""
 
-    release: "Release[Any]"
+    release: "AnyRelease"
     measures: "Measures | None"
     groups: "Mapping[str, tuple[GroupMeasures, ...]]"
     output: str | None
@@ -306,14 +284,18 @@ class Outcome(NamedTuple):
 
     def print(self, started: float) -> None:
         """Say what was released, lost and written since ``started``."""
-        print_release(self.release, self.measures, self.groups, self.output)
+        if self.output is not None:
+            typer.echo(self.output)
+        print_release(self.release, self.measures)
+        for name, lost in self.groups.items():
+            print_group_losses(name, lost)
         echo(f"{self.written} in {time.perf_counter() - started:.1f} s")
         for line in self.more:
             echo(line)
 
 
 def release_json(
-    release: "Release[Any]",
+    release: "AnyRelease",
     measures: "Measures | None",
     groups: "Mapping[str, tuple[GroupMeasures, ...]]",
 ) -> str:
@@ -390,33 +372,50 @@ class ReleaseRequest:
             return self.asked.spec(suppressed="separate")
         return self.asked.spec()
 
-    def key(self, spec: "Spec") -> bytes | None:
-        """Return the owner's key, checked before any work; None: it will be drawn."""
-        return read_key(self.key_file, spec)
-
     def page(self, spec: "Spec") -> "ReportFile | None":
-        """Return the report that is asked for; it names the table and the day.
+        """Return the report on request, checked; it names the table and the day.
 
         Readers know the release by its name, and not what it was made of.
         """
-        report = self.report.checked(spec)
-        if report is None:
+        options, is_owners = self.report, self.report.report_for == "owner"
+        if options.report is None:
+            if options.painting is not None or options.timings or not is_owners:
+                raise SpecError(
+                    "--report-for, --painting and --timings are for a report",
+                    hint="add --report FILE.html",
+                )
             return None
-        from core_mondrian.release.report_file import Subject
+        from core_mondrian.release.report_file import ReportFile, Subject
 
         is_file = self.database.database is None and self.cluster.engine == "local"
-        is_owners = report.audience == "owner"
         named = self.source if is_file and is_owners else self.target
-        return replace(report, of=Subject(named.name, today()))
+        audience: Any = options.report_for  # checked below
+        of = Subject(named.name, today())
+        shown = (options.painting, options.timings, audience, of)
+        report = ReportFile(options.report, *shown)
+        report.check(spec)
+        return report
 
     def signer(self) -> "Signer | None":
-        """Return who signs the manifest beside the target file."""
-        return open_signer(self.sign_key, self.target, overwrite=self.overwrite)
+        """Return who signs the manifest beside the target file, checked before."""
+        from core_mondrian.release.signatures import read_signer, signature_of
+        from core_mondrian.tables.files.atomic_write import check_place
+
+        signer = None if self.sign_key is None else read_signer(self.sign_key)
+        # A signature that is there goes or is replaced: it is of another manifest.
+        signature = signature_of(manifest_of(self.target))
+        check_place(signature, overwrite=self.overwrite)
+        return signer
 
     def check(self) -> None:
         """Refuse options of one place in another."""
         given, is_local = self.streaming.given(), self.cluster.engine == "local"
-        self._check_groups()
+        if self.by and not self.figures.measures and self.report.report is None:
+            # A report measures by itself.
+            raise SpecError(
+                "--by shows what each group lost, and --no-measures measures nothing",
+                hint="leave out one of them",
+            )
         if self.csv:
             given.append("csv")
         if is_local:
@@ -440,14 +439,6 @@ class ReleaseRequest:
             )
         self.cluster.check()
 
-    def _check_groups(self) -> None:
-        """Refuse groups that nothing is measured for; a report measures by itself."""
-        if self.by and not self.figures.measures and self.report.report is None:
-            raise SpecError(
-                "--by shows what each group lost, and --no-measures measures nothing",
-                hint="leave out one of them",
-            )
-
     def place(self, spec: "Spec") -> Place:
         """Return where the rows are; guarding formulas is for files written here."""
         is_remote = self.database.database is not None
@@ -466,8 +457,11 @@ class ReleaseRequest:
         """Return what came of it with the files that were written."""
         target = self.target
         more = [f"wrote {record_of(target)}: {FOR_OWNER}"]
-        if (signed := signed_text(signer, target)) is not None:
-            more.append(signed)
+        if signer is not None:
+            from core_mondrian.release.signatures import signature_of
+
+            more.append(f"wrote {signature_of(manifest_of(target))}")
+            more.append(f"signed      by key {signer.fingerprint}")
         if self.report.report is not None:
             more.append(f"wrote {self.report.report}")
         if (rows := self.suppressed_file) is not None:

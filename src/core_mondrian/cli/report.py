@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from core_mondrian.cli.csv_files import Csv, read_source
-from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
     KeyFile,
     Overwrite,
@@ -16,7 +15,7 @@ from core_mondrian.cli.options import (
     SpecFile,
     TableFile,
     load_if_given,
-    manifest_of,
+    read_key,
 )
 from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.release_request import By, Painting, Timings, today
@@ -24,6 +23,7 @@ from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo
 from core_mondrian.errors import SpecError, not_there
 from core_mondrian.runtime.progress import Progress, show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
     from core_mondrian.release.report_file import ReportFile

@@ -25,10 +25,13 @@ from core_mondrian.cli.summary import (
     print_verification,
     written_stays,
 )
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.progress import Steps, show_progress
 from core_mondrian.spec.metadata import PROTECTION
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from core_mondrian.analysis.released_series import ReleasedSeries
     from core_mondrian.series.series import Series, SeriesRelease
     from core_mondrian.series.state import State
@@ -94,7 +97,7 @@ class SeriesReleaseRequest:
     csv: Csv = None
     as_json: AsJson = False
 
-    def data(self, series: "Series") -> Any:  # noqa: ANN401  # an Arrow table
+    def data(self, series: "Series") -> "pa.Table":
         """Return the table as the series reads it."""
         spec = series.state().spec
         return read_source(
@@ -213,7 +216,7 @@ def _lines(series: "ReleasedSeries") -> list[str]:
     return lines
 
 
-def _records(folder: Path) -> list[dict[str, Any]]:
+def _records(folder: Path) -> list[JsonObject]:
     """Return the records of a series, the first one first: 2 before 10."""
     files = sorted(
         (folder / "records").iterdir(), key=lambda file: (len(file.name), file.name)
@@ -221,7 +224,7 @@ def _records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text("utf-8")) for file in files]
 
 
-def _status(state: "State", records: list[dict[str, Any]]) -> Reply:
+def _status(state: "State", records: list[JsonObject]) -> Reply:
     def plain() -> object:
         told = [{"release": x["series"]["number"], **x["rows"]} for x in records]
         return {"series": state.name, "releases": told}

@@ -2,26 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import typer
 
 from core_mondrian.cli.options import OUTPUT, Overwrite
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo
-
-if TYPE_CHECKING:
-    from core_mondrian.release.signatures import Signer
-
-SignKey = Annotated[
-    Path | None,
-    typer.Option(
-        "--sign-key",
-        metavar="FILE",
-        help="Sign the manifest by this private key, see keygen.",
-        rich_help_panel=OUTPUT,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +62,3 @@ def sign_file(request: SignRequest) -> None:
     fingerprint = sign_manifest(manifest, request.key, overwrite=request.overwrite)
     echo(f"signed      by key {fingerprint}")
     echo(f"wrote {signature_of(manifest)}")
-
-
-def open_signer(key: Path | None, target: Path, *, overwrite: bool) -> "Signer | None":
-    """Return the key to sign by, if one is asked for, checked before any work.
-
-    A signature that is there goes or is replaced: it is of another manifest.
-    """
-    from core_mondrian.release.signatures import read_signer, signature_of
-    from core_mondrian.tables.files.atomic_write import check_place, manifest_of
-
-    signer = None if key is None else read_signer(key)
-    check_place(signature_of(manifest_of(target)), overwrite=overwrite)
-    return signer
-
-
-def signed_text(signer: "Signer | None", target: Path) -> str | None:
-    """Return what to say of the signature of a release, and by whom it is."""
-    if signer is None:
-        return None
-    from core_mondrian.release.signatures import signature_of
-    from core_mondrian.tables.files.atomic_write import manifest_of
-
-    file = signature_of(manifest_of(target))
-    return f"wrote {file}\nsigned      by key {signer.fingerprint}"

@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from core_mondrian.cli.options import manifest_of, record_of
+from core_mondrian.cli.options import read_key
 from core_mondrian.cli.release_request import Outcome, ReleaseRequest, check_formats
 from core_mondrian.errors import SpecError
 from core_mondrian.runtime.progress import show_progress
+from core_mondrian.tables.files.staging import manifest_of, record_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from core_mondrian.release.report_file import ReportFile
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
     from core_mondrian.release.signatures import Signer
     from core_mondrian.sources.spark.api import Means
     from core_mondrian.sources.spark.cancellation import Cancellation
@@ -55,7 +56,7 @@ class _Prepared(NamedTuple):
 
         target, rows = request.target, request.suppressed_file
         check_formats(spec, target, rows)
-        page, key = request.page(spec), request.key(spec)
+        page, key = request.page(spec), read_key(request.key_file, spec)
         signer = request.signer()
         names = [request.target_name, *([] if rows is None else [str(rows)])]
         source, spots = spot_of(request.source_name), [*map(spot_of, names)]
@@ -141,7 +142,7 @@ class _Run:
 
     def _release(
         self, placing: "Placing", cancellation: "Cancellation"
-    ) -> "Release[Any]":
+    ) -> "AnyRelease":
         """Write the release beside its place, and verify what was written."""
         from core_mondrian.runtime.stages import Stages
         from core_mondrian.sources.spark.api import draft_release
@@ -177,7 +178,7 @@ class _Run:
 
 
 def _texts(
-    release: "Release[Any]",
+    release: "AnyRelease",
     target: Path,
     draft: "Spot",
     prepared: _Prepared,

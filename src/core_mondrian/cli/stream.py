@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from core_mondrian.cli.csv_files import requested_dialect, state_dialects
+from core_mondrian.cli.options import read_key
 from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.release_request import Outcome, ReleaseRequest
 from core_mondrian.cli.summary import echo
@@ -28,8 +29,8 @@ def is_streamed(request: ReleaseRequest, spec: "Spec") -> bool:
         # What is not there is said the same way as ever, unless it is a glob.
         return source.exists() or any(letter in str(source) for letter in "*?[")
     is_large = size_of(source) > machine_memory() // _FITS
-    can = kind_of(source) in ("csv", "parquet") and not spec.needs_rows
-    return is_large and can
+    needs_rows = spec.shuffle is not None or spec.target is not None
+    return is_large and kind_of(source) in ("csv", "parquet") and not needs_rows
 
 
 def anonymize_in_batches(request: ReleaseRequest, spec: "Spec") -> Outcome:
@@ -38,11 +39,9 @@ def anonymize_in_batches(request: ReleaseRequest, spec: "Spec") -> Outcome:
     from core_mondrian.tables.files.staging import workspace_of
 
     prepare_for(request.source)
-    page, key, signer = (
-        request.page(spec),
-        request.key(spec),
-        request.signer(),
-    )
+    page = request.page(spec)
+    key = read_key(request.key_file, spec)
+    signer = request.signer()
     asked = request.streaming
     n_bad, dialect = _n_bad(asked.bad_rows), requested_dialect(request.csv)
     state_dialects(request.source, dialect)

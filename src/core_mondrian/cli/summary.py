@@ -3,7 +3,7 @@
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from core_mondrian.engine.search.equity import Balance
     from core_mondrian.measures.groups import GroupMeasures
     from core_mondrian.measures.utility import ColumnMeasures, Measures
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
     from core_mondrian.verification.verify import Verification
 
 
@@ -27,21 +27,7 @@ _MUCH_DISK = 100 << 20
 """Bytes on disk that are worth a line."""
 
 
-def print_release(
-    release: "Release[Any]",
-    measures: "Measures | None",
-    groups: "Mapping[str, tuple[GroupMeasures, ...]]",
-    output: str | None,
-) -> None:
-    """Say on stderr what was released, and on the standard output what was asked."""
-    if output is not None:
-        typer.echo(output)
-    summarize(release, measures)
-    for name, lost in groups.items():
-        print_group_losses(name, lost)
-
-
-def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
+def print_release(release: "AnyRelease", measures: "Measures | None") -> None:
     """Say on stderr what was released."""
     from rich.console import Console
 
@@ -78,7 +64,7 @@ def summarize(release: "Release[Any]", measures: "Measures | None") -> None:
             )
 
 
-def _comparisons(release: "Release[Any]", measures: "Measures | None") -> Iterator[str]:
+def _comparisons(release: "AnyRelease", measures: "Measures | None") -> Iterator[str]:
     """Yield what the loss is to be compared with, if that was asked for."""
     if release.known_bound is not None:
         lost = "" if measures is None else f"; this one loses {measures.loss:.4f}"
@@ -93,14 +79,14 @@ def _comparisons(release: "Release[Any]", measures: "Measures | None") -> Iterat
             yield f"warning     {lost} of its information; {_remedy(release, column)}"
 
 
-def _target_text(release: "Release[Any]") -> str:
+def _target_text(release: "AnyRelease") -> str:
     """Return what the columns counted in a release that was made for a model."""
     weights = sorted((release.column_weights or {}).items(), key=lambda one: -one[1])
     told = ", ".join(f"{name} {weight:g}" for name, weight in weights)
     return escape_controls(f"{release.spec.target}; weights: {told}")
 
 
-def _remedy(release: "Release[Any]", column: "ColumnMeasures") -> str:
+def _remedy(release: "AnyRelease", column: "ColumnMeasures") -> str:
     """Return what would keep more of a column that lost nearly everything."""
     is_mistyped = ("text", column.name) in {(x.why, x.column) for x in release.warnings}
     if is_mistyped:  # a prefix of a date or number would be no better
@@ -111,7 +97,7 @@ def _remedy(release: "Release[Any]", column: "ColumnMeasures") -> str:
     return "a smaller k, fewer quasi-identifiers, or --weight make it keep more"
 
 
-def policy_text(release: "Release[Any]") -> str:
+def policy_text(release: "AnyRelease") -> str:
     """Return how the cuts were chosen."""
     from core_mondrian.spec.policies import BestPolicy, OriginalPolicy
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from core_mondrian.cli.examples import EXAMPLES
+from core_mondrian.cli.parsing import Context, Parameter
 from core_mondrian.cli.summary import echo
 
+UsageError: TypeAlias = Any
+"""What `is_usage_error` recognizes: classes of typer's own."""
 _MEANT: Final = {
     "-k": "--k",
     "-q": "--qid",
@@ -49,7 +52,7 @@ def is_usage_error(error: BaseException) -> bool:
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
-def print_usage_error(error: Any) -> int:  # noqa: ANN401  # a class of typer's
+def print_usage_error(error: UsageError) -> int:
     """Print what is wrong with a command line; return the exit code."""
     if type(error).__name__ != "NoArgsIsHelpError":  # which has printed the help
         context = getattr(error, "ctx", None)
@@ -62,7 +65,7 @@ def print_usage_error(error: Any) -> int:  # noqa: ANN401  # a class of typer's
     return int(error.exit_code)
 
 
-def _explain(error: Any, context: Any) -> tuple[str, str]:  # noqa: ANN401
+def _explain(error: UsageError, context: Context) -> tuple[str, str]:
     """Return what is wrong, and what to write instead."""
     text = error.format_message().rstrip(".")
     message = text[:1].lower() + text[1:]
@@ -82,7 +85,7 @@ def _explain(error: Any, context: Any) -> tuple[str, str]:  # noqa: ANN401
     return cause, f"did you mean {meant}" if dot else ""
 
 
-def _hint_for(name: str, context: Any) -> str:  # noqa: ANN401
+def _hint_for(name: str, context: Context) -> str:
     """Return the option of a command that may have been meant."""
     known = list(_options(context))
     if name in ("-o", "--output", "--out") and "--output" not in known:
@@ -98,12 +101,12 @@ def _hint_for(name: str, context: Any) -> str:  # noqa: ANN401
     return f"did you mean {close[0]}?" if close else ""
 
 
-def _options(context: Any) -> Iterable[str]:  # noqa: ANN401
+def _options(context: Context) -> Iterable[str]:
     for parameter in context.command.get_params(context):
         yield from (one for one in parameter.opts if one.startswith("-"))
 
 
-def _title(parameter: Any) -> str:  # noqa: ANN401
+def _title(parameter: Parameter) -> str:
     first = str(parameter.opts[0])
     if first.startswith("-"):
         return first

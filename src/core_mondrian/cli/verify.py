@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 import typer
 
 from core_mondrian.cli.csv_files import Csv, read_source
-from core_mondrian.cli.key_file import read_key
 from core_mondrian.cli.options import (
     RUNNING,
     AsJson,
@@ -18,7 +17,7 @@ from core_mondrian.cli.options import (
     RecordFile,
     RecountOptions,
     TableFile,
-    manifest_of,
+    read_key,
 )
 from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.reply import Reply
@@ -26,8 +25,11 @@ from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import echo, escape_controls, print_verification
 from core_mondrian.errors import PrivacyViolation, SpecError, not_there
 from core_mondrian.runtime.progress import Progress, Steps, show_progress
+from core_mondrian.tables.files.staging import manifest_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from core_mondrian.analysis.evidence import Evidence
     from core_mondrian.spec.declaration import Spec
 
@@ -270,14 +272,14 @@ def _find_evidence(
     if evidence.redo:
         key = read_key(evidence.key_file)
 
-        def same_rows(again: Any) -> bool:  # noqa: ANN401  # an Arrow table
+        def same_rows(again: "pa.Table") -> bool:
             return _same_rows(again, table, by, request.table)
 
         redo = Redo(key, same_rows, progress=progress)
     return check_source(found, table, record, given, redo=redo)
 
 
-def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # noqa: ANN401
+def _same_rows(again: "pa.Table", source: "pa.Table", spec: "Spec", file: Path) -> bool:
     """Tell whether a release made again has the rows of a file, in any order.
 
     Both are compared as they are read back, since CSV holds nothing but text.
@@ -300,7 +302,7 @@ def _same_rows(again: Any, source: Any, spec: "Spec", file: Path) -> bool:  # no
 
 def _read_source(
     found: "Evidence", source: Path, csv: list[str] | None, spec_file: Path | None
-) -> tuple[Any, "Spec | None"]:
+) -> tuple["pa.Table", "Spec | None"]:
     """Return the input as `anonymize` reads it, and the spec if one is given."""
     from core_mondrian.spec.toml_file import load_spec
 

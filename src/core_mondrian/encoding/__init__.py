@@ -3,7 +3,6 @@
 columns         one column: its values, rising, and the code of every row
 trees           hierarchies that a spec asks for, fitted to the values
 encoder         all columns of a table, as a spec names them
-table           the encoded table: tuples of codes with their counts
 collapse        rows packed into words; equal ones are one tuple
 row_parts       rows allocated to parts that are grouped separately
 row_groups      equal rows by hashing their words, compiled

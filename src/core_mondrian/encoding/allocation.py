@@ -26,7 +26,7 @@ def draw_lots(
         tuple    7  7  7  7
         content  x  x  y  x        nth  0  1  0  2       lot = PRF(tuple, content, nth)
     """
-    order = _order(tuples, contents)
+    order = order_rows(tuples, contents)
     content, owner = contents[order], tuples[order]
     is_new = np.ones(order.size, dtype=np.bool_)
     is_new[1:] = (content[1:] != content[:-1]) | (owner[1:] != owner[:-1])
@@ -38,13 +38,6 @@ def draw_lots(
     return lots
 
 
-def order_by_lot(
-    tuples: NDArray[np.int32], hashes: Words, contents: Words, key: bytes
-) -> NDArray[np.int32]:
-    """Return an order of the rows, tuple by tuple, by lots drawn under a key."""
-    return _order(tuples, draw_lots(tuples, hashes, contents, key))
-
-
-def _order(tuples: NDArray[np.int32], words: Words) -> NDArray[np.int32]:
+def order_rows(tuples: NDArray[np.int32], words: Words) -> NDArray[np.int32]:
     """Return an order of the rows by tuple, then by word, equal ones as they stand."""
     return rising_order(np.stack([tuples.astype(np.uint64), words], axis=1))

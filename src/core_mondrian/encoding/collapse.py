@@ -112,7 +112,7 @@ class TuplePacker:
             return counts
 
         counts: Counts = np.sum(map_threads(count, range(n_threads)), axis=0)
-        return self._unpack(words[order]), counts
+        return unpack_words(words[order], self._bits), counts
 
     def _collapse_parts(self, group: Codes, n_threads: int) -> tuple[Codes, Counts]:
         """Group rows of which many differ, moved so that equal ones are together.
@@ -146,7 +146,7 @@ class TuplePacker:
             inside = slice(edges[i], edges[i + 1])
             first = int(ends[i]) - collapsed[i][1].size
             put_numbers(group, row_of[inside], of_moved[inside], first)
-            codes[first : ends[i]] = self._unpack(collapsed[i][0])
+            codes[first : ends[i]] = unpack_words(collapsed[i][0], self._bits)
 
         map_columns(finish, every, group.size, n_threads)
         return codes, np.concatenate([counts for _, counts in collapsed])
@@ -161,9 +161,6 @@ class TuplePacker:
         groups = RowGroups(self._words)
         groups.number(group, first, last)
         return groups
-
-    def _unpack(self, words: NDArray[np.uint64]) -> NDArray[np.int32]:
-        return unpack_words(words, self._bits)
 
 
 def n_words(bits: list[int]) -> int:

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, SensitiveColumn
 from core_mondrian.errors import DataError
 from core_mondrian.hierarchies.load import cover
 from core_mondrian.hierarchies.tree import Hierarchy, flat
 from core_mondrian.hierarchies.uncovered import Uncovered
 from core_mondrian.runtime.array_types import ArrowArray
 from core_mondrian.tables.arrow_types import holds_text
+from core_mondrian.tables.encoded import EncodedColumn, SensitiveColumn
 
 NO_VALUES = np.zeros(0, dtype=np.float64)
 _LARGEST = 1e150
@@ -112,19 +112,12 @@ def rank_column(array: pa.ChunkedArray, name: str) -> Ranked:
 def comparable(array: ArrowArray) -> ArrowArray:
     """Return a column as a type that Arrow can sort."""
     kind = array.type
-    is_dictionary = pa.types.is_dictionary(kind)
-    wanted = _sortable(kind.value_type if is_dictionary else kind)
-    if wanted == (kind.value_type if is_dictionary else kind):
-        return array
-    return array.cast(wanted)
-
-
-def _sortable(kind: pa.DataType) -> pa.DataType:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_float16(kind):
-        return pa.float32()
+        return array.cast(pa.float32())
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
-        return pa.decimal128(kind.precision, kind.scale)
-    return pa.string() if pa.types.is_string_view(kind) else kind
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
+    return array.cast(pa.string()) if pa.types.is_string_view(kind) else array
 
 
 def distinct(array: pa.ChunkedArray) -> tuple[list[pa.Array], pa.Array]:

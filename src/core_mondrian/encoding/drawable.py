@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,8 @@ from core_mondrian.encoding.columns import rank_column
 from core_mondrian.errors import SpecError
 from core_mondrian.tables.arrow_types import holds_text
 
+Probabilities: TypeAlias = Mapping[Any, float]
+"""How likely each sensitive value is to be drawn; it is of any type."""
 # In this order: a bool is an int to Python, and a datetime is a date.
 _KINDS: Final[tuple[tuple[type, Callable[[Any], bool]], ...]] = (
     (bool, kinds.is_boolean),
@@ -45,7 +47,7 @@ class Drawable:
 
 
 def read_drawable(
-    column: pa.ChunkedArray, name: str, probabilities: Mapping[Any, float] | None
+    column: pa.ChunkedArray, name: str, probabilities: Probabilities | None
 ) -> Drawable:
     """Rank a column's values; without probabilities they are drawn as they occur.
 
@@ -79,7 +81,7 @@ def read_drawable(
 
 
 def _given_values(
-    probabilities: Mapping[Any, float], kind: pa.DataType, name: str
+    probabilities: Probabilities, kind: pa.DataType, name: str
 ) -> tuple[pa.Array, NDArray[np.float64]]:
     """Return the values with a probability above 0 as the column would hold them."""
     plain = [v.item() if isinstance(v, np.generic) else v for v in probabilities]

@@ -3,10 +3,10 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -19,28 +19,25 @@ from core_mondrian.encoding.columns import (
     encode_sensitive,
     rank_column,
 )
-from core_mondrian.encoding.persons import exchange_persons
-from core_mondrian.encoding.population import add_population, join_columns
-from core_mondrian.encoding.table import (
-    EncodedColumn,
-    EncodedTable,
-    SensitiveColumn,
-    TableFigures,
-)
 from core_mondrian.encoding.trees import build_tree
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.spec.population import open_population
 from core_mondrian.tables.cell_keys import (
     cell_keys,
     combine_keys,
     moment_words,
     object_keys,
 )
+from core_mondrian.tables.encoded import (
+    EncodedColumn,
+    EncodedTable,
+    SensitiveColumn,
+    TableFigures,
+)
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 
 _MOST_ROWS: Final = 2**31 - 1
 """Records hold numbers of rows in 32 bits."""
@@ -78,7 +75,7 @@ class Coded(NamedTuple):
 
 
 def encode(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     spec: Spec,
     report: Callable[[float], None] = lambda _: None,
     threads: int | None = None,
@@ -95,21 +92,17 @@ def encode(
     _check_rows(n_rows, counts)
     others = None
     if spec.population is not None:
+        from core_mondrian.spec.population import open_population
+
         others = open_population(
             spec.population, spec.quasi_identifiers, spec.null_values
         )
-
-    def rank(name: str) -> Ranked:
-        array = without_nulls(arrow_column(frame, name), spec.null_values)
-        if others is not None:
-            more = without_nulls(arrow_column(others, name), spec.null_values)
-            array = join_columns(name, array, more)
-        return rank_column(array, name)
 
     def spell(name: str) -> pa.ChunkedArray:
         return unified_texts(arrow_column(frame, name), spec.null_values)
 
     names = spec.quasi_identifiers
+    rank = partial(_rank, frame=frame, others=others, null_values=spec.null_values)
     ranks = map_columns(rank, names, n_rows, threads, report)
     columns = dict(zip(names, ranks, strict=True))
 
@@ -146,6 +139,22 @@ def encode(
         sum(_count(rows, counts) for rows in blanked),
         counts,
     )
+
+
+def _rank(
+    name: str,
+    frame: OpenFrame,
+    others: OpenFrame | None,
+    null_values: Sequence[str],
+) -> Ranked:
+    """Rank the values of a column, together with those of the population if any."""
+    array = without_nulls(arrow_column(frame, name), null_values)
+    if others is not None:
+        from core_mondrian.encoding.population import join_columns
+
+        more = without_nulls(arrow_column(others, name), null_values)
+        array = join_columns(name, array, more)
+    return rank_column(array, name)
 
 
 class ValueCodes(NamedTuple):
@@ -292,19 +301,10 @@ def collapse(coded: Coded, threads: int | None = 1) -> Encoded:
     )
     row_tuple = tuples.row_tuple
     if coded.population is not None:
+        from core_mondrian.encoding.population import add_population
+
         table, row_tuple = add_population(table, row_tuple, coded.population)
     return Encoded(table, coded.values, row_tuple, coded.n_blanked)
-
-
-def divide(
-    table: EncodedTable, tuple_of: NDArray[np.int64], rows: NDArray[np.int64]
-) -> EncodedTable:
-    """Return the table with some tuples in several pieces.
-
-    ``tuple_of`` and ``rows`` say which piece is of which tuple, rising, and how many
-    rows it has.
-    """
-    return replace(table, codes=table.codes[tuple_of], counts=rows)
 
 
 def with_persons_exchanged(encoded: Encoded, key: bytes) -> Encoded:
@@ -312,6 +312,8 @@ def with_persons_exchanged(encoded: Encoded, key: bytes) -> Encoded:
     table = encoded.table
     if table.n_units is None or not table.n_tuples:
         return encoded
+    from core_mondrian.encoding.persons import exchange_persons
+
     others, person = table.codes[:, :-1], table.codes[:, -1].astype(np.int64)
     # Tuples that differ in the person alone stand side by side.
     is_new = (others[1:] != others[:-1]).any(axis=1)
@@ -359,13 +361,6 @@ def weigh_tuples(
         minlength=encoded.table.n_tuples,
     )
     return totals.astype(np.float64)
-
-
-def without_population(table: EncodedTable) -> EncodedTable:
-    """Return the same tuples with no rows where they are of the population only."""
-    if table.present is None:
-        return table
-    return replace(table, counts=np.where(table.inside, table.counts, 0))
 
 
 def input_digest(encoded: Encoded, salt: bytes) -> str:

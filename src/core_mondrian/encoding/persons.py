@@ -7,13 +7,11 @@ persons with the same profile, the same tuples with as many rows, change places:
 tuples that the engine sees are the same, and whose they are is drawn at random.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.keyed_hashing import keyed_hash
-from core_mondrian.runtime.array_types import Integers, Words
+from core_mondrian.runtime.array_types import IntegerArray, Integers, Words
 
 # Public: they only group.
 _GROUPING = b"profiles of all."
@@ -86,7 +84,7 @@ class Profiles:
         return draw_alike(self._sums, key)
 
 
-def draw_alike(profiles: NDArray[Any], key: bytes) -> Integers:
+def draw_alike(profiles: IntegerArray, key: bytes) -> Integers:
     """Return the person that each is replaced by, drawn at random among those alike.
 
     ``profiles`` has several hashes of each person's tuples (axis 0).

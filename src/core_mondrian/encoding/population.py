@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.collapse import Collapsed, TuplePacker
-from core_mondrian.encoding.table import INSIDE, OUTSIDE, EncodedTable, SensitiveColumn
 from core_mondrian.errors import DataError
+from core_mondrian.tables.encoded import INSIDE, OUTSIDE, EncodedTable, SensitiveColumn
 
 PRESENCE = SensitiveColumn("", 3, ("outside", "inside"))
 

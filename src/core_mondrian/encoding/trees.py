@@ -1,7 +1,6 @@
 """The hierarchy of a column, built from its values if the spec says how."""
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +11,8 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.learned import MOST_CODES, Learned
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.runtime.array_types import IntegerArray as Codes
 from core_mondrian.spec.declaration import Spec
-
-Codes: TypeAlias = NDArray[np.integer[Any]]
 
 
 def build_tree(

@@ -21,7 +21,6 @@ search/            policy `best`
 layout             arrays, records and constants, declared once (and for C in the .pxd)
 tree, nodes        the grown tree; its nodes while it grows
 columns, boxes     what codes stand for; what a class spans
-split_tuples       tuples whose rows are in several classes
 funnel_counts      how many cuts each stage of the funnel has seen
 records, sorting   moving and sorting records
 exact_sums         sums of floats that do not depend on the order

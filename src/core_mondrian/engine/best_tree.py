@@ -6,9 +6,13 @@ Both begin with the same roots, and share what the search works with:
     roots ─► funnel ─► search further ──┴─► the cheaper one ─► tree
 """
 
-from core_mondrian.encoding.table import EncodedTable
-from core_mondrian.engine.funnel_tree import FunnelNodes, funnel_of, run_funnel
-from core_mondrian.engine.grown import Grown, TreeInputs
+from core_mondrian.engine.funnel_tree import funnel_of, run_funnel
+from core_mondrian.engine.grown import (
+    Grown,
+    SplitTuples,
+    TreeInputs,
+    number_split_tuples,
+)
 from core_mondrian.engine.inputs import build_models, with_scratch
 from core_mondrian.engine.layout import Tuples
 from core_mondrian.engine.missing_patterns import Roots
@@ -20,11 +24,11 @@ from core_mondrian.engine.search.suppression_budget import (
     keep_better,
     search_with_budget,
 )
-from core_mondrian.engine.split_tuples import SplitTuples, number_split_tuples
 from core_mondrian.engine.tree import PartitionTree, freeze
 from core_mondrian.errors import InternalError
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 
 
 def grow_by_search(inputs: TreeInputs) -> Grown:
@@ -45,7 +49,8 @@ def grow_by_search(inputs: TreeInputs) -> Grown:
     if models.is_monotone:
         del tuples  # the search has put the records in its own order
         other = run_funnel(inputs._replace(report=lambda _: None))
-        better = keep_better(search, result, searched_by_funnel(other), price)
+        by_funnel = Searched(other.nodes, other.tuples.records, 0.0)  # not yet measured
+        better = keep_better(search, result, by_funnel, price)
         if better is not result:
             # The funnel's cuts, and those of the search below it alone.
             below = [
@@ -70,11 +75,6 @@ def grow_by_search(inputs: TreeInputs) -> Grown:
         search=settings,
         losses=losses,
     )
-
-
-def searched_by_funnel(grown: FunnelNodes) -> Searched:
-    """Return the funnel's tree as a result of the search, its loss not yet measured."""
-    return Searched(grown.nodes, grown.tuples.records, 0.0)
 
 
 def _freeze_split(

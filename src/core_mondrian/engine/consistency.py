@@ -5,12 +5,13 @@ afterwards. And some models look at all classes at once.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import Constraints
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 # How often the table is grown again because suppression changed what it is compared
 # with; one time was enough wherever it was enough at all.
@@ -43,10 +44,7 @@ def grow_until_consistent(
 ) -> AttemptT:
     """Grow until every model is met."""
     wide = [model for model in spec.models if model.enough_rows is not None]
-
-    def attempt(limits: Constraints) -> AttemptT:
-        return _match_released_table(grow, table, spec, limits)
-
+    attempt = partial(_match_released_table, grow, table, spec)
     grown = attempt(constraints)
     if not wide or grown.holds(wide):
         return grown

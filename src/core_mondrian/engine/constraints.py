@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import InfeasibleError, SlowModelWarning
 from core_mondrian.models.base import ClassCounts, PrivacyModel, measure_fault
 from core_mondrian.models.foreign_functions import PlainFunction
 from core_mondrian.models.own_measures import plain_measure
 from core_mondrian.runtime.array_types import Counts
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 # Counts by value that are laid out at a time: 128 MiB.
 _MOST_CELLS = 1 << 24

@@ -1,10 +1,12 @@
 """Funnel: how many cuts each stage of the decision kept, per column."""
 
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core_mondrian.runtime.plain_values import JsonObject
 
 STAGES = ("examined", "considered", "proposed", "final", "accepted", "abandoned")
 
@@ -41,7 +43,7 @@ class Funnel(NamedTuple):
             found.append((self.columns[x], self.columns[y]))
         return found
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the counts per column and per kind."""
         per_column = {
             name: dict(zip(STAGES, self.counts[:, i].tolist(), strict=True))

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import Funnel
 from core_mondrian.engine.grown import Grown, TreeInputs
 from core_mondrian.engine.inputs import build_models, build_policy
@@ -23,6 +22,7 @@ from core_mondrian.engine.paper.workspace import FunnelWorkspace, Strategy
 from core_mondrian.engine.roots import build_roots
 from core_mondrian.engine.scheduler import Nodes, number_nodes, run_queue
 from core_mondrian.engine.tree import freeze
+from core_mondrian.tables.encoded import EncodedTable
 
 
 class _FunnelJob(NamedTuple):
@@ -41,12 +41,6 @@ class _FunnelJob(NamedTuple):
     @property
     def least_rows(self) -> int:
         return self.policy.inline_below
-
-    def workspace(self) -> FunnelWorkspace:
-        """Return what one thread works with."""
-        return FunnelWorkspace(
-            self.tuples, self.columns, self.models, self.policy, self.strategy
-        )
 
     def cut_partition(
         self, work: FunnelWorkspace, root: Nodes, ship_above: int
@@ -90,7 +84,7 @@ def run_funnel(inputs: TreeInputs) -> FunnelNodes:
         policy=build_policy(table, spec),
         strategy=strategy_of(spec.policy, table),
     )
-    works = [job.workspace() for _ in range(inputs.n_threads)]
+    works = [FunnelWorkspace(*job) for _ in range(inputs.n_threads)]
     nodes = run_queue(job, roots, works, inputs.report)
     return FunnelNodes(nodes, roots.size, tuples, [work.funnel for work in works])
 

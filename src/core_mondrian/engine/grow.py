@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.best_tree import grow_by_search, policy_of
 from core_mondrian.engine.consistency import grow_until_consistent
@@ -40,12 +39,13 @@ from core_mondrian.engine.inputs import build_columns
 from core_mondrian.engine.layout import Codes, Floats
 from core_mondrian.engine.missing_patterns import one_root, roots_by_pattern
 from core_mondrian.engine.scheduler import Report, queue_threads
-from core_mondrian.engine.search.equity import balance_groups, find_groups
+from core_mondrian.engine.search.equity import Groups, balance_groups, find_groups
 from core_mondrian.errors import InternalError
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.runtime.threads import started, useful_threads
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy, own_functions
+from core_mondrian.tables.encoded import EncodedTable
 
 
 def grow(
@@ -70,7 +70,11 @@ def grow(
         attempt = grow_until_consistent(grower.grow_once, weighed, spec, constraints)
         return attempt.grown
 
-    grown = _grow_with_equity(grow_table, table, spec, report)
+    groups = find_groups(table, spec)
+    if groups is None:
+        grown = grow_table(table, report)
+    else:
+        grown = _grow_with_equity(grow_table, groups, table, spec, report)
     grown = replace(grown, budget=spec.budget(table.n_rows))
     check_measures(spec)
     check_budget(grown.tree.n_suppressed, grown.budget)
@@ -94,14 +98,12 @@ def check_budget(n_suppressed: int, budget: int) -> None:
 
 def _grow_with_equity(
     grow_table: Callable[[EncodedTable, Report], Grown],
+    groups: Groups,
     table: EncodedTable,
     spec: Spec,
     report: Report,
 ) -> Grown:
-    """Grow, where the spec asks for it until no group loses much more than others."""
-    groups = find_groups(table, spec)
-    if groups is None:
-        return grow_table(table, report)
+    """Grow again with other weights until no group loses much more than others."""
 
     def attempt(worth: Codes | None, done: float, part: float) -> tuple[Grown, Floats]:
         grown = grow_table(
@@ -186,8 +188,7 @@ class _Attempt(NamedTuple):
         """
         table, tree, fragments = self.table, self.grown.tree, self.grown.split_tuples
         if fragments is not None:
-            codes = table.codes[fragments.tuple_of]
-            table = replace(table, codes=codes, counts=fragments.rows)
+            table = fragments.of_table(table)
         number = np.cumsum(tree.kind == layout.CLASS) - 1
         number[tree.kind != layout.CLASS] = -1
         return table, number[tree.leaf_of_tuple].astype(np.int64)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.best_tree import policy_of, row_price
 from core_mondrian.engine.consistency import grow_until_consistent
@@ -60,6 +59,7 @@ from core_mondrian.errors import SpecError
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 
 
 @dataclass(frozen=True, slots=True)

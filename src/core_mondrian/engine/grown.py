@@ -1,21 +1,21 @@
 """What one tree is grown from, and what has grown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import Constraints
 from core_mondrian.engine.funnel_counts import Funnel
-from core_mondrian.engine.layout import Columns, Search, Tuples
+from core_mondrian.engine.layout import Codes, Columns, Search, Tuples
 from core_mondrian.engine.missing_patterns import Roots
+from core_mondrian.engine.nodes import number_fragments
 from core_mondrian.engine.scheduler import Report
 from core_mondrian.engine.search.equity import Balance
-from core_mondrian.engine.split_tuples import SplitTuples
 from core_mondrian.engine.tree import PartitionTree
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 
 class TreeInputs(NamedTuple):
@@ -29,6 +29,17 @@ class TreeInputs(NamedTuple):
     budget: int
     n_threads: int
     report: Report
+
+
+class SplitTuples(NamedTuple):
+    """The tuples of a table, those that were divided once per class, in tuple order."""
+
+    tuple_of: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+    def of_table(self, table: EncodedTable) -> EncodedTable:
+        """Return a table with one tuple for each fragment."""
+        return replace(table, codes=table.codes[self.tuple_of], counts=self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +61,17 @@ class Grown:
     """Where groups should lose alike, what all rows of each group lose together."""
     balance: Balance | None = None
     """And what became of that."""
+
+
+def number_split_tuples(records: Codes) -> SplitTuples | None:
+    """Return the fragments of all tuples; each record gets its number among them.
+
+    They are numbered by tuple, then by place; None: no tuple was divided, and records
+    keep their tuple's number.
+    """
+    n_fragments = np.bincount(records[:, -1])
+    if n_fragments.max(initial=0) < 2:
+        return None
+    rows = np.empty(len(records), dtype=np.int64)
+    number_fragments(records, np.cumsum(n_fragments) - n_fragments, rows)
+    return SplitTuples(np.repeat(np.arange(n_fragments.size), n_fragments), rows)

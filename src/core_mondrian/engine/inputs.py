@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import INSIDE, EncodedColumn, EncodedTable
 from core_mondrian.engine.constraints import Constraints, column_of
 from core_mondrian.engine.layout import (
     CATEGORY,
@@ -30,6 +29,7 @@ from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.own_measures import measure_of
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import OriginalPolicy, PaperPolicy
+from core_mondrian.tables.encoded import INSIDE, EncodedColumn, EncodedTable
 
 
 def build_tuples(
@@ -169,7 +169,10 @@ def build_policy(table: EncodedTable, spec: Spec) -> Policy:
     epsilon = paper.rilm_epsilon
     return Policy(
         epsilon=np.inf if epsilon is None else float(epsilon),
-        compete_rows=_compete_rows(table, spec, paper),
+        # LeFevre's columns are tried one after the other.
+        compete_rows=table.n_rows + 1
+        if isinstance(policy, OriginalPolicy)
+        else int(paper.compete_above * table.n_rows),
         use_median="median" in paper.cut_points,
         use_bin_edges="bin_edges" in paper.cut_points,
         use_lossless="lossless" in paper.cut_points,
@@ -179,9 +182,3 @@ def build_policy(table: EncodedTable, spec: Spec) -> Policy:
         min_bin_values=paper.min_bin_values,
         inline_below=spec.inline_below,
     )
-
-
-def _compete_rows(table: EncodedTable, spec: Spec, paper: PaperPolicy) -> int:
-    if isinstance(spec.policy, OriginalPolicy):
-        return table.n_rows + 1  # LeFevre's columns are tried one after the other
-    return int(paper.compete_above * table.n_rows)

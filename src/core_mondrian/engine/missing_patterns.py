@@ -14,7 +14,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import (
     Constraints,
     CountedGroups,
@@ -22,6 +21,7 @@ from core_mondrian.engine.constraints import (
     count_groups,
 )
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 
 class Roots(NamedTuple):

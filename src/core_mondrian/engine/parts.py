@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.constraints import (
     Constraints,
@@ -52,6 +51,7 @@ from core_mondrian.engine.search.suppression_budget import (
 from core_mondrian.engine.search.workspace import RecordBuffers, SearchWorkspace
 from core_mondrian.engine.top import Divider, Inline, Top
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 Arrays = Mapping[str, NDArray[Any]]
 """What is kept of a part, by name."""
@@ -242,7 +242,7 @@ class SolvedPart(NamedTuple):
         records = np.ascontiguousarray(arrays["records"])
         return SolvedPart(nodes, records, int(arrays["n_roots"][0]))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return what is kept of it."""
         nodes = np.asarray(self.nodes)
         # What is above the roots is not part of it.
@@ -324,7 +324,7 @@ class SolveFunnel:
             forest.graft(cut_partition(work, node, NEVER), root)
         for group in self.roots[number].inline:
             self._solve_inline(work, forest, group)
-        nodes = forest.joined()
+        nodes = layout.join_fields(forest.blocks)
         solved = Searched(nodes, tuples.records, 0.0)
         search = None
         if context.objective is not None:

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.inputs import build_tuples
 from core_mondrian.engine.layout import Counts, Fields, Tuples, blank_nodes
 from core_mondrian.engine.missing_patterns import Roots
+from core_mondrian.tables.encoded import EncodedTable
 
 
 def build_roots(

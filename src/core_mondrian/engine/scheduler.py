@@ -66,7 +66,7 @@ def run_queue(
             forest.graft(job.cut_partition(works[0], root, NEVER), number)
     else:
         _run_on_threads(job, forest, works, report)
-    return forest.joined()
+    return join_fields(forest.blocks)
 
 
 def run_tasks(
@@ -153,10 +153,6 @@ class Forest:
         self._first = [0]
         self._n_nodes = int(roots.size)
 
-    def joined(self) -> Nodes:
-        """Return all nodes; the roots come first."""
-        return join_fields(self.blocks)
-
     def node(self, number: int) -> Nodes:
         """Return one node as an array of length 1 that can be written."""
         block = bisect_right(self._first, number) - 1
@@ -177,20 +173,16 @@ class Forest:
         """
         place = self.node(target)
         parent = int(place["parent"][0])
-        _move(grown, target, self._n_nodes)
+        # Links change from the sub-tree's own numbering to the whole tree's.
+        own_parent, first, more = grown["parent"], grown["first_child"], self._n_nodes
+        grown["parent"] = np.where(own_parent <= 0, target, own_parent + more - 1)
+        grown["first_child"] = np.where(first < 0, -1, first + more - 1)
         place[0] = grown[0]
         place["parent"][0] = parent
         self.blocks.append(grown[1:])
         self._first.append(self._n_nodes)
         self._n_nodes += int(grown.size) - 1
         return self.queued(len(self.blocks) - 1)
-
-
-def _move(nodes: Nodes, target: int, n_nodes: int) -> None:
-    """Change links from the nodes' own numbering to the whole tree's."""
-    parent, first = nodes["parent"], nodes["first_child"]
-    nodes["parent"] = np.where(parent <= 0, target, parent + n_nodes - 1)
-    nodes["first_child"] = np.where(first < 0, -1, first + n_nodes - 1)
 
 
 def number_nodes(nodes: Nodes, n_roots: int) -> dict[str, NDArray[np.int64]]:

@@ -8,12 +8,13 @@ suppressed are nodes of their own, so that every row is in exactly one leaf.
 import hashlib
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.engine.layout import CLASS, CUT, SUPPRESSED, Tuples
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.runs import run_members
 
 Kind = Literal["cut", "class", "suppressed"]
@@ -105,11 +106,9 @@ class PartitionTree:
         leaf[self.order] = np.repeat(ends, self.stop[ends] - self.start[ends])
         return leaf
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the nodes as plain lists, one per field."""
-        plain: dict[str, Any] = {
-            name: getattr(self, name).tolist() for name in _EXPORTED
-        }
+        plain: JsonObject = {name: getattr(self, name).tolist() for name in _EXPORTED}
         plain["kind"] = [KINDS[kind] for kind in self.kind.tolist()]
         return {"columns": list(self.columns), "digest": self.digest, "nodes": plain}
 

@@ -1,4 +1,4 @@
-"""The generalization tree of a column: built from values, read from files, written.
+"""The generalization tree of a column: built from values or read from files.
 
 tree        Hierarchy: labels over the values of a column
 base        what a builder is: parameters that become a tree once values are known
@@ -9,6 +9,5 @@ groups      Lookup, Grouping: groups that the user names
 learned     Learned: values that occur with the same other values are alike
 load        a hierarchy as a spec names it: a file or a builder
 read        the file formats: ARX CSV, the reference's JSON, nested TOML and JSON
-write       a tree as a file
 uncovered   what becomes of values that a hierarchy lacks
 """

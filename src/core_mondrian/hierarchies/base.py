@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import ROOT, Hierarchy, flat, from_columns
+from core_mondrian.runtime.plain_values import JsonObject
 
 
 class Builder(ABC):
@@ -22,9 +23,9 @@ class Builder(ABC):
     def build(self, values: Iterable[object]) -> Hierarchy:
         """Return the tree over the distinct values of a column, in the order given."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the plain parameters."""
-        plain: dict[str, Any] = {"kind": self.kind}
+        plain: JsonObject = {"kind": self.kind}
         for item in fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
             if value not in (None, ()):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder, as_text, texts_of
 from core_mondrian.hierarchies.read import read_rows, tree_from_nested
 from core_mondrian.hierarchies.tree import ROOT, Hierarchy, flat, from_paths, lay_out
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Lookup(Builder):
     def build(self, values: Iterable[object]) -> Hierarchy:
         return trim(self.tree, texts_of(values))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return a digest: the groups name values."""
         return {"kind": self.kind, **_digest(self.tree)}
 
@@ -70,7 +71,7 @@ class Grouping(Builder):
     """
 
     kind: ClassVar[str] = "grouping"
-    groups: Mapping[str, Any]
+    groups: JsonMapping
 
     def __post_init__(self) -> None:
         _ = self.tree  # refuses what is no tree
@@ -83,7 +84,7 @@ class Grouping(Builder):
     def build(self, values: Iterable[object]) -> Hierarchy:
         return trim(self.tree, texts_of(values))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return a digest: the groups name values."""
         return {"kind": self.kind, **_digest(self.tree)}
 
@@ -104,7 +105,7 @@ def trim(tree: Hierarchy, values: Iterable[str]) -> Hierarchy:
     return lay_out(labels, place[tree.parents[nodes]])
 
 
-def _digest(tree: Hierarchy) -> dict[str, Any]:
+def _digest(tree: Hierarchy) -> JsonObject:
     content = "\0".join(tree.labels) + "\0" + str(tree.n_children.tolist())
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     return {"n_values": tree.n_leaves, "digest": digest}

@@ -10,9 +10,9 @@ from typing import Any
 
 from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.base import Builder
-from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.hierarchies.uncovered import UNCOVERED, Uncovered
+from core_mondrian.runtime.plain_values import JsonObject
 
 _SHORT = {
     "flat": "",
@@ -39,7 +39,7 @@ def builders() -> dict[str, type[Builder]]:
 
 
 def load_hierarchies(
-    entries: Mapping[str, Any], folder: Path
+    entries: Mapping[str, object], folder: Path
 ) -> tuple[dict[str, Hierarchy | Builder], dict[str, Uncovered]]:
     """Return what ``[hierarchies]`` asks for, and ``uncovered`` where it is said.
 
@@ -73,6 +73,8 @@ def _read_entry(given: object, folder: Path, where: str) -> Hierarchy | Builder:
     if isinstance(given, str) and (short := parse_short(given)) is not None:
         return _load(short, folder, where)
     if isinstance(given, str | os.PathLike):
+        from core_mondrian.hierarchies.read import read_hierarchy
+
         return read_hierarchy(folder / given)
     columns = _columns_of(given)
     if columns is None:
@@ -120,7 +122,7 @@ def _by_values(groups: Mapping[Any, Any], where: str) -> Builder:
     return Lookup(levels)
 
 
-def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builder:
+def _load(table: JsonObject, folder: Path, where: str) -> Hierarchy | Builder:
     kind = table.pop("kind", None)
     if kind is None or kind == "lookup":
         if "file" in table:
@@ -149,6 +151,8 @@ def _load(table: dict[str, Any], folder: Path, where: str) -> Hierarchy | Builde
 
 def _read_file(file: Path, kind: str | None) -> Hierarchy | Builder:
     if kind is None:
+        from core_mondrian.hierarchies.read import read_hierarchy
+
         return read_hierarchy(file)
     from core_mondrian.hierarchies.groups import Lookup
 
@@ -159,7 +163,7 @@ def _kinds() -> str:
     return f"kinds are {', '.join(builders())}"
 
 
-def _check_keys(table: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
+def _check_keys(table: Mapping[str, object], keys: Iterable[str], where: str) -> None:
     names = [*keys, "kind", "uncovered"]
     for key in table:
         if key not in names:
@@ -175,7 +179,7 @@ def _freeze(value: object) -> object:
     return value
 
 
-def parse_short(text: str) -> dict[str, Any] | None:
+def parse_short(text: str) -> JsonObject | None:
     """Return the table that a short form such as ``prefix:2,3`` stands for.
 
     None: it is no short form, but a file.

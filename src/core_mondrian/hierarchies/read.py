@@ -13,7 +13,8 @@ import numpy as np
 from core_mondrian.errors import CHECK_PATH, DataError, drops_context, not_there
 from core_mondrian.hierarchies.base import as_text
 from core_mondrian.hierarchies.tree import Hierarchy, from_paths, lay_out
-from core_mondrian.tables.toml_positions import read_toml
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
+from core_mondrian.runtime.toml_positions import read_toml
 
 Rows = tuple[list[list[str]], list[int]]
 """The cells of each row, and the line it ends on."""
@@ -141,7 +142,7 @@ class _RepeatedKeyError(Exception):
     """JSON lets a key stand twice, and the first one is lost."""
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeats(pairs: list[tuple[str, Any]]) -> JsonObject:
     values = dict(pairs)
     if len(values) < len(pairs):
         raise _RepeatedKeyError
@@ -241,7 +242,7 @@ def _items(
             yield label, () if below is None else below, at
 
 
-def _tree_from_nodes(data: Mapping[str, Any], where: str) -> Hierarchy:
+def _tree_from_nodes(data: JsonMapping, where: str) -> Hierarchy:
     """Build a hierarchy from nodes ``[value, parent, size, children]`` by id."""
     by_id = data["nodes"]
     places = _places_of_nodes(by_id, where)

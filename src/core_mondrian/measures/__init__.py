@@ -11,7 +11,6 @@ changed               what differs between two releases
 disclosure_warnings   columns that pass through and may identify people
 row_sample            the rows that these warnings look at
 leakage               what a column reveals of generalized ones
-lost_columns          columns that show nothing any more
-mistyped              texts that are numbers or dates
+column_warnings       columns of the wrong type, or that show nothing any more
 target_weights        how well each column predicts the one that a model is to predict
 """

@@ -2,18 +2,16 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import InternalError
-from core_mondrian.hierarchies.tree import Hierarchy
-from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.runtime.array_types import Flags, Floats, Integers
 from core_mondrian.runtime.runs import run_starts
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable, ReleasedClasses
 
 _FREE_KEYS = 16
 """Pairs of a class and a value, by tuple, that are marked rather than sorted."""
@@ -124,8 +122,14 @@ def cells_of(
 def penalties(cells: Cells, grouping: Grouping) -> tuple[Floats, Floats, Floats]:
     """Return what each class loses: by any difference, by its node, by its values."""
     if cells.column.kind == "number":
-        return _number_ncp(cells)
-    return _category_ncp(cells, grouping)
+        penalty = relative_spans(cells, cells.domain)
+        penalty[cells.is_empty] = 0.0
+        penalty[cells.is_mixed] = 1.0
+        return penalty, penalty, penalty
+    others = _count_values(cells, grouping) - 1.0
+    flat = (others > 0).astype(float)
+    tax = np.where(others > 0, _covered(cells), 0.0)
+    return flat, tax, others / max(cells.domain.size - 1, 1)
 
 
 def own_penalty(
@@ -152,13 +156,6 @@ def values_of(column: EncodedColumn) -> Floats:
     return np.append(column.values, np.nan)
 
 
-def tree_of(column: EncodedColumn) -> Hierarchy:
-    """Return a category's hierarchy."""
-    if column.hierarchy is None:
-        raise InternalError(f"category column {column.name!r} without a hierarchy")
-    return column.hierarchy
-
-
 def relative_spans(cells: Cells, ends: NDArray[np.int32]) -> Floats:
     """Return each class's range as a share of that of ``ends``; NaN: no value."""
     # Halves, because the width itself may lie beyond the largest float.
@@ -169,21 +166,6 @@ def relative_spans(cells: Cells, ends: NDArray[np.int32]) -> Floats:
         return spans
     whole = float(halves[present.max()] - halves[present.min()])
     return spans / whole if whole > 0.0 else 0.0 * spans
-
-
-def _number_ncp(cells: Cells) -> tuple[Floats, Floats, Floats]:
-    penalty = relative_spans(cells, cells.domain)
-    penalty[cells.is_empty] = 0.0
-    penalty[cells.is_mixed] = 1.0
-    return penalty, penalty, penalty
-
-
-def _category_ncp(cells: Cells, grouping: Grouping) -> tuple[Floats, Floats, Floats]:
-    """Return each class's penalty: any loss, leaves under its node, values it mixes."""
-    others = _count_values(cells, grouping) - 1.0
-    flat = (others > 0).astype(float)
-    tax = np.where(others > 0, _covered(cells), 0.0)
-    return flat, tax, others / max(cells.domain.size - 1, 1)
 
 
 def _count_values(cells: Cells, grouping: Grouping) -> Integers:
@@ -201,7 +183,7 @@ def _count_values(cells: Cells, grouping: Grouping) -> Integers:
 
 def _covered(cells: Cells) -> Floats:
     """Return the share of leaves under the lowest node over each class's values."""
-    tree = tree_of(cells.column)
+    tree = cells.column.tree
     plain = ~cells.has_missing
     high = cells.high[plain]
     nodes = tree.leaf_nodes[cells.low[plain]]
@@ -212,7 +194,9 @@ def _covered(cells: Cells) -> Floats:
     return covered
 
 
-def total_by(places: NDArray[np.intp], amounts: NDArray[Any], n: int = 0) -> Floats:
+def total_by(
+    places: NDArray[np.intp], amounts: Integers | Floats, n: int = 0
+) -> Floats:
     """Add up ``amounts`` place by place, in the order they are given."""
     totals: Floats = np.bincount(places, weights=amounts, minlength=n).astype(float)
     return totals

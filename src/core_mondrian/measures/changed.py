@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from core_mondrian.errors import DataError, InternalError
 from core_mondrian.runtime.array_types import Integers
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.counting import (
     Coded,
     class_sizes,
@@ -19,7 +17,7 @@ from core_mondrian.verification.counting import (
     compress,
 )
 
-Frame = nw.DataFrame[Any]
+Frame = OpenFrame
 
 
 @dataclass(frozen=True, slots=True)

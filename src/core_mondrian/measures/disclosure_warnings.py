@@ -5,26 +5,20 @@ Nothing is refused for it. A concern holds column names and counts, never a cell
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import show_name
 from core_mondrian.measures.leakage import Hidden, HiddenCounts
 from core_mondrian.measures.row_sample import MOST_CELLS, DistinctRows, EveryRow
-from core_mondrian.recoding.classes import ReleasedClasses
-from core_mondrian.recoding.plan import Plan
-from core_mondrian.runtime.array_types import Flags, Floats, Integers
+from core_mondrian.runtime.array_types import Flags, Floats, IntegerArray, Integers
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.spec.identifier_detection import (
-    Recognized,
-    recognize_name,
-    recognize_values,
-)
+from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
+from core_mondrian.tables.frames import OpenColumn
 from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import (
     Coded,
@@ -33,6 +27,10 @@ from core_mondrian.verification.counting import (
     group,
     value_counts,
 )
+
+if TYPE_CHECKING:
+    from core_mondrian.recoding.plan import Plan
+    from core_mondrian.spec.identifier_detection import Recognized
 
 Why: TypeAlias = Literal[
     "identifier", "singles-out", "tells", "persons", "text", "lost"
@@ -73,7 +71,7 @@ class DisclosureWarning:
     def __str__(self) -> str:
         return self.text
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values: for the owner, as figures depend on hidden cells."""
         return {
             "column": self.column,
@@ -145,12 +143,12 @@ def count_repeats(
     return Repeats(n_filled, int(np.count_nonzero(n_persons)), n_alone)
 
 
-def count_cells(series: nw.Series[Any], rows: Flags | None = None) -> Repeats:
+def count_cells(series: OpenColumn, rows: Flags | None = None) -> Repeats:
     """Count how far the values of a frame's column repeat, in all rows or some."""
     return _as_repeats(value_counts(series, rows))
 
 
-def _as_repeats(counts: NDArray[Any]) -> Repeats:
+def _as_repeats(counts: IntegerArray) -> Repeats:
     n_alone = int(np.count_nonzero(counts == 1))
     return Repeats(int(counts.sum()), int(counts.size), n_alone)
 
@@ -187,17 +185,15 @@ class KindCounts(NamedTuple):
         wanted = min(_PICKED_ROWS, most // 2)
         shares = np.zeros(is_mixed.shape[1])
         for kind, n_rows, n in zip(
-            _kinds(is_mixed), self.rows.tolist(), self.classes.tolist(), strict=True
+            [*is_mixed, ~is_mixed.any(axis=0)],
+            self.rows.tolist(),
+            self.classes.tolist(),
+            strict=True,
         ):
             by_rows = wanted / self.rows.size / max(n_rows, 1)
             share = min(max(by_rows, _FEWEST_CLASSES / max(n, 1)), 1.0)
             shares[kind] = np.maximum(shares[kind], share)
         return shares
-
-
-def _kinds(is_mixed: Flags) -> list[Flags]:
-    """Return which classes are of each kind."""
-    return [*is_mixed, ~is_mixed.any(axis=0)]
 
 
 class Generalized(NamedTuple):
@@ -234,14 +230,10 @@ class Generalized(NamedTuple):
         flags = mixed.view(np.bool_)[:, :n_columns]
         return cls(table, classes, np.ascontiguousarray(flags.T))
 
-    @classmethod
-    def of_plan(cls, plan: Plan) -> "Generalized":
-        """Return the same of what a plan releases."""
-        return cls.of(plan.pieces, plan.recoded.classes)
-
     def kinds(self) -> KindCounts:
         """Count the classes of each kind, and their rows."""
-        kinds, rows = _kinds(self.is_mixed), self.classes.rows
+        kinds = [*self.is_mixed, ~self.is_mixed.any(axis=0)]
+        rows = self.classes.rows
         return KindCounts(
             np.array([rows[kind].sum() for kind in kinds], dtype=np.int64),
             np.array([np.count_nonzero(kind) for kind in kinds], dtype=np.int64),
@@ -460,7 +452,12 @@ class _Look(NamedTuple):
             if (share := one.share_leaked_by(coded, TELLS)) >= TELLS
         ]
 
-    def _recognize(self, name: str) -> Recognized | None:
+    def _recognize(self, name: str) -> "Recognized | None":
+        from core_mondrian.spec.identifier_detection import (
+            recognize_name,
+            recognize_values,
+        )
+
         looks = recognize_name(name)
         if looks is not None:
             return looks
@@ -504,6 +501,8 @@ class _Look(NamedTuple):
         """Say so if an identifier has several rows of a value, and nobody counts it."""
         if self.spec.unit is not None or self.looked.sight.coded(name) is None:
             return []
+        from core_mondrian.spec.identifier_detection import recognize_name
+
         looks = recognize_name(name)
         if looks is not None and looks.kind.role != "identifier":
             return []  # such as a place: many persons share it
@@ -536,7 +535,7 @@ class _Look(NamedTuple):
         return f"by its values, {few} classes hold fewer than {least} persons; "
 
 
-def sample_leaves(plan: Plan, release: Generalized, n_columns: int) -> Flags:
+def sample_leaves(plan: "Plan", release: Generalized, n_columns: int) -> Flags:
     """Return by leaf whether its rows are looked at for what they reveal.
 
     The last entry is that of rows that are suppressed. Large tables are looked at in

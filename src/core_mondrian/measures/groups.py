@@ -4,13 +4,10 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import SpecError
 from core_mondrian.measures.cells import (
     cells_of,
@@ -19,10 +16,12 @@ from core_mondrian.measures.cells import (
     own_penalty,
     penalties,
 )
-from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.runtime.array_types import Integers
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
 from core_mondrian.tables.files.cells import unified_texts
+from core_mondrian.tables.frames import OpenFrame
 from core_mondrian.verification.counting import Coded, code_series
 
 MOST_GROUPS = 100
@@ -48,9 +47,9 @@ class GroupMeasures:
     columns: dict[str, float]
     """What is lost in each quasi-identifier (NCP)."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
-        result: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        result: JsonObject = json.loads(json.dumps(asdict(self)))
         return result
 
 
@@ -65,7 +64,7 @@ class GroupCounts:
 
 
 def count_groups(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     column: str,
     row_tuple: NDArray[np.int32],
     spec: Spec,
@@ -106,7 +105,7 @@ def count_groups(
 
 
 def _count_people(
-    frame: nw.DataFrame[Any], coded: Coded, spec: Spec, rows: Integers
+    frame: OpenFrame, coded: Coded, spec: Spec, rows: Integers
 ) -> Integers:
     """Return how many people have each value: rows, or units where there are any."""
     if spec.unit is None:

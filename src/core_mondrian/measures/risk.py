@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.measures.cells import divide
 from core_mondrian.runtime.array_types import Integers
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.verification.counting import Coded, combine, compress
 
 _FREE_CODES = 4

@@ -8,9 +8,8 @@ a frame that are few enough are looked at one by one, without numbers of their o
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,11 +17,10 @@ from numpy.typing import NDArray
 from core_mondrian.errors import DataError
 from core_mondrian.runtime.array_types import ArrowArray, ArrowType, Integers
 from core_mondrian.runtime.threads import map_columns
-from core_mondrian.spec.identifier_detection import some_values
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cell_keys import Keys, cell_keys
 from core_mondrian.tables.cleaning import take_arrow
-from core_mondrian.tables.frames import arrow_column, open_frame, take_rows
+from core_mondrian.tables.frames import OpenFrame, arrow_column, open_frame, take_rows
 from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.verification.counting import (
     Coded,
@@ -86,12 +84,14 @@ class EveryRow(NamedTuple):
 
     def some_values(self, name: str) -> ArrowArray | None:
         """Return some values of a column, as `some_values` picks them."""
+        from core_mondrian.spec.identifier_detection import some_values
+
         column = self.columns.get(name)
         return None if column is None else some_values(column)
 
 
 def distinct_rows_of_frame(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     names: Sequence[str],
     piece: NDArray[np.int32],
     rows: Integers | None = None,
@@ -112,14 +112,12 @@ def distinct_rows_of_frame(
     return EveryRow(piece, columns) if is_every else distinct_rows(columns, piece)
 
 
-def _with_rows(
-    frame: nw.DataFrame[Any], names: Sequence[str], rows: Integers
-) -> nw.DataFrame[Any]:
+def _with_rows(frame: OpenFrame, names: Sequence[str], rows: Integers) -> OpenFrame:
     return open_frame(take_rows(frame.select(names), rows))
 
 
 def _read_column(
-    frame: nw.DataFrame[Any], name: str, rows: Integers | None, *, is_coded: bool
+    frame: OpenFrame, name: str, rows: Integers | None, *, is_coded: bool
 ) -> ArrowArray:
     try:
         column = arrow_column(frame, name)
@@ -159,6 +157,8 @@ def distinct_rows(
     columns: Mapping[str, ArrowArray], piece: NDArray[np.int32]
 ) -> DistinctRows:
     """Look at columns of rows, each of them in a piece."""
+    from core_mondrian.spec.identifier_detection import some_values
+
     flat = {k: v for k, v in columns.items() if not pa.types.is_nested(v.type)}
     rows = splitmix64(piece.astype(np.uint64))
     for column in flat.values():
@@ -175,6 +175,8 @@ def distinct_rows(
 
 def join_distinct_rows(sights: Sequence[DistinctRows]) -> DistinctRows:
     """Return all that was seen; the same in whatever order it was."""
+    from core_mondrian.spec.identifier_detection import some_values
+
     first = sights[0]
     rows = np.concatenate([one.rows for one in sights])
     counts = np.concatenate([one.counts for one in sights])

@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.encoding.trees import count_profile, few_codes
 from core_mondrian.hierarchies.learned import MOST_VALUES, Learned
 from core_mondrian.measures.utility import Measures, tree_loss
-from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import is_ordered, rank_column
 from core_mondrian.encoding.encoder import Encoded
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.errors import SpecError
 from core_mondrian.runtime.array_types import Floats
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.hashing import splitmix64
 
 _FOLDS: Final = 5

@@ -5,12 +5,11 @@ import json
 import math
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.measures.cells import (
@@ -24,13 +23,13 @@ from core_mondrian.measures.cells import (
     penalties,
     relative_spans,
     total_by,
-    tree_of,
     values_of,
 )
-from core_mondrian.recoding.classes import ReleasedClasses
-from core_mondrian.runtime.array_types import Flags, Floats, Integers
+from core_mondrian.runtime.array_types import Floats
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.runs import run_starts
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable, ReleasedClasses
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +114,10 @@ class Measures:
             lines.append(f"{name:<{width}}  {_spell(kept):>11}  {_spell(lost):>10}")
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; what is undefined is None."""
         plain = json.dumps(dataclasses.asdict(self), allow_nan=False)
-        result: dict[str, Any] = json.loads(plain)
+        result: JsonObject = json.loads(plain)
         return result
 
 
@@ -197,15 +196,14 @@ def measure(
     """
     grouping = group_tuples(table, classes, weights)
     cells = tuple(cells_of(table, classes, grouping))
-    sums = _sum_up(cells, grouping, spec)
-    found = finish_measures(sums, table, spec)
+    of_classes = finish_measures(_sum_up(cells, grouping, spec), table, spec)
     columns = tuple(
         _with_values(column, one, grouping, spec)
-        for column, one in zip(found.columns, cells, strict=True)
+        for column, one in zip(of_classes.columns, cells, strict=True)
     )
     numbers = [one for one in cells if one.column.kind == "number"]
     return dataclasses.replace(
-        found,
+        of_classes,
         columns=columns,
         ilm=_ilm(numbers, grouping),
         loss_weighted=_loss(columns, weighted=True),
@@ -230,13 +228,15 @@ def sum_part(
 
 def _sum_up(cells: tuple[Cells, ...], grouping: Grouping, spec: Spec) -> MeasureSums:
     rows = grouping.rows
+    sizes, times = np.unique(rows, return_counts=True)
+    pairs = zip(sizes.tolist(), times.tolist(), strict=True)  # Python's whole numbers
     return MeasureSums(
         tuple(_sum_column(one, grouping, spec) for one in cells),
         grouping.n_released,
         _count_generalized(cells, grouping),
         int(rows.size),
         int(rows.min()) if rows.size else None,
-        _squares(rows),
+        dm_released=sum(size * size * n for size, n in pairs),
     )
 
 
@@ -306,12 +306,6 @@ def _loss(
     return divide(lost, math.fsum(weight for _, weight in charged))
 
 
-def _squares(rows: Integers) -> int:
-    sizes, times = np.unique(rows, return_counts=True)
-    pairs = zip(sizes.tolist(), times.tolist(), strict=True)  # Python's whole numbers
-    return sum(size * size * n for size, n in pairs)
-
-
 def _suppressed_weight(grouping: Grouping) -> float | None:
     if grouping.weights is None:
         return None
@@ -321,7 +315,7 @@ def _suppressed_weight(grouping: Grouping) -> float | None:
 
 def _sum_column(cells: Cells, grouping: Grouping, spec: Spec) -> ColumnSums:
     is_number = cells.column.kind == "number"
-    lost = _lost_range(cells) if is_number else _lost_size(cells)
+    lost = relative_spans(cells, cells.ends) if is_number else _lost_size(cells)
     defined = ~np.isnan(lost)
     scored = grouping.rows[defined]
     kept = float((scored * (1.0 - lost[defined])).sum())
@@ -373,14 +367,9 @@ def _with_values(
     )
 
 
-def _lost_range(cells: Cells) -> Floats:
-    """Return the range of each class over that of all released rows."""
-    return relative_spans(cells, cells.ends)
-
-
 def _lost_size(cells: Cells) -> Floats:
     """Return the size of each class's node over that of the root; blank: NaN."""
-    nodes, sizes = _nodes(cells), tree_of(cells.column).sizes
+    nodes, sizes = _nodes(cells), cells.column.tree.sizes
     relative = sizes / sizes[0] if sizes[0] > 0.0 else np.zeros(sizes.size)
     lost: Floats = np.where(nodes < 0, np.nan, relative[nodes])
     return lost
@@ -405,22 +394,18 @@ def _count_generalized(cells: tuple[Cells, ...], grouping: Grouping) -> int:
     changed = np.zeros(grouping.order.size, dtype=np.bool_)
     for one in cells:
         if one.column.kind == "category":
-            changed |= _changed_categories(one, grouping)
+            tree = one.column.tree
+            own = np.append(tree.leaf_nodes[: one.column.n_values], -1)
+            shown = _down(tree)[_nodes(one)]
+            changed |= own[one.codes] != shown[grouping.owner]
         elif one.representatives is not None:
             original = values_of(one.column)[one.codes]
-            shown = one.representatives[grouping.owner]
-            both_blank = np.isnan(original) & np.isnan(shown)
-            changed |= (original != shown) & ~both_blank
+            number = one.representatives[grouping.owner]
+            both_blank = np.isnan(original) & np.isnan(number)
+            changed |= (original != number) & ~both_blank
         else:
             changed |= ((one.low != one.high) | one.is_mixed)[grouping.owner]
     return int(grouping.counts[changed].sum())
-
-
-def _changed_categories(cells: Cells, grouping: Grouping) -> Flags:
-    tree = tree_of(cells.column)
-    own = np.append(tree.leaf_nodes[: cells.column.n_values], -1)
-    changed: Flags = own[cells.codes] != _down(tree)[_nodes(cells)][grouping.owner]
-    return changed
 
 
 def _down(tree: Hierarchy) -> NDArray[np.intp]:
@@ -461,8 +446,10 @@ def _ilm(numbers: list[Cells], grouping: Grouping) -> float | None:
             np.maximum.reduceat(high, starts),
         )
         high[high < 0] = one.column.missing
-        joined = one._replace(low=low, high=high, ends=np.concatenate((low, high)))
-        total += float((rows * np.nan_to_num(_lost_range(joined))).sum())
+        lost = relative_spans(
+            one._replace(low=low, high=high), np.concatenate((low, high))
+        )
+        total += float((rows * np.nan_to_num(lost)).sum())
     return total / grouping.n_released
 
 

@@ -23,9 +23,9 @@ own_measures        a user's measure, callable from compiled code
 foreign_functions   any function of a user, callable from compiled code
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from core_mondrian.runtime import compiled as _compiled  # noqa: F401
 from core_mondrian.runtime.lazy_names import load_on_use
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     from core_mondrian.models.registry import MODELS
     from core_mondrian.models.risk import AverageRisk, MaximumRisk
     from core_mondrian.models.t_closeness import TCloseness
+
+# The first room that needs compiled modules says what to do where they are missing.
+if find_spec("core_mondrian._cython_helpers") is None:
+    raise ImportError(
+        "core-mondrian is not compiled here: install it with `pip install .`, which "
+        "needs a C compiler, or in a checkout run `make demo` or `make test`"
+    )
 
 _HOMES = {
     "AlphaKAnonymity": "alpha_k",

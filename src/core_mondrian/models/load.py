@@ -3,7 +3,6 @@
 import dataclasses
 import difflib
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.own_files import load_class
-from core_mondrian.tables.toml_positions import read_toml
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
+from core_mondrian.runtime.toml_positions import read_toml
 
 
-def parse_model(text: str) -> dict[str, Any]:
+def parse_model(text: str) -> JsonObject:
     """Read ``name key=value …`` as a spec file has it: a table with a name.
 
     >>> parse_model("t-closeness t=0.2 sensitive=income")
@@ -31,7 +31,7 @@ def parse_model(text: str) -> dict[str, Any]:
             "a model is its name, then key=value",
             hint="for example --model 't-closeness t=0.2 sensitive=income'",
         ) from None
-    plain: dict[str, Any] = {"name": name}
+    plain: JsonObject = {"name": name}
     for item in given:
         key, separator, value = item.partition("=")
         if not separator or not key or key in plain:
@@ -51,7 +51,7 @@ def _plain_value(text: str) -> object:
         return text
 
 
-def model_from_mapping(plain: Mapping[str, Any], folder: Path = Path()) -> PrivacyModel:
+def model_from_mapping(plain: JsonMapping, folder: Path = Path()) -> PrivacyModel:
     """Build a model from TOML's plain values; files are relative to ``folder``.
 
     Its name is one of ours, or ``file.py:Class`` for one of the user's.

@@ -92,7 +92,7 @@ def foreign_measure(address: int, python: Any, owner: Any) -> Measure:  # noqa: 
     return measure
 
 
-def call_foreign(context: Any, figures: Any) -> float:  # noqa: ANN401
+def call_foreign(context: object, figures: PlainFigures) -> float:
     """Call the C function whose address is the context."""
     return cython.cast(ForeignFunction, context)(
         figures.rows,
@@ -104,7 +104,7 @@ def call_foreign(context: Any, figures: Any) -> float:  # noqa: ANN401
     )
 
 
-def distinct_values(context: Any, figures: Any) -> float:  # noqa: ANN401
+def distinct_values(context: object, figures: PlainFigures) -> float:
     """Return how many different values a class holds."""
     n_values = 0
     for i in range(figures.n_values):
@@ -113,7 +113,7 @@ def distinct_values(context: Any, figures: Any) -> float:  # noqa: ANN401
     return n_values
 
 
-def entropy(context: Any, figures: Any) -> float:  # noqa: ANN401
+def entropy(context: object, figures: PlainFigures) -> float:
     """Return e to the entropy of the values."""
     total = 0.0
     for i in range(figures.n_values):
@@ -122,7 +122,7 @@ def entropy(context: Any, figures: Any) -> float:  # noqa: ANN401
     return exp(log(figures.rows) - total / figures.rows)
 
 
-def largest_share(context: Any, figures: Any) -> float:  # noqa: ANN401
+def largest_share(context: object, figures: PlainFigures) -> float:
     """Return the largest share of a value that parameters have a 1 for."""
     most = cython.declare(cython.longlong, 0)
     for i in range(figures.n_values):
@@ -131,7 +131,7 @@ def largest_share(context: Any, figures: Any) -> float:  # noqa: ANN401
     return float(most) / figures.rows
 
 
-def recursive_ratio(context: Any, figures: Any) -> float:  # noqa: ANN401
+def recursive_ratio(context: object, figures: PlainFigures) -> float:
     """Return r1 / (r_l + … + r_m); the second parameter is l.
 
     Takes away the l - 1 largest counts, equal ones together: no sorting, and no array
@@ -159,7 +159,7 @@ def recursive_ratio(context: Any, figures: Any) -> float:  # noqa: ANN401
     return float(most) / rest
 
 
-def relative_gain(context: Any, figures: Any) -> float:  # noqa: ANN401
+def relative_gain(context: object, figures: PlainFigures) -> float:
     """Return the largest relative gain of a value's share over the table's."""
     total = cython.declare(cython.longlong, 0)
     for i in range(figures.n_values):
@@ -179,7 +179,7 @@ def relative_gain(context: Any, figures: Any) -> float:  # noqa: ANN401
     return largest
 
 
-def log_ratio(context: Any, figures: Any) -> float:  # noqa: ANN401
+def log_ratio(context: object, figures: PlainFigures) -> float:
     """Return the largest logarithm of a value's share over the table's."""
     total = cython.declare(cython.longlong, 0)
     for i in range(figures.n_values):
@@ -197,12 +197,12 @@ def log_ratio(context: Any, figures: Any) -> float:  # noqa: ANN401
     return largest
 
 
-def fitting_persons(context: Any, figures: Any) -> float:  # noqa: ANN401
+def fitting_persons(context: object, figures: PlainFigures) -> float:
     """Return how many persons of the population fit the class."""
     return figures.counts[0] + figures.counts[1]
 
 
-def share_present(context: Any, figures: Any) -> float:  # noqa: ANN401
+def share_present(context: object, figures: PlainFigures) -> float:
     """Return which share of the population that fits the class is in the table."""
     fitting = figures.counts[0] + figures.counts[1]
     if fitting == 0:
@@ -210,7 +210,7 @@ def share_present(context: Any, figures: Any) -> float:  # noqa: ANN401
     return float(figures.counts[1]) / fitting
 
 
-def movers_distance(context: Any, figures: Any) -> float:  # noqa: ANN401
+def movers_distance(context: object, figures: PlainFigures) -> float:
     """Return the earth mover's distance; parameters say which, and the tree."""
     total = cython.declare(cython.longlong, 0)
     for i in range(figures.n_values):
@@ -222,7 +222,7 @@ def movers_distance(context: Any, figures: Any) -> float:  # noqa: ANN401
     return hierarchical_distance(figures, total)
 
 
-def equal_distance(figures: Any, total: int) -> float:  # noqa: ANN401
+def equal_distance(figures: PlainFigures, total: int) -> float:
     """Return the distance where any two values are 1 apart."""
     gained = cython.declare(cython.longlong, 0)
     for i in range(figures.n_values):
@@ -232,7 +232,7 @@ def equal_distance(figures: Any, total: int) -> float:  # noqa: ANN401
     return gained / (float(figures.rows) * float(total))
 
 
-def ordered_distance(figures: Any, total: int) -> float:  # noqa: ANN401
+def ordered_distance(figures: PlainFigures, total: int) -> float:
     """Return the distance where neighbours among the table's values are one step."""
     moved = 0.0
     n_steps = -1
@@ -246,7 +246,7 @@ def ordered_distance(figures: Any, total: int) -> float:  # noqa: ANN401
     return moved / (float(figures.rows) * float(total) * max(1, n_steps))
 
 
-def hierarchical_distance(figures: Any, total: int) -> float:  # noqa: ANN401
+def hierarchical_distance(figures: PlainFigures, total: int) -> float:
     """Return the distance along a hierarchy, laid out node after node.
 
     parameters   2.0   0 3 END   1 END   -1.0      ...

@@ -1,9 +1,8 @@
 """What a class shows.
 
 plan              what becomes of every tuple, decided before any row is touched
-classes           which tuples share one released row
 recode            leaves → released columns
-labels            hierarchy labels and value texts
+labels            what each class shows in a column
 intervals         ranges, as text or with both bounds in the column's own type
 rounding          bounds on a grid that a whole column shares
 representatives   one number for a class: mean, median, midpoint, or a draw

@@ -1,6 +1,8 @@
 """Ranges of classes: as text, or with both bounds in the column's own type."""
 
 from collections.abc import Callable
+from functools import reduce
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +11,10 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import comparable
 from core_mondrian.recoding.labels import BOUNDS, Labels, number_distinct
-from core_mondrian.recoding.rounding import find_grid
+from core_mondrian.runtime.array_types import ArrowArray
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.moments import moment_texts
+
+_EMPTY_ENDINGS: Final = (r"\.0+$", r" 00:00:00$")
 
 
 def label_ranges(
@@ -42,7 +45,9 @@ def label_ranges(
         (low_ends, high_ends), index = _merge(low_ends, high_ends, index)
     ends = low_ends, high_ends
     if spec.format_of(name) == "interval":
-        shown = _as_text(low_ends, high_ends)
+        low_text, high_text = moment_texts(low_ends, high_ends)
+        ranges = pc.binary_join_element_wise("[", low_text, ", ", high_text, "]", "")
+        shown = pc.if_else(pc.equal(low_text, high_text), low_text, ranges)
     else:
         shown = pa.StructArray.from_arrays(ends, names=list(BOUNDS))
     return Labels(index.astype(np.int32), shown, ends=ends if is_nice else None)
@@ -50,6 +55,8 @@ def label_ranges(
 
 def _find_grid(values: pa.Array, used: NDArray[np.bool_]) -> tuple[pa.Array, pa.Array]:
     """Return both ends of the cell of each value, by the values that are released."""
+    from core_mondrian.recoding.rounding import find_grid
+
     # Values of suppressed rows alone have no place on the grid, and none asks for it.
     number = pa.array(np.cumsum(used[:-1]) - 1, mask=~used[:-1])
     below, above = (
@@ -72,8 +79,29 @@ def _merge(
     return (low.take(pa.array(first)), high.take(pa.array(first))), moved
 
 
-def _as_text(low: pa.Array, high: pa.Array) -> pa.Array:
-    """Return ``[low, high]``, and a single value as itself."""
-    bounds = moment_texts(low, high)
-    ranges = pc.binary_join_element_wise("[", bounds[0], ", ", bounds[1], "]", "")
-    return pc.if_else(pc.equal(*bounds), bounds[0], ranges)
+def moment_texts(*ends: ArrowArray) -> list[ArrowArray]:
+    """Return the ends of ranges as texts, side by side.
+
+    An ending goes where all ends of a range have it, so that what is written is decided
+    by the range alone, and whoever reads it gets the same moments back. Times with a
+    zone keep everything: their midnight depends on the zone.
+
+    >>> days = pa.array([0, 86_400]).cast(pa.timestamp("s")).cast(pa.timestamp("us"))
+    >>> moment_texts(days)[0].to_pylist()
+    ['1970-01-01', '1970-01-02']
+    """
+    texts = [end.cast(pa.string()) for end in ends]
+    kinds = [end.type for end in ends]
+    if not all(pa.types.is_timestamp(x) or pa.types.is_time(x) for x in kinds):
+        return texts
+    if any(getattr(kind, "tz", None) is not None for kind in kinds):
+        return texts
+    for ending in _EMPTY_ENDINGS:
+        has_ending = reduce(
+            pc.and_, [pc.match_substring_regex(text, ending) for text in texts]
+        )
+        texts = [
+            pc.if_else(has_ending, pc.replace_substring_regex(text, ending, ""), text)
+            for text in texts
+        ]
+    return texts

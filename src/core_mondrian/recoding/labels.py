@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import comparable
 from core_mondrian.encoding.row_groups import rising_order
+from core_mondrian.runtime.array_types import IntegerArray
 
 BOUNDS = ("min", "max")
 """The fields of a range, where its ends are apart."""
@@ -119,7 +119,7 @@ def digest_classes(
 
 def digest_columns(
     shown: Mapping[str, Iterable[Sequence[str]]],
-    columns: Iterable[Iterable[NDArray[np.integer[Any]]]],
+    columns: Iterable[Iterable[IntegerArray]],
 ) -> str:
     """Return the same of classes in the order of their ranks, some at a time.
 

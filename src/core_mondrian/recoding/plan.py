@@ -14,15 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.allocation import order_by_lot
+from core_mondrian.encoding.allocation import draw_lots, order_rows
 from core_mondrian.encoding.encoder import (
     Encoded,
-    divide,
     hash_tuples,
     with_persons_exchanged,
-    without_population,
 )
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.grown import Grown
 from core_mondrian.errors import InternalError
@@ -39,6 +36,7 @@ from core_mondrian.runtime.array_types import Codes, Integers
 from core_mondrian.runtime.runs import run_members
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.suppression import Suppression
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.keys import Key
 
 SUPPRESSED: Final = -1
@@ -86,7 +84,8 @@ class Shares(NamedTuple):
         owners, which = number_distinct(tuples.astype(np.int64))
         n_found = np.bincount(which)
         first = np.searchsorted(self.tuple_of, owners)
-        order = order_by_lot(tuples, self.content[first][which], contents, key)
+        lots = draw_lots(tuples, self.content[first][which], contents, key)
+        order = order_rows(tuples, lots)
         last = np.searchsorted(self.tuple_of, owners, side="right")
         n = last - first
         places = run_members(first, n)
@@ -294,8 +293,9 @@ def plan_of(
     """
     pieces = encoded.table
     if grown.split_tuples is not None:
-        pieces = divide(pieces, grown.split_tuples.tuple_of, grown.split_tuples.rows)
-    pieces = without_population(pieces)
+        pieces = grown.split_tuples.of_table(pieces)
+    if pieces.present is not None:  # who is of the population only has no rows
+        pieces = replace(pieces, counts=np.where(pieces.inside, pieces.counts, 0))
     recoded = recode_classes(
         replace(encoded, table=pieces), grown, spec, key, threads, used
     )

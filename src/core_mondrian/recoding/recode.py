@@ -3,24 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.encoder import Encoded
-from core_mondrian.encoding.table import EncodedColumn
 from core_mondrian.engine.boxes import find_boxes, find_nodes
 from core_mondrian.engine.grown import Grown
-from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
-from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.recoding.intervals import label_ranges
 from core_mondrian.recoding.labels import Labels, digest_classes, number_distinct
-from core_mondrian.recoding.own_labels import show_own
 from core_mondrian.recoding.representatives import label_representatives, number_leaves
-from core_mondrian.recoding.value_sets import find_sets, write_sets
 from core_mondrian.runtime.runs import run_members
 from core_mondrian.runtime.threads import (
     map_columns,
@@ -30,6 +25,7 @@ from core_mondrian.runtime.threads import (
     useful_threads,
 )
 from core_mondrian.spec.declaration import RANGES, Spec
+from core_mondrian.tables.encoded import EncodedColumn, ReleasedClasses
 from core_mondrian.tables.keys import Key
 
 
@@ -121,18 +117,13 @@ def _label_columns(
     map_threads(find, spans(starts.size, n_spans))
 
     def label(i: int) -> Labels:
-        usual = label_as_usual(i)
-        box = low[:, i], high[:, i]
-        return _label_own(usual, encoded, grown, i, box, spec)
-
-    def label_as_usual(i: int) -> Labels:
         column, values = table.columns[i], encoded.values[i]
         box = np.ascontiguousarray(low[:, i]), np.ascontiguousarray(high[:, i])
         if column.kind == "category":
             nodes = _lowest_nodes(column, grown, i, box)
             if spec.categories_of(column.name) == "set":
                 return _label_sets(*_released_codes(grown, i), values, nodes, box)
-            return label_nodes(_tree(column), nodes)
+            return label_nodes(column.tree, nodes)
         how = spec.format_of(column.name)
         if how in RANGES:
 
@@ -142,8 +133,12 @@ def _label_columns(
             return label_ranges(column.name, values, box, released, spec)
         return label_representatives(encoded, grown, i, box, how, key)
 
-    places = range(len(table.columns))
-    return map_columns(label, places, len(grown.tuples.records), threads)
+    def label_own(i: int) -> Labels:
+        return _label_own(label(i), encoded, grown, i, (low[:, i], high[:, i]), spec)
+
+    decides_itself = getattr(type(spec.policy), "show", None) is not None
+    places, n_rows = range(len(table.columns)), len(grown.tuples.records)
+    return map_columns(label_own if decides_itself else label, places, n_rows, threads)
 
 
 def _label_own(
@@ -154,10 +149,11 @@ def _label_own(
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
     spec: Spec,
 ) -> Labels:
-    """Return what a policy of the user's shows, or else what is usually shown."""
-    show = getattr(type(spec.policy), "show", None)
-    if show is None:
-        return usual
+    """Return what a policy of the user's shows, and what is usual where it does not."""
+    from core_mondrian.recoding.own_labels import show_own
+    from core_mondrian.recoding.value_sets import find_sets
+
+    show: Any = type(spec.policy).show  # type: ignore[union-attr]
     column = encoded.table.columns[i]
     sets = find_sets(*_released_codes(grown, i), box[0].size)
     own = show_own(usual, sets, encoded.values[i], partial(show, column.name))
@@ -197,14 +193,8 @@ def _lowest_nodes(
     nodes = np.empty(low.size, dtype=np.int32)
     find_nodes(grown.columns, i, low, high, nodes)
     # The engine's tree has one more node, the leaf of missing values.
-    place = 1 + int(_tree(column).n_children[0])
+    place = 1 + int(column.tree.n_children[0])
     return np.where(nodes > place, nodes - 1, nodes).astype(np.int32)
-
-
-def _tree(column: EncodedColumn) -> Hierarchy:
-    if column.hierarchy is None:
-        raise InternalError("a category without a hierarchy")
-    return column.hierarchy
 
 
 def label_nodes(tree: Hierarchy, nodes: NDArray[np.int32]) -> Labels:
@@ -223,6 +213,8 @@ def _label_sets(
     nodes: NDArray[np.int32],
     box: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> Labels:
+    from core_mondrian.recoding.value_sets import find_sets, write_sets
+
     sets = find_sets(leaf, codes, box[0].size)
     is_blank = box[0] == len(values)
     index = np.where(is_blank, np.int32(-1), sets.of_class)

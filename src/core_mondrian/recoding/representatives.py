@@ -1,7 +1,7 @@
 """One number for a class: its mean, median, midpoint, or a value drawn from it."""
 
 import hashlib
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.tables.keys import Key
 
 Box = tuple[NDArray[np.int32], NDArray[np.int32]]
+Exact: TypeAlias = NDArray[Any]
+"""Whole numbers, as Python's own where they are long, or floats."""
 _NANOSECONDS = {"D": 86400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -91,7 +93,7 @@ def _label_offsets(
     values: pa.Array,
     low: NDArray[np.int32],
     present: NDArray[np.intp],
-    offset: NDArray[Any],
+    offset: Exact,
 ) -> Labels:
     """Show, in the classes ``present``, the smallest value plus an offset."""
     exact = _exact(values)
@@ -140,7 +142,7 @@ def _samples(encoded: Encoded, grown: Grown, i: int, key: Key) -> NDArray[np.int
     return codes
 
 
-def _record_hashes(encoded: Encoded, records: NDArray[Any]) -> NDArray[np.uint64]:
+def _record_hashes(encoded: Encoded, records: NDArray[np.int32]) -> NDArray[np.uint64]:
     """Return a hash of each record's quasi-identifiers, by value and not by code."""
     hashes = np.zeros(len(records), dtype=np.uint64)
     for i, values in enumerate(encoded.values):
@@ -171,7 +173,7 @@ def _hash_text(text: str) -> np.uint64:
     return np.uint64(int.from_bytes(digest, "little"))
 
 
-def _stays_whole(values: pa.Array, exact: NDArray[Any]) -> bool:
+def _stays_whole(values: pa.Array, exact: Exact) -> bool:
     """Return whether means are whole: of dates, and of what a float cannot count."""
     if pa.types.is_temporal(values.type):
         return True
@@ -179,14 +181,14 @@ def _stays_whole(values: pa.Array, exact: NDArray[Any]) -> bool:
     return is_whole and max(-int(exact[0]), int(exact[-1])) > 2**53
 
 
-def _exact(values: pa.Array) -> NDArray[Any]:
+def _exact(values: pa.Array) -> Exact:
     """Return numbers as whole numbers where they are, else as floats."""
     kind = values.type
     if pa.types.is_temporal(kind):
         values = values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     elif not pa.types.is_integer(kind):
         return as_floats(values)
-    numbers: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    numbers: Exact = values.to_numpy(zero_copy_only=False)
     if numbers.size:
         low, high = int(numbers[0]), int(numbers[-1])
         if high - low >= 2**62 or high >= 2**63:
@@ -194,7 +196,7 @@ def _exact(values: pa.Array) -> NDArray[Any]:
     return numbers.astype(np.int64)
 
 
-def _typed(means: NDArray[Any], kind: pa.DataType) -> pa.Array:
+def _typed(means: Exact, kind: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(kind):
         wide = pa.int32() if kind.bit_width == 32 else pa.int64()
         return pa.array(means, pa.int64()).cast(wide).view(kind)

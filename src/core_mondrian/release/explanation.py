@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from narwhals.typing import IntoDataFrame
 
@@ -19,6 +19,7 @@ from core_mondrian.release.release_tree import (
     size_bins,
 )
 from core_mondrian.release.released_classes import ShownClasses, read_classes
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.verification.verify import Verification, open_release, verify
 
@@ -38,7 +39,7 @@ class ModelFinding:
     told: float | None = None
     """What the manifest says it reached; None: there is none, or it says nothing."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {
             "name": self.name,
@@ -93,7 +94,7 @@ class Explanation:
                 f"{self.problems[0]}{others}", hint="do not give this table away"
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values, always under the same keys."""
         manifest, record = self.manifest, self.record
         rows = None if manifest is None else manifest.n_rows

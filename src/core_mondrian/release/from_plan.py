@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from core_mondrian.measures.lost_columns import find_lost
-from core_mondrian.measures.mistyped import find_mistyped
+from core_mondrian.measures.column_warnings import find_lost, find_mistyped
 from core_mondrian.recoding.plan import Plan
 from core_mondrian.release.result import Release
 from core_mondrian.verification.verify import Verification

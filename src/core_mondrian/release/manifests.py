@@ -15,9 +15,9 @@ from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import load_hierarchies
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.base import PrivacyModel
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 from core_mondrian.spec.keys import BY_COLUMN, KEYS, TABLES, SpecKeys
-from core_mondrian.spec.toml_file import spec_from_mapping
 
 T = TypeVar("T")
 Counts = Mapping[str, Mapping[str, int]]
@@ -92,7 +92,7 @@ def read_manifest(path: Path) -> Manifest:
     return parse_bytes(raw, path)[0]
 
 
-def parse_bytes(raw: bytes, path: Path) -> tuple[Manifest, Mapping[str, Any]]:
+def parse_bytes(raw: bytes, path: Path) -> tuple[Manifest, JsonMapping]:
     """Return the manifest that ``path`` holds as ``raw``, and its plain values.
 
     Raises:
@@ -108,7 +108,7 @@ def parse_bytes(raw: bytes, path: Path) -> tuple[Manifest, Mapping[str, Any]]:
         raise DataError(f"{path}: {error.message}", hint=error.hint or _HINT) from None
 
 
-def manifest_text(manifest: Mapping[str, Any]) -> str:
+def manifest_text(manifest: Mapping[str, object]) -> str:
     """Return a manifest as the file beside a release has it."""
     return json.dumps(finite(manifest), ensure_ascii=False, indent=2) + "\n"
 
@@ -131,7 +131,7 @@ def parse_manifest(plain: object) -> Manifest:
         raise DataError("what it says was asked contradicts itself") from None
 
 
-def _of_release(record: Mapping[str, Any]) -> Manifest:
+def _of_release(record: JsonMapping) -> Manifest:
     asked = get(record, "spec", dict)
     models, unknown = _models(asked)
     trees, untold = _hierarchies(get(asked, "hierarchies", dict))
@@ -149,13 +149,13 @@ def _of_release(record: Mapping[str, Any]) -> Manifest:
     )
 
 
-def _table_rows(rows: Mapping[str, Any], suppressed: str) -> int:
+def _table_rows(rows: JsonMapping, suppressed: str) -> int:
     """Return the rows of the released table; format 1 counted blank ones apart."""
     blank = "suppressed" in rows and suppressed == "blank"
     return count_of(rows, "released") + (count_of(rows, "suppressed") if blank else 0)
 
 
-def _of_changes(record: Mapping[str, Any]) -> Manifest:
+def _of_changes(record: JsonMapping) -> Manifest:
     """Return what `p-sensitize` keeps: it knows classes, but not how they came."""
     asked = get(record, "asked", dict)
     model = _build(
@@ -175,7 +175,7 @@ def _of_changes(record: Mapping[str, Any]) -> Manifest:
 
 
 def _spec(
-    asked: Mapping[str, Any],
+    asked: JsonMapping,
     models: tuple[PrivacyModel, ...],
     trees: Mapping[str, Hierarchy | Builder],
 ) -> Spec:
@@ -203,7 +203,7 @@ def _spec(
     )
 
 
-def _class_id(asked: Mapping[str, Any]) -> str | None:
+def _class_id(asked: JsonMapping) -> str | None:
     name = asked.get("class_id")
     if name is not None and not isinstance(name, str):
         raise DataError("'class_id' is the name of a column")
@@ -211,7 +211,7 @@ def _class_id(asked: Mapping[str, Any]) -> str | None:
 
 
 def whole_spec(
-    record: Mapping[str, Any], manifest: Manifest, rows: tuple[int, int] | None = None
+    record: JsonMapping, manifest: Manifest, rows: tuple[int, int] | None = None
 ) -> Spec:
     """Return the spec of a manifest that tells all of it, to make the release again.
 
@@ -239,7 +239,7 @@ def whole_spec(
     return spec
 
 
-def rebuild_spec(asked: Mapping[str, Any], trees: Mapping[str, Hierarchy]) -> Spec:
+def rebuild_spec(asked: JsonMapping, trees: Mapping[str, Hierarchy]) -> Spec:
     """Return the spec that `Spec.to_json` told of, given those of its hierarchies.
 
     Raises:
@@ -265,7 +265,7 @@ def rebuild_spec(asked: Mapping[str, Any], trees: Mapping[str, Hierarchy]) -> Sp
 
 
 def _rebuild(
-    asked: Mapping[str, Any],
+    asked: JsonMapping,
     models: tuple[PrivacyModel, ...],
     trees: Mapping[str, Hierarchy | Builder],
 ) -> Spec:
@@ -291,7 +291,7 @@ def _rebuild(
 
 
 def _hierarchies(
-    asked: Mapping[str, Any],
+    asked: JsonMapping,
 ) -> tuple[dict[str, Hierarchy | Builder], tuple[str, ...]]:
     """Return the hierarchies that can be built again, and the columns of the others."""
     told = {
@@ -304,7 +304,7 @@ def _hierarchies(
 
 
 def _models(
-    asked: Mapping[str, Any],
+    asked: JsonMapping,
 ) -> tuple[tuple[PrivacyModel, ...], tuple[str, ...]]:
     """Return the models described in full, and the names of the others."""
     models, unknown = [], []
@@ -318,7 +318,7 @@ def _models(
     return tuple(models), tuple(unknown)
 
 
-def _build(told: Mapping[str, Any]) -> PrivacyModel | None:
+def _build(told: JsonMapping) -> PrivacyModel | None:
     """Return one of our models; None: it needs what a manifest does not hold.
 
     That is a hierarchy, a population or values, or it is a model of the user's.
@@ -353,7 +353,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
-def funnel_of(told: Mapping[str, Any]) -> dict[str, Counts]:
+def funnel_of(told: JsonMapping) -> dict[str, Counts]:
     """Return the counts of a cut funnel, by column and by kind."""
     return {
         part: {
@@ -366,14 +366,14 @@ def funnel_of(told: Mapping[str, Any]) -> dict[str, Counts]:
     }
 
 
-def _names(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
+def _names(record: JsonMapping, key: str) -> tuple[str, ...]:
     names = get(record, key, list)
     if any(not isinstance(name, str) for name in names):
         raise DataError(f"{key!r} is a list of texts")
     return tuple(names)
 
 
-def count_of(record: Mapping[str, Any], key: str) -> int:
+def count_of(record: JsonMapping, key: str) -> int:
     """Return a number of things; see `get`."""
     value = get(record, key, int)
     if not 0 <= value < 2**63:
@@ -381,13 +381,13 @@ def count_of(record: Mapping[str, Any], key: str) -> int:
     return value
 
 
-def _object(value: object, what: str) -> dict[str, Any]:
+def _object(value: object, what: str) -> JsonObject:
     if not isinstance(value, dict):
         raise DataError(f"{what} is no JSON object with a manifest's keys")
     return value
 
 
-def get(record: Mapping[str, Any], key: str, kind: type[T]) -> T:
+def get(record: JsonMapping, key: str, kind: type[T]) -> T:
     """Return a value of a record.
 
     Raises:

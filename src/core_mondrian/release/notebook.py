@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from core_mondrian.analysis.advise import Sweep
     from core_mondrian.analysis.p_sensitize import Sensitized
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
 
 # Both reach a contrast of 3 with white and with black.
 _BLUE: Final = "#3388cc"
@@ -48,7 +48,7 @@ class Figure(str):
 Cell = str | Bar
 
 
-def release_html(release: "Release[Any]") -> str:
+def release_html(release: "AnyRelease") -> str:
     """Return what was released, reached and lost."""
     from core_mondrian.release.release_tree import size_bins
 

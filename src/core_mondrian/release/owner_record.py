@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core_mondrian.errors import CHECK_PATH, DataError
 from core_mondrian.release.manifests import (
@@ -20,10 +20,11 @@ from core_mondrian.release.manifests import (
     get,
     manifest_text,
 )
-from core_mondrian.tables.files.atomic_write import record_of
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
+from core_mondrian.tables.files.staging import record_of
 
 if TYPE_CHECKING:
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
 
 _FORMAT: Final = 2
 SALT: Final = 32
@@ -34,7 +35,7 @@ _HINT: Final = "take the one written beside the release: TARGET.owner.json"
 class OwnerRecord:
     """What is in an owner's record."""
 
-    plain: Mapping[str, Any] = field(repr=False)
+    plain: JsonMapping = field(repr=False)
     """Its plain values, the key among them."""
     release: str
     """The digest of the release that it is about."""
@@ -75,7 +76,7 @@ def _stages(funnel: Mapping[str, Counts]) -> set[str]:
     return {stage for part in funnel.values() for one in part.values() for stage in one}
 
 
-def build_record(release: "Release[Any]") -> dict[str, Any]:
+def build_record(release: "AnyRelease") -> JsonObject:
     """Return the owner's record of a release as plain values."""
     key = release._key  # noqa: SLF001
     salt, digests = release.salted_digests()
@@ -94,13 +95,13 @@ def build_record(release: "Release[Any]") -> dict[str, Any]:
     }
 
 
-def salted_digests(release: "Release[Any]", salt: bytes) -> dict[str, str]:
+def salted_digests(release: "AnyRelease", salt: bytes) -> dict[str, str]:
     """Return digests of what came in and of the tree, which need the salt."""
     tree = hashlib.blake2b(release.tree.digest.encode(), key=salt, digest_size=32)
     return {"input": release.input_digest(salt), "tree": tree.hexdigest()}
 
 
-def record_text(record: Mapping[str, Any]) -> bytes:
+def record_text(record: Mapping[str, object]) -> bytes:
     """Return an owner's record as its file has it."""
     return manifest_text(record).encode()
 

@@ -2,25 +2,22 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from core_mondrian.release.manifests import manifest_text
 from core_mondrian.release.owner_record import record_text
-from core_mondrian.release.report_file import ReportFile
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.release.signatures import Signer, sealed
-from core_mondrian.tables.files.atomic_write import (
-    Content,
-    Writer,
-    manifest_of,
-    record_of,
-    write_files,
-)
+from core_mondrian.tables.files.atomic_write import Content, Writer, write_files
+from core_mondrian.tables.files.staging import manifest_of, record_of
 from core_mondrian.tables.files.write import table_writer
 from core_mondrian.tables.frames import arrow_table
 from core_mondrian.verification.read_back import Verified
+
+if TYPE_CHECKING:
+    from core_mondrian.release.report_file import ReportFile
 
 
 class Publication(NamedTuple):
@@ -29,12 +26,12 @@ class Publication(NamedTuple):
     target: Path
     suppressed: Path | None = None
     """Where rows go that were left out, as they came in; they are the owner's."""
-    report: ReportFile | None = None
+    report: "ReportFile | None" = None
     signer: Signer | None = None
     schema: pa.Schema | None = None
     """The types of the table that it was made of; None: those of the release."""
 
-    def write(self, release: Release[Any], *, overwrite: bool) -> None:
+    def write(self, release: AnyRelease, *, overwrite: bool) -> None:
         """Write all files and give them their names together.
 
         Raises:
@@ -56,7 +53,7 @@ class Publication(NamedTuple):
             private.append(self.suppressed)
         write_files(contents, overwrite=overwrite, private=private)
 
-    def _suppressed_rows(self, release: Release[Any]) -> dict[Path, Content]:
+    def _suppressed_rows(self, release: AnyRelease) -> dict[Path, Content]:
         if self.suppressed is None:
             return {}
         rows, guard = arrow_table(release.suppressed), release.spec.guard_formulas
@@ -65,7 +62,7 @@ class Publication(NamedTuple):
 
 
 def release_writer(
-    release: Release[Any], path: Path, source: pa.Schema | None = None
+    release: AnyRelease, path: Path, source: pa.Schema | None = None
 ) -> Writer:
     """Return what writes a release in the form that the suffix of ``path`` asks for.
 
@@ -76,4 +73,9 @@ def release_writer(
     guard = spec.guard_formulas
     write = table_writer(arrow_table(data), path, source=source, guard=guard)
     verified = Verified(data, spec, release.verification, release.budget)
-    return verified.writing(write)
+
+    def write_and_read_back(file: Path) -> None:
+        write(file)
+        verified.check(file)
+
+    return write_and_read_back

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core_mondrian.runtime.plain_values import JsonObject
 
 Codes = NDArray[np.int64]
 
@@ -41,9 +42,9 @@ class Branch:
     other_rows: int = 0
     other_classes: int = 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
-        plain: dict[str, Any] = {
+        plain: JsonObject = {
             "shows": self.shows,
             "rows": self.n_rows,
             "classes": self.n_classes,

@@ -4,17 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import islice, product
-from typing import Any, Final
+from typing import Final
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.recoding.labels import Labels, digest_classes
 from core_mondrian.release.release_tree import ReleasedTable
-from core_mondrian.runtime.array_types import ArrowArray, Integers
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.runtime.array_types import ArrowArray, ArrowType, Integers
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.counting import (
     class_sizes,
     code_column,
@@ -88,9 +87,7 @@ class ShownClasses:
             yield digest_classes(shown, np.stack(ranks), self.rows)
 
 
-def read_classes(
-    frame: nw.DataFrame[Any], shown: Mapping[str, Sequence[str]]
-) -> ShownClasses:
+def read_classes(frame: OpenFrame, shown: Mapping[str, Sequence[str]]) -> ShownClasses:
     """Return the classes of a table, whose columns show ``shown``'s quasi-identifiers.
 
     A quasi-identifier is shown in the column of its name, or in two of bounds.
@@ -173,7 +170,7 @@ def _as_typed(values: ArrowArray) -> Iterator[Labels]:
         yield Labels(none, _as_struct(ends) if is_struct else ends[0])
 
 
-def _with_unit(kind: Any, unit: str) -> Any:  # noqa: ANN401  # Arrow types
+def _with_unit(kind: ArrowType, unit: str) -> ArrowType:
     if pa.types.is_timestamp(kind):
         return pa.timestamp(unit, kind.tz)
     if pa.types.is_time(kind):

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from core_mondrian.errors import SpecError, list_names
 
 if TYPE_CHECKING:
-    from core_mondrian.release.result import Release
+    from core_mondrian.release.result import AnyRelease
     from core_mondrian.spec.declaration import Spec
 
 
 Audience: TypeAlias = Literal["owner", "readers"]
-_WRITER: Final = ("core_mondrian.report.page", "write_page")
-"""What draws a report. It knows releases, so no release knows it but by this name."""
 _NEEDED: Final = {
     "altair": "Altair",
     "vl_convert": "vl-convert-python",
@@ -74,7 +71,7 @@ class ReportFile:
         if self.audience not in get_args(Audience):
             raise SpecError(f"a report is for one of {', '.join(get_args(Audience))}")
 
-    def page_of(self, release: "Release[Any]") -> bytes:
+    def page_of(self, release: "AnyRelease") -> bytes:
         """Return what the file holds."""
         page = release.report_html(
             timings=self.timings,
@@ -83,13 +80,6 @@ class ReportFile:
             of=self.of,
         )
         return page.encode()
-
-
-def write_page(release: "Release[Any]", **shown: Any) -> str:  # noqa: ANN401
-    """Return the report of a release as one page of HTML; see `report.page`."""
-    module, name = _WRITER
-    page: str = getattr(import_module(module), name)(release, **shown)
-    return page
 
 
 def require_report(what: str, extra: str = "report") -> None:

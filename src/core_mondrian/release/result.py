@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from core_mondrian import __version__
 from core_mondrian.encoding.encoder import Encoded, input_digest
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import Funnel
 from core_mondrian.engine.layout import Search
 from core_mondrian.engine.search.equity import Balance
@@ -24,17 +23,19 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.measures.disclosure_warnings import DisclosureWarning
 from core_mondrian.recoding.recode import Recoded, release_digest
+from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.stages import Spent
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.files.atomic_write import (
     check_place,
     check_target,
-    manifest_of,
-    record_of,
     require_distinct,
     write_files,
 )
+from core_mondrian.tables.files.staging import manifest_of, record_of
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import Verification
 
@@ -117,7 +118,7 @@ class Release(Generic[FrameT]):
         return None if self._search is None else self._search.effort
 
     @property
-    def search(self) -> dict[str, Any] | None:
+    def search(self) -> JsonObject | None:
         """Policy `best`: the effort and beta that were taken."""
         if self._search is None:
             return None
@@ -191,7 +192,7 @@ class Release(Generic[FrameT]):
         """The bound, if it was asked for."""
         return self._bound if "_bound" in vars(self) else None
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> JsonObject:
         """Return what proves the bound: values of the table and prices, for its owner.
 
         `core_mondrian.bounds.check.prove` takes it.
@@ -255,7 +256,7 @@ class Release(Generic[FrameT]):
 
         return score(self.measures(), self.spec.thresholds, self.spec.exclude)
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> JsonObject:
         """Return what is published and signed: what was asked, and what a reader sees.
 
         Nothing in it depends on hidden cells beyond what the release itself shows, so
@@ -273,9 +274,16 @@ class Release(Generic[FrameT]):
             },
             "classes": self.verification.n_classes,
             "models": [
-                {"name": result.name, "reached": reached}
-                for result, reached in zip(
-                    self.verification.models, self._reached_in_public(), strict=True
+                {
+                    "name": result.name,
+                    # A reader cannot count persons, nor those outside the table.
+                    "reached": None
+                    if self.spec.is_unit_removed
+                    or getattr(model, "population", None) is not None
+                    else result.reached,
+                }
+                for model, result in zip(
+                    self.spec.models, self.verification.models, strict=True
                 )
             ],
             "allocation": self.allocation,
@@ -286,17 +294,6 @@ class Release(Generic[FrameT]):
                 **{name: import_module(name).__version__ for name in packages},
             },
         }
-
-    def _reached_in_public(self) -> list[float | None]:
-        """Return what each model reached, as far as the release alone shows it."""
-        spec = self.spec
-        is_hidden = spec.unit is not None and spec.unit in spec.removed
-        return [
-            None
-            if is_hidden or getattr(model, "population", None) is not None
-            else result.reached
-            for model, result in zip(spec.models, self.verification.models, strict=True)
-        ]
 
     @property
     def is_split(self) -> bool:
@@ -315,7 +312,7 @@ class Release(Generic[FrameT]):
             return "none"
         return "given" if self._key.is_given else "random"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> JsonObject:
         """Return what depends on hidden cells: for the owner, not to be published."""
         return {
             "rows": {
@@ -342,7 +339,7 @@ class Release(Generic[FrameT]):
             **({} if self.known_bound is None else {"bound": self._bound.to_json()}),
         }
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the owner's record: key, salted digests and figures. Keep it safe.
 
         Whoever has it can undo the release as far as the owner can.
@@ -385,7 +382,7 @@ class Release(Generic[FrameT]):
             require_distinct("the release and its report", (page.path, target))
         Publication(target, report=page).write(self, overwrite=overwrite)
 
-    def measures_table(self) -> Any:  # noqa: ANN401
+    def measures_table(self) -> Frame:
         """Return what was lost by quasi-identifier, as the caller's kind of frame."""
         from core_mondrian.tables.frames import like
 
@@ -407,9 +404,11 @@ class Release(Generic[FrameT]):
         report is the owner's; with ``audience="readers"`` it may go with the release.
         ``of`` names the table and the day at its top.
         """
-        from core_mondrian.release.report_file import Subject, write_page
+        # What draws a report knows releases: it is asked as anybody would ask.
+        import core_mondrian
+        from core_mondrian.release.report_file import Subject
 
-        return write_page(
+        return core_mondrian.report_html(
             self,
             timings=timings,
             painting=painting,
@@ -463,6 +462,10 @@ class Release(Generic[FrameT]):
         from core_mondrian.release.notebook import release_html
 
         return release_html(self)
+
+
+AnyRelease: TypeAlias = Release[Any]
+"""A release, whatever library its frame is of."""
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core_mondrian.errors import CHECK_PATH, DataError, PrivacyViolation, SpecError
 from core_mondrian.release.manifests import manifest_text, parse_bytes
-from core_mondrian.tables.files.atomic_write import (
-    Content,
-    check_place,
-    manifest_of,
-    write_files,
-)
+from core_mondrian.tables.files.atomic_write import Content, check_place, write_files
 from core_mondrian.tables.files.kinds import parts_of
-from core_mondrian.tables.files.staging import read_secret
+from core_mondrian.tables.files.staging import manifest_of, read_secret
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -218,7 +213,7 @@ def find_problem(raw: bytes, manifest: Path, key: PublicKey) -> str | None:
 def sealed(
     files: Mapping[Path, Content],
     target: Path,
-    manifest: Mapping[str, Any],
+    manifest: Mapping[str, object],
     signer: Signer | None,
 ) -> dict[Path, Content]:
     """Return ``files`` with the manifest of ``target`` signed, if there is a signer.

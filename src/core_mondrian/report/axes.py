@@ -15,7 +15,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.hierarchies.tree import Hierarchy
-from core_mondrian.measures.cells import tree_of
 from core_mondrian.report.plain import DASH
 from core_mondrian.report.views import Bounds, Floats, Integers, View
 
@@ -56,7 +55,7 @@ def is_exact(view: View) -> Flags:
         one = cells.low == cells.high
         same: Flags = shown & one & ~cells.has_missing & (bounds.low == bounds.high)
         return same
-    alone = _set_sizes(view) == 1 if view.is_set else _is_leaf(tree_of(cells.column))
+    alone = _set_sizes(view) == 1 if view.is_set else _is_leaf(cells.column.tree)
     exact: Flags = shown & (alone if view.is_set else alone[cells.nodes])
     return exact
 
@@ -91,7 +90,7 @@ def _levels(view: View) -> tuple[NDArray[np.intp], list[str]]:
             "more values",
         ]
         return np.searchsorted(edges, _set_sizes(view), side="right"), names
-    tree = tree_of(view.cells.column)
+    tree = view.cells.column.tree
     depth = np.concatenate(
         [np.full(nodes.stop - nodes.start, i) for i, nodes in enumerate(tree.levels)]
     )
@@ -226,7 +225,7 @@ def _spread_ranges(bounds: Bounds, edges: Floats, unit: float) -> Floats:
 
 
 def _category_axis(view: View) -> Axis:
-    tree = tree_of(view.cells.column)
+    tree = view.cells.column.tree
     n = view.cells.column.n_values
     frontier = _frontier(view, tree)
     names = [tree.labels[node] for node in frontier.tolist()]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from core_mondrian.errors import SpecError
 from core_mondrian.release.report_file import require_report
+from core_mondrian.runtime.plain_values import JsonObject
 
 if TYPE_CHECKING:
     from core_mondrian.analysis.advise import Point, Sweep
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 Chart: TypeAlias = Any
 """An Altair chart; its class depends on how it is composed."""
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = JsonObject
 
 KINDS: Final = (".svg", ".png", ".html")
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
@@ -52,7 +53,7 @@ def render(chart: Chart, kind: str) -> bytes:
     return convert(chart.to_dict(), kind)
 
 
-def convert(spec: dict[str, Any], kind: str) -> bytes:
+def convert(spec: JsonObject, kind: str) -> bytes:
     """Return a chart's Vega-Lite as a file; see `render`.
 
     A page (.html) holds all it needs and asks nobody for anything.
@@ -81,16 +82,16 @@ def start_engine() -> None:
     vl_convert.vega_to_svg({"$schema": "https://vega.github.io/schema/vega/v6.json"})
 
 
-def compile_chart(spec: dict[str, Any]) -> dict[str, Any]:
+def compile_chart(spec: JsonObject) -> JsonObject:
     """Return a chart's Vega-Lite as Vega, which `fill_chart` draws many times over."""
     import vl_convert
 
-    compiled: dict[str, Any] = vl_convert.vegalite_to_vega(spec)
+    compiled: JsonObject = vl_convert.vegalite_to_vega(spec)
     return compiled
 
 
 def fill_chart(
-    compiled: dict[str, Any], rows: dict[str, list[Row]], values: dict[str, Any]
+    compiled: JsonObject, rows: dict[str, list[Row]], values: JsonObject
 ) -> str:
     """Return a compiled chart as SVG, with these rows and values of its parameters."""
     import vl_convert

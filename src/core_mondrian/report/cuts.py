@@ -4,13 +4,12 @@ A cut point is a value of the original, so a branch is named by what its classes
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_mondrian.engine.tree import PartitionTree
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.report.plain import DASH
 from core_mondrian.report.views import Bounds, Integers, View
 
@@ -60,7 +59,7 @@ class TreeFacts:
     top: tuple[Branch, ...]
 
 
-def describe_tree(release: Release[Any], views: list[View]) -> TreeFacts:
+def describe_tree(release: AnyRelease, views: list[View]) -> TreeFacts:
     """Return the figures and the first branches of the partition tree."""
     tree = release.tree
     describer = _Describer(release, views)
@@ -91,7 +90,7 @@ def _levels(tree: PartitionTree) -> tuple[Level, ...]:
 class _Describer:
     """Names branches by the classes below them."""
 
-    def __init__(self, release: Release[Any], views: list[View]) -> None:
+    def __init__(self, release: AnyRelease, views: list[View]) -> None:
         tree = release.tree
         self._tree = tree
         self._views = views

@@ -1,9 +1,8 @@
 """The report of a release that exists: of its files, or of the release made again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from core_mondrian.release.report_file import ReportFile, Subject
 from core_mondrian.release.signatures import read_bytes
 from core_mondrian.report.page import write_public_page
 from core_mondrian.report.public import PublicFacts
+from core_mondrian.runtime.plain_values import JsonMapping
 from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.verification.read_back import read_release
@@ -26,7 +26,7 @@ class Existing:
     """A release and its manifest, recounted: they fit each other."""
 
     manifest: Manifest
-    plain: Mapping[str, Any] = field(repr=False)
+    plain: JsonMapping = field(repr=False)
     """The manifest as its file has it."""
     columns: Sequence[str]
     found: Explanation

@@ -9,7 +9,6 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -28,11 +27,12 @@ from core_mondrian.measures.risk import (
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.release.manifests import finite
 from core_mondrian.release.release_tree import SizeBin, size_bins
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.report.axes import Axis, axis_of, count_steps, is_exact
 from core_mondrian.report.cuts import TreeFacts, describe_tree
 from core_mondrian.report.relations import MOST_COLUMNS, Relation, find_relations
 from core_mondrian.report.views import Integers, View, views_of
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.verification.counting import Coded
 
 _MOST_PAIRED = 8
@@ -113,28 +113,28 @@ class Facts:
     after: Risk
     uniqueness: tuple[Uniqueness, ...]
     """Of each column, of pairs, of larger sets, of all together."""
-    warnings: tuple[dict[str, Any], ...]
+    warnings: tuple[JsonObject, ...]
     groups: dict[str, tuple[GroupMeasures, ...]]
-    balance: dict[str, Any] | None
+    balance: JsonObject | None
     loss: float | None
     bound: float | None
     """What no release of the table can lose less than, if that was asked for."""
-    measures: dict[str, Any]
+    measures: JsonObject
     shortfalls: tuple[Shortfall, ...]
     columns: tuple[ColumnFacts, ...]
     sizes: tuple[SizeBin, ...]
     relations: tuple[Relation, ...]
-    funnel: dict[str, Any]
+    funnel: JsonObject
     tree: TreeFacts
-    manifest: dict[str, Any]
+    manifest: JsonObject
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; what is undefined is None."""
-        plain: dict[str, Any] = finite(asdict(self))
+        plain: JsonObject = finite(asdict(self))
         return plain
 
 
-def collect_facts(release: Release[Any]) -> Facts:
+def collect_facts(release: AnyRelease) -> Facts:
     """Compute every figure of the report; nothing here depends on a clock."""
     views = list(views_of(release))
     before, after = table_records(release._encoded.table), _released(release, views)  # noqa: SLF001
@@ -177,13 +177,13 @@ def collect_facts(release: Release[Any]) -> Facts:
     )
 
 
-def released_risk(release: Release[Any]) -> Risk:
+def released_risk(release: AnyRelease) -> Risk:
     """Return how likely people are to be found in a release."""
     views = list(views_of(release))
     return measure_risk(_released(release, views), release.spec.min_rows)
 
 
-def _released(release: Release[Any], views: list[View]) -> Records:
+def _released(release: AnyRelease, views: list[View]) -> Records:
     """Return the released rows by what they show."""
     pieces, classes = release._pieces, release._recoded.classes  # noqa: SLF001
     columns = [
@@ -200,7 +200,7 @@ def _released(release: Release[Any], views: list[View]) -> Records:
     return Records(spread, pieces.counts[there], units.select(there))
 
 
-def _fitting(release: Release[Any]) -> Integers | None:
+def _fitting(release: AnyRelease) -> Integers | None:
     """Return how many of the population are in each class; None: it is unknown.
 
     They are those whose tuple is in the class. That others fit as well is possible, so
@@ -218,7 +218,7 @@ def _fitting(release: Release[Any]) -> Integers | None:
     return counted.astype(np.int64)
 
 
-def _model_facts(release: Release[Any]) -> Iterator[ModelFacts]:
+def _model_facts(release: AnyRelease) -> Iterator[ModelFacts]:
     for model, found in zip(
         release.spec.models, release.verification.models, strict=True
     ):
@@ -276,7 +276,7 @@ def _grow_set(
 
 
 def _column_facts(
-    release: Release[Any], views: list[View], axes: dict[str, Axis]
+    release: AnyRelease, views: list[View], axes: dict[str, Axis]
 ) -> Iterator[ColumnFacts]:
     """Yield what became of each column; ``axes`` keeps those that are to be related.
 

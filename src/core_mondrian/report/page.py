@@ -1,7 +1,7 @@
 """The report as one page: all in one file, no scripts, the same bytes every time."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,7 +13,7 @@ from core_mondrian.release.report_file import (
     check_painting,
     require_report,
 )
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.report import wording
 from core_mondrian.report.facts import Facts, collect_facts
 from core_mondrian.report.partition_plot import Painter
@@ -26,6 +26,7 @@ from core_mondrian.report.pictures import (
 from core_mondrian.report.plain import DASH, between, manifest_text, writable
 from core_mondrian.report.public import PublicFacts
 from core_mondrian.report.sample import released_table, sample_rows
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 
 _MOST_CHARTS = 24
 _MOST_BOXES = 300
@@ -42,8 +43,8 @@ _SUPPRESSED = {
 }
 
 
-def write_page(
-    release: Release[Any],
+def report_html(
+    release: AnyRelease,
     *,
     timings: bool = False,
     painting: tuple[str, str] | None = None,
@@ -179,7 +180,7 @@ def _choose_relations(facts: Facts) -> dict[str, list[Any]]:
     }
 
 
-def _describe_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any kind
+def _describe_steps(column: Any) -> JsonObject:  # noqa: ANN401  # of any kind
     """Return how far a column was generalized, as words and as parts of a bar."""
     exact, *rest = column.steps
     gone = ("blank", "missing, as it was", "suppressed")
@@ -196,8 +197,8 @@ def _describe_steps(column: Any) -> dict[str, Any]:  # noqa: ANN401  # of any ki
 
 
 def _paint(
-    release: Release[Any], facts: Facts, asked: Sequence[str] | None
-) -> list[Mapping[str, Any]]:
+    release: AnyRelease, facts: Facts, asked: Sequence[str] | None
+) -> list[JsonMapping]:
     """Return paintings of pairs of columns, the chosen one first.
 
     None: there are not two columns, or no class.
@@ -219,7 +220,7 @@ def _paint(
 
 def _hang(
     painter: Painter, facts: Facts, pair: Sequence[str], most: int
-) -> Mapping[str, Any]:
+) -> JsonMapping:
     """Return one painting, and what is said of it."""
     x, y = pair
     n = facts.measures["n_classes"]

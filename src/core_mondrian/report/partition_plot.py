@@ -9,7 +9,6 @@ release, and nothing of the rows that went in.
 import re
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.columns import as_floats, comparable, rank_column
 from core_mondrian.errors import SpecError, list_names
 from core_mondrian.hierarchies.tree import Hierarchy
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -90,7 +89,7 @@ class _Axis:
 
 
 def paint(
-    release: Release[Any],
+    release: AnyRelease,
     x: str,
     y: str,
     *,
@@ -115,7 +114,7 @@ def paint(
 class Painter:
     """Paints pairs of columns of one release."""
 
-    def __init__(self, release: Release[Any]) -> None:
+    def __init__(self, release: AnyRelease) -> None:
         self._release = release
         self._axes: dict[str, _Axis] = {}
 
@@ -168,7 +167,7 @@ def _choose_classes(rows: Codes, most: int | None) -> Codes:
     return order[np.linspace(0, rows.size - 1, most).astype(np.int64)]
 
 
-def _lay_out(release: Release[Any], name: str) -> _Axis:
+def _lay_out(release: AnyRelease, name: str) -> _Axis:
     """Return where the classes lie along a column."""
     names = release.spec.quasi_identifiers
     if name not in names:
@@ -201,7 +200,7 @@ def _lay_out(release: Release[Any], name: str) -> _Axis:
 
 
 def _slots(
-    release: Release[Any], i: int, index: NDArray[np.int32], shown: list[str]
+    release: AnyRelease, i: int, index: NDArray[np.int32], shown: list[str]
 ) -> _Slots:
     """Lay out what the classes show in column ``i``, blanks aside."""
     column, points = (
@@ -256,7 +255,7 @@ def _range_slots(ends: tuple[pa.Array, pa.Array], index: NDArray[np.int32]) -> _
 
 
 def _codes(
-    release: Release[Any], i: int, index: NDArray[np.int32]
+    release: AnyRelease, i: int, index: NDArray[np.int32]
 ) -> tuple[Codes, Codes, Codes]:
     """Return first and last code of each class (-1: blank), and all that is shown."""
     classes, table = release._recoded.classes, release._pieces  # noqa: SLF001

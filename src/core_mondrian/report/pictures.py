@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
 from itertools import accumulate
-from typing import Any
 
 from core_mondrian.release.release_tree import SizeBin
 from core_mondrian.report.charts import (
@@ -20,6 +19,7 @@ from core_mondrian.report.charts import (
 )
 from core_mondrian.report.facts import ColumnFacts
 from core_mondrian.report.plain import between, writable
+from core_mondrian.runtime.plain_values import JsonObject
 
 WIDTH = 220
 """Narrow, so that labels stay legible on a telephone and in two columns of print."""
@@ -99,7 +99,7 @@ def draw_shares(shares: Sequence[tuple[str, float]], words: str) -> str:
 # Every column has the same chart but for its rows and names, and to compile one takes
 # longer than to draw ten.
 @cache
-def _compiled_bins(width: int) -> dict[str, Any]:
+def _compiled_bins(width: int) -> JsonObject:
     bars = _bars(9, width)
     bars["encoding"]["yOffset"] = {"field": "side", "sort": list(_SIDES)}
     bars["encoding"]["color"] = {
@@ -114,13 +114,13 @@ def _compiled_bins(width: int) -> dict[str, Any]:
 
 
 @cache
-def _compiled_shares(width: int) -> dict[str, Any]:
+def _compiled_shares(width: int) -> JsonObject:
     bars = _bars(17, width)
     bars["encoding"]["color"] = {"value": EXACT}
     return compile_chart(bars)
 
 
-def _bars(step: int, width: int = WIDTH) -> dict[str, Any]:
+def _bars(step: int, width: int = WIDTH) -> JsonObject:
     """Return horizontal bars of shares without their rows; two may have one name."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -185,7 +185,7 @@ def _width(letter: str) -> float:
 
 
 def _embed(
-    chart: dict[str, Any], rows: list[dict[str, Any]], names: list[str], words: str
+    chart: JsonObject, rows: list[JsonObject], names: list[str], words: str
 ) -> str:
     """Return a chart that takes the width it is given, and says what it shows."""
     picture = fill_chart(chart, {"rows": rows}, {"names": [_short(n) for n in names]})

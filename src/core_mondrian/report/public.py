@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from core_mondrian.errors import PrivacyViolation
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.release.explanation import Explanation
 from core_mondrian.release.release_tree import ReleasedTable, size_bins
 from core_mondrian.release.report_file import Subject
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.report import wording
 from core_mondrian.report.facts import ModelFacts, meaning_of
 from core_mondrian.report.pictures import draw_sizes
 from core_mondrian.report.plain import DASH, finite, manifest_text
 from core_mondrian.report.sample import released_table, sample_rows
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.declaration import Spec
 
 
@@ -31,12 +31,12 @@ class PublicFacts:
     n_classes: int
     digest: str
     table: ReleasedTable = field(repr=False)
-    manifest: Mapping[str, Any] = field(repr=False)
+    manifest: JsonMapping = field(repr=False)
     notice: str | None = None
     """What has to go wherever the release goes."""
 
     @classmethod
-    def of_release(cls, release: Release[Any]) -> "PublicFacts":
+    def of_release(cls, release: AnyRelease) -> "PublicFacts":
         """Return what its readers will have of a release that was just made."""
         manifest = release.manifest()
         return cls(
@@ -52,7 +52,7 @@ class PublicFacts:
 
     @classmethod
     def of_file(
-        cls, found: Explanation, columns: Sequence[str], manifest: Mapping[str, Any]
+        cls, found: Explanation, columns: Sequence[str], manifest: JsonMapping
     ) -> "PublicFacts":
         """Return what a released table of these columns shows, once it is recounted.
 
@@ -81,7 +81,7 @@ class PublicFacts:
             notice=found.manifest.notice,
         )
 
-    def page_values(self, of: Subject) -> dict[str, Any]:
+    def page_values(self, of: Subject) -> JsonObject:
         """Return what the page shows; nothing of it depends on a hidden cell."""
         sizes, versions = size_bins(self.table.rows), self.manifest.get("versions", {})
         return {

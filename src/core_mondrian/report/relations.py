@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.measures.association import correlation, cramers_v, moved_share
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.report.axes import Axis
 from core_mondrian.report.views import Floats, View
+from core_mondrian.tables.encoded import EncodedTable
 
 MOST_COLUMNS = 12
 """Quasi-identifiers that are looked at in pairs: the first ones."""
@@ -53,7 +52,7 @@ class _Side:
 
 
 def find_relations(
-    release: Release[Any], views: Sequence[View], axes: dict[str, Axis]
+    release: AnyRelease, views: Sequence[View], axes: dict[str, Axis]
 ) -> tuple[Relation, ...]:
     """Relate the quasi-identifiers to each other and to the sensitive columns.
 
@@ -72,7 +71,7 @@ def find_relations(
     return tuple(_relate(counts, rows, a, b) for a, b in pairs)
 
 
-def _side(release: Release[Any], name: str, place: int, axis: Axis) -> _Side:
+def _side(release: AnyRelease, name: str, place: int, axis: Axis) -> _Side:
     rows = release._recoded.classes.rows  # noqa: SLF001
     codes = release._pieces.codes[:, place]  # noqa: SLF001
     bins = axis.of_code.astype(np.int16)[codes]
@@ -107,7 +106,7 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 3)
 
 
-def _sensitive_sides(release: Release[Any]) -> Iterator[_Side]:
+def _sensitive_sides(release: AnyRelease) -> Iterator[_Side]:
     """Yield the sensitive columns; they are released as they are."""
     table, classes = release._pieces, release._recoded.classes  # noqa: SLF001
     released = classes.of_tuple >= 0

@@ -1,13 +1,12 @@
 """A sample of what a release shows: ten of its rows, taken at equal steps."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from core_mondrian.recoding.recode import is_seen
 from core_mondrian.release.release_tree import ReleasedTable
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.report.plain import DASH
 
 _MOST = 10
@@ -48,7 +47,7 @@ def _cells(table: ReleasedTable, one: int) -> tuple[str, ...]:
     return tuple(DASH if text is None else text for text in shown)
 
 
-def released_table(release: Release[Any]) -> ReleasedTable:
+def released_table(release: AnyRelease) -> ReleasedTable:
     """Return the classes of a release that a reader can tell from suppressed rows."""
     recoded, names = release._recoded, release.spec.quasi_identifiers  # noqa: SLF001
     # How many blank rows are a class, and how many are suppressed, is not for readers.

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.columns import as_floats, comparable
 from core_mondrian.measures.cells import Cells, cells_of, group_tuples, values_of
 from core_mondrian.recoding.labels import Labels
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.spec.declaration import Spec
 
 Floats = NDArray[np.float64]
@@ -70,7 +69,7 @@ class View:
         return _bounds_of(self)
 
 
-def views_of(release: Release[Any]) -> Iterator[View]:
+def views_of(release: AnyRelease) -> Iterator[View]:
     """Return a view of each quasi-identifier."""
     table, recoded = release._pieces, release._recoded  # noqa: SLF001
     classes = recoded.classes

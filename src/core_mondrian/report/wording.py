@@ -11,6 +11,7 @@ from core_mondrian.measures.utility import ColumnMeasures
 from core_mondrian.release.report_file import Subject
 from core_mondrian.report.facts import ColumnFacts, Facts
 from core_mondrian.report.plain import DASH, between
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.declaration import Spec
 
 KINDS = {"number": "all numbers", "category": "all categories"}
@@ -222,7 +223,7 @@ def risk_rows(facts: Facts) -> list[dict[str, str]]:
     ]
 
 
-def crowd_rows(facts: Facts) -> list[dict[str, Any]]:
+def crowd_rows(facts: Facts) -> list[JsonObject]:
     """Return people by how many look like them, before and after, one row each."""
     limits: dict[int, int] = {}
     people: list[Counter[int]] = []
@@ -252,13 +253,13 @@ def crowd_rows(facts: Facts) -> list[dict[str, Any]]:
     return rows
 
 
-def hit_rows(facts: Facts) -> list[dict[str, Any]]:
+def hit_rows(facts: Facts) -> list[JsonObject]:
     """Return the values whose rows are suppressed more often than all, worst first.
 
     Values with fewer suppressed rows than a class needs are not told.
     """
     usual = facts.n_suppressed / max(facts.n_rows, 1)
-    found: list[dict[str, Any]] = [
+    found: list[JsonObject] = [
         {
             "column": column.name,
             "value": item.text,

@@ -21,3 +21,9 @@ ArrowType: TypeAlias = Any
 ArrowField: TypeAlias = Any
 Frame: TypeAlias = Any
 """A dataframe of the caller's kind: pandas, polars or Arrow."""
+Column: TypeAlias = Any
+"""A column of such a frame."""
+Dtype: TypeAlias = Any
+"""The type of such a column."""
+IntegerArray: TypeAlias = NDArray[np.integer[Any]]
+"""Whole numbers of any width, signed or not."""

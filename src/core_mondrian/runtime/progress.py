@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Final, ParamSpec, TypeAlias, TypeVar
+
+from core_mondrian.runtime.plain_values import JsonObject
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -167,7 +169,7 @@ def _print_lines() -> Progress:
         if now - last < _PAUSE:
             return
         last = now
-        line: dict[str, Any] = {"stage": stage, "done": round(float(done), 4)}
+        line: JsonObject = {"stage": stage, "done": round(float(done), 4)}
         line |= done.figures if isinstance(done, ProgressUpdate) else {}
         line |= {} if left is None else {"seconds_left": left}
         sys.stderr.write(json.dumps({"progress": line}) + "\n")
@@ -250,7 +252,7 @@ def _notebook_bars() -> Iterator[Progress]:
         handle.update(_bundle({}), raw=True)
 
 
-def _bundle(percents: dict[str, tuple[int, str]]) -> dict[str, Any]:
+def _bundle(percents: dict[str, tuple[int, str]]) -> JsonObject:
     """Return the bars as HTML, and in a line for who cannot show it."""
     from html import escape
 

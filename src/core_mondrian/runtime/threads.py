@@ -37,7 +37,7 @@ def map_threads(
 ) -> list[ResultT]:
     """Return ``work(item)`` of each item, in order, on a thread for each."""
     if len(items) < 2:
-        return [work(item) for item in items]
+        return list(map(work, items))
     with ThreadPoolExecutor(len(items)) as pool:
         return list(pool.map(work, items))
 

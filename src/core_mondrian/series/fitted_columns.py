@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import Ranked, encode_ranked, rank_column
-from core_mondrian.encoding.table import EncodedColumn, SensitiveColumn
 from core_mondrian.encoding.trees import texts_of
 from core_mondrian.errors import DataError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import tree_over
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.hierarchies.uncovered import Uncovered
+from core_mondrian.tables.encoded import EncodedColumn, SensitiveColumn
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import SensitiveColumn
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import SensitiveColumn
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -26,6 +25,8 @@ from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.hierarchies.uncovered import Uncovered
 from core_mondrian.recoding.labels import number_distinct
 from core_mondrian.recoding.recode import Recoded, release_digest
+from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.runtime.stages import Spent, Stages
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.series.cohorts import TOO_SMALL, Formed, TooSmall, form_cohorts
@@ -57,6 +58,7 @@ from core_mondrian.spec.policies import BestPolicy
 from core_mondrian.spec.suppression import Suppression
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
 from core_mondrian.tables.frames import (
+    OpenFrame,
     arrow_column,
     check_columns,
     drop_column,
@@ -208,7 +210,7 @@ class Recoding:
             shown = drop_column(shown, str(self.spec.unit))
         return shown  # type: ignore[no-any-return]
 
-    def encode(self, frame: nw.DataFrame[Any], threads: int | None = 1) -> "Batch":
+    def encode(self, frame: OpenFrame, threads: int | None = 1) -> "Batch":
         """Code new rows together with what was fitted, and count their tuples.
 
         Raises:
@@ -258,7 +260,7 @@ class Recoding:
         nodes = Box(*self.tree.box(batch.columns))
         return show_cohorts(batch.encoded, formed, nodes, self.spec)
 
-    def verify(self, released: Any, budget: int, threads: int | None) -> Verification:  # noqa: ANN401
+    def verify(self, released: Frame, budget: int, threads: int | None) -> Verification:
         """Recount what was made of new rows, by code that shares nothing with it.
 
         Raises:
@@ -299,14 +301,14 @@ class Recoding:
         """
         return cls.from_parts(read_private(Path(path), KIND, VERSION), spec)
 
-    def to_parts(self) -> dict[str, Any]:
+    def to_parts(self) -> JsonObject:
         """Return the recoding as tables and plain values."""
         from core_mondrian.series.recoding_parts import recoding_parts
 
         return recoding_parts(self)
 
     @classmethod
-    def from_parts(cls, parts: Mapping[str, Any], spec: Spec | None) -> "Recoding":
+    def from_parts(cls, parts: JsonMapping, spec: Spec | None) -> "Recoding":
         """Return the recoding of `to_parts`; see `load`."""
         from core_mondrian.series.recoding_parts import read_recoding
 
@@ -332,7 +334,7 @@ class Batch(NamedTuple):
 
 @drops_context
 def fit(
-    data: Any,  # noqa: ANN401  # any frame
+    data: Frame,
     spec: Spec | str | Iterable[str] | None = None,
     *,
     too_small: TooSmall = "ancestor",
@@ -382,7 +384,7 @@ def _fitted_column(
     return fitted, renumbered(tree, i, numbers)
 
 
-def _fitted_values(frame: nw.DataFrame[Any], name: str, spec: Spec) -> FittedValues:
+def _fitted_values(frame: OpenFrame, name: str, spec: Spec) -> FittedValues:
     ranked = rank_column(
         unified_texts(arrow_column(frame, name), spec.null_values), name
     )
@@ -426,9 +428,7 @@ def _has_budget(spec: Spec) -> bool:
     return spec.suppress is not None and spec.suppress.whole_rows(10**9) > 0
 
 
-def _encode_column(
-    frame: nw.DataFrame[Any], spec: Spec, column: FittedColumn
-) -> NextColumn:
+def _encode_column(frame: OpenFrame, spec: Spec, column: FittedColumn) -> NextColumn:
     array = without_nulls(arrow_column(frame, column.name), spec.null_values)
     is_asked = column.name in spec.hierarchies
     how: Uncovered = spec.uncovered_of(column.name) if is_asked else "own branch"

@@ -1,7 +1,7 @@
 """A recoding as tables and plain values, and back."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow as pa
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.release.manifests import rebuild_spec
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.series.fitted_columns import FittedColumn, FittedValues
 from core_mondrian.series.recoding import Recoding, builder_of, fitting_spec
 from core_mondrian.series.recoding_tree import Pooled, RecodingTree
@@ -19,9 +20,9 @@ _PLAIN: Final = ("parent", "column", "cut", "first", "last")
 _BOXES: Final = ("low", "high", "has_missing")
 
 
-def recoding_parts(recoding: Recoding) -> dict[str, Any]:
+def recoding_parts(recoding: Recoding) -> JsonObject:
     """Return the recoding as tables and plain values."""
-    parts: dict[str, Any] = {
+    parts: JsonObject = {
         "recoding": {
             "spec": recoding.spec.to_json(),
             "too_small": recoding.too_small,
@@ -40,7 +41,7 @@ def recoding_parts(recoding: Recoding) -> dict[str, Any]:
     return parts
 
 
-def read_recoding(parts: Mapping[str, Any], spec: Spec | None) -> Recoding:
+def read_recoding(parts: JsonMapping, spec: Spec | None) -> Recoding:
     """Return the recoding of `recoding_parts`.
 
     Raises:
@@ -55,7 +56,7 @@ def read_recoding(parts: Mapping[str, Any], spec: Spec | None) -> Recoding:
         ) from None
 
 
-def _read(parts: Mapping[str, Any], spec: Spec | None) -> Recoding:
+def _read(parts: JsonMapping, spec: Spec | None) -> Recoding:
     told = parts["recoding"]
     names: list[str] = told["columns"]
     trees = {
@@ -86,7 +87,7 @@ def _read(parts: Mapping[str, Any], spec: Spec | None) -> Recoding:
 
 
 def _same_spec(
-    told: Mapping[str, Any], spec: Spec | None, trees: Mapping[str, Hierarchy]
+    told: JsonMapping, spec: Spec | None, trees: Mapping[str, Hierarchy]
 ) -> Spec:
     """Return the spec of the fit; the one given, if it is the same."""
     if spec is None:

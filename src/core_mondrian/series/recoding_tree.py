@@ -20,7 +20,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grown import Grown
 from core_mondrian.engine.layout import CUT
 from core_mondrian.engine.tree import PartitionTree
@@ -35,6 +34,7 @@ from core_mondrian.series.walking import (
     TreeWalk,
     find_stops,
 )
+from core_mondrian.tables.encoded import EncodedTable
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]

@@ -6,9 +6,8 @@ others (`events`). Nothing here is written anywhere: `series` does that.
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -45,6 +44,7 @@ from core_mondrian.series.state import (
 )
 from core_mondrian.spec.declaration import Spec, check_look_alikes
 from core_mondrian.tables.frames import (
+    OpenFrame,
     arrow_column,
     check_columns,
     open_frame,
@@ -134,7 +134,7 @@ class _Arrivals(NamedTuple):
     members: Members
 
 
-def take_step(state: State, frame: nw.DataFrame[Any], threads: int | None) -> Step:
+def take_step(state: State, frame: OpenFrame, threads: int | None) -> Step:
     """Decide what the next release of a series shows.
 
     Raises:
@@ -157,7 +157,7 @@ def take_step(state: State, frame: nw.DataFrame[Any], threads: int | None) -> St
     return _Deciding(state, shown, table, arrivals, fate, fresh).decide()
 
 
-def _check_names(state: State, frame: nw.DataFrame[Any]) -> None:
+def _check_names(state: State, frame: OpenFrame) -> None:
     check_columns(frame, (*state.spec.columns, *state.rules.row_key))
     check_look_alikes(state.spec, frame.columns)
     added = [
@@ -175,7 +175,7 @@ def _check_names(state: State, frame: nw.DataFrame[Any]) -> None:
         )
 
 
-def _first(state: State, frame: nw.DataFrame[Any], threads: int | None) -> Shown:
+def _first(state: State, frame: OpenFrame, threads: int | None) -> Shown:
     """Return what is known before the first release: a tree fitted to its rows."""
     recoding = fit(
         frame.to_native(),
@@ -191,7 +191,7 @@ def _first(state: State, frame: nw.DataFrame[Any], threads: int | None) -> Shown
     return Shown(recoding, records, released, no_cohorts(kinds), none, none, columns)
 
 
-def _kind(frame: nw.DataFrame[Any], name: str) -> str:
+def _kind(frame: OpenFrame, name: str) -> str:
     """Return what a column holds, as coarsely as its hash would tell it apart."""
     kind = arrow_column(frame, name).type
     if pa.types.is_dictionary(kind):
@@ -218,7 +218,7 @@ def _has_zone(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) and kind.tz is not None
 
 
-def _check_kinds(shown: Shown, frame: nw.DataFrame[Any]) -> None:
+def _check_kinds(shown: Shown, frame: OpenFrame) -> None:
     """Refuse a table of other columns: every row would seem to have changed."""
     known = dict(shown.columns)
     if other := sorted(set(known) ^ set(frame.columns)):
@@ -236,7 +236,7 @@ def _check_kinds(shown: Shown, frame: nw.DataFrame[Any]) -> None:
             )
 
 
-def _look_up(state: State, shown: Shown, frame: nw.DataFrame[Any]) -> _Table:
+def _look_up(state: State, shown: Shown, frame: OpenFrame) -> _Table:
     spec = state.spec
     fixed = [
         column.name
@@ -264,7 +264,7 @@ def _find_unchanged(records: Records, table: _Table) -> NDArray[np.int8]:
 def _arrivals(
     state: State,
     shown: Shown,
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     table: _Table,
     fate: NDArray[np.int8],
     threads: int | None,
@@ -290,7 +290,7 @@ def _arrivals(
 def _cut(
     state: State,
     shown: Shown,
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     table: _Table,
     arrivals: _Arrivals,
     threads: int | None,

@@ -1,9 +1,8 @@
 """Keyed hashes of rows: which row of the last release is this, and has it changed?"""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +13,7 @@ from core_mondrian.errors import DataError, list_names
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.cell_keys import cell_keys
 from core_mondrian.tables.files.cells import unified_texts
-from core_mondrian.tables.frames import arrow_column, column_keys
+from core_mondrian.tables.frames import OpenFrame, arrow_column, column_keys
 from core_mondrian.tables.keys import Key
 
 Words = NDArray[np.uint64]
@@ -38,7 +37,7 @@ class RowHashes(NamedTuple):
 
 
 def hash_rows(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     spec: Spec,
     row_key: Sequence[str],
     key: Key,
@@ -76,7 +75,7 @@ def find_places(among: Words, wanted: Words) -> NDArray[np.int64]:
     return np.where(among[order[place]] == wanted, order[place], -1)
 
 
-def _key_words(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Words]:
+def _key_words(frame: OpenFrame, names: Sequence[str]) -> list[Words]:
     """Return a word per cell, by its value: 7 and 7.0 are one, whatever their type.
 
     Else a row would come again under another key, and both of its classes be compared.
@@ -116,7 +115,7 @@ def _check_unique(key: Words, names: Sequence[str]) -> None:
         )
 
 
-def _hash_cells(frame: nw.DataFrame[Any], names: Sequence[str], key: bytes) -> Words:
+def _hash_cells(frame: OpenFrame, names: Sequence[str], key: bytes) -> Words:
     if not names:
         return np.zeros(len(frame), dtype=np.uint64)
     return keyed_hash([column_keys(frame, name) for name in names], key)

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from core_mondrian.errors import DataError, OutputError, SpecError, drops_contex
 from core_mondrian.recoding.recode import release_digest
 from core_mondrian.release.manifests import manifest_text
 from core_mondrian.release.signatures import digest_file
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.series.cohorts import TooSmall
 from core_mondrian.series.events import Departures
@@ -31,18 +31,18 @@ from core_mondrian.series.state import Chain, Cuts, Rules, State, series_spec
 from core_mondrian.series.state_file import read_state, write_state
 from core_mondrian.series.step_rows import as_frame, persons_of, step_rows
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.files.atomic_write import (
-    flush,
-    manifest_of,
-    output_error,
-    record_of,
-    undisturbed,
-)
+from core_mondrian.tables.files.atomic_write import flush, output_error, undisturbed
 from core_mondrian.tables.files.dialect import WRITTEN
 from core_mondrian.tables.files.kinds import known_kind
-from core_mondrian.tables.files.staging import NO_LINKS, published, try_lock
+from core_mondrian.tables.files.staging import (
+    NO_LINKS,
+    manifest_of,
+    published,
+    record_of,
+    try_lock,
+)
 from core_mondrian.tables.files.write import table_writer
-from core_mondrian.tables.frames import open_frame
+from core_mondrian.tables.frames import OpenFrame, open_frame
 from core_mondrian.tables.keys import open_key
 from core_mondrian.verification.read_back import read_release
 from core_mondrian.verification.verify import Verification
@@ -175,7 +175,7 @@ class Series:
         return _file(self.folder / _RELEASES, number, suffix)
 
     @drops_context
-    def preview(self, data: Any, *, threads: int | None = None) -> RowCounts:  # noqa: ANN401
+    def preview(self, data: Frame, *, threads: int | None = None) -> RowCounts:
         """Say what the next release would do with the rows of a table.
 
         Raises:
@@ -310,7 +310,7 @@ class _Making:
         folder: Path,
         state: State,
         step: Step,
-        frame: nw.DataFrame[Any],
+        frame: OpenFrame,
         threads: int | None,
     ) -> None:
         self.folder, self.state, self.step, self.threads = folder, state, step, threads

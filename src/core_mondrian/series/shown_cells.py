@@ -7,7 +7,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.encoder import Encoded
-from core_mondrian.encoding.table import EncodedColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.recoding.intervals import label_ranges
 from core_mondrian.recoding.labels import Labels, number_distinct, stable_order
@@ -22,6 +21,7 @@ from core_mondrian.recoding.value_sets import find_sets, write_sets
 from core_mondrian.series.cohorts import Formed
 from core_mondrian.series.fitted_columns import lowest_over
 from core_mondrian.spec.declaration import RANGES, Spec
+from core_mondrian.tables.encoded import EncodedColumn
 
 Codes = NDArray[np.int32]
 

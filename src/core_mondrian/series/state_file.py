@@ -1,6 +1,5 @@
 """The state of a series as one private file, and back."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.release.manifests import rebuild_spec
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.series.private_file import read_private, write_private
 from core_mondrian.series.recoding_parts import (
     hierarchy_table,
@@ -59,7 +59,7 @@ def read_state(path: Path, spec: Spec | None) -> State:
     return read_parts(read_private(path, KIND, VERSION), str(path), spec)
 
 
-def read_parts(parts: Mapping[str, Any], place: str, spec: Spec | None) -> State:
+def read_parts(parts: JsonMapping, place: str, spec: Spec | None) -> State:
     """Return the state of `state_parts`; ``place`` says where they were.
 
     Raises:
@@ -74,7 +74,7 @@ def read_parts(parts: Mapping[str, Any], place: str, spec: Spec | None) -> State
         ) from None
 
 
-def state_parts(state: State) -> dict[str, Any]:
+def state_parts(state: State) -> JsonObject:
     """Return a state as tables and plain values."""
     told = {
         "name": state.name,
@@ -84,7 +84,7 @@ def state_parts(state: State) -> dict[str, Any]:
         "chain": state.chain._asdict(),
         "columns": None if state.shown is None else list(state.shown.columns),
     }
-    parts: dict[str, Any] = {"series": told}
+    parts: JsonObject = {"series": told}
     for name, tree in state.spec.hierarchies.items():
         if isinstance(tree, Hierarchy):
             parts[_HIERARCHY + name] = hierarchy_table(tree)
@@ -103,7 +103,7 @@ def state_parts(state: State) -> dict[str, Any]:
     }
 
 
-def _read(parts: Mapping[str, Any], spec: Spec | None) -> State:
+def _read(parts: JsonMapping, spec: Spec | None) -> State:
     told = parts["series"]
     own = told["rules"]
     rules = Rules(**{**own, "row_key": tuple(own["row_key"])})
@@ -134,7 +134,7 @@ def _read(parts: Mapping[str, Any], spec: Spec | None) -> State:
     return State(state.name, state.spec, rules, state.key, state.chain, shown)
 
 
-def _same_spec(parts: Mapping[str, Any], spec: Spec | None, rules: Rules) -> Spec:
+def _same_spec(parts: JsonMapping, spec: Spec | None, rules: Rules) -> Spec:
     """Return the spec of the series; the one given, if it is the same."""
     told = parts["series"]["spec"]
     if spec is None:
@@ -173,7 +173,7 @@ def _read_records(table: pa.Table) -> Records:
 
 
 def _cohort_table(cohorts: Cohorts) -> pa.Table:
-    columns: dict[str, Any] = {"release": cohorts.release, "number": cohorts.number}
+    columns: JsonObject = {"release": cohorts.release, "number": cohorts.number}
     for i, cells in enumerate(cohorts.cells):
         columns[f"cell {i}"] = cells
         for name in _ENDS:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from core_mondrian.api import make_pseudonyms, release_rows
 from core_mondrian.errors import DataError, InternalError
-from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.recoding.labels import Labels
 from core_mondrian.recoding.recode import Recoded, number_classes
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.series.release_step import Step
 from core_mondrian.series.row_hashes import find_places
 from core_mondrian.series.shown_cells import labels_of
 from core_mondrian.series.state import Shown, State
 from core_mondrian.tables.cell_keys import cell_keys
+from core_mondrian.tables.encoded import ReleasedClasses
+from core_mondrian.tables.frames import OpenFrame
 
 
 class StepRows(NamedTuple):
@@ -51,7 +53,7 @@ class StepRows(NamedTuple):
 
 
 def step_rows(
-    state: State, step: Step, frame: nw.DataFrame[Any], threads: int | None
+    state: State, step: Step, frame: OpenFrame, threads: int | None
 ) -> StepRows:
     """Return what is released, by cohorts; within them in an order drawn by lot.
 
@@ -91,7 +93,7 @@ def step_rows(
     return StepRows(shown, _recode(labels, records.cohort), n_blank)
 
 
-def as_frame(table: pa.Table, like: nw.DataFrame[Any]) -> Any:  # noqa: ANN401
+def as_frame(table: pa.Table, like: OpenFrame) -> Frame:
     """Return a table as the kind of frame that the caller has."""
     return nw.from_arrow(table, backend=like.implementation).to_native()
 
@@ -106,7 +108,7 @@ def _remembered(state: State) -> Shown | None:
     return before
 
 
-def _as_table(released: Any, as_they_are: Collection[str]) -> pa.Table:  # noqa: ANN401
+def _as_table(released: Frame, as_they_are: Collection[str]) -> pa.Table:
     """Return a frame as a table: each value as it is, no dictionaries.
 
     In columns that are released as they are, a value has one spelling.

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.engine.funnel_counts import Funnel
-from core_mondrian.engine.grown import Grown
+from core_mondrian.engine.grown import Grown, number_split_tuples
 from core_mondrian.engine.inputs import with_scratch
 from core_mondrian.engine.layout import Codes, Columns, Counts
 from core_mondrian.engine.parts import Arrays, SolvedPart, class_of_record
 from core_mondrian.engine.scheduler import number_nodes
-from core_mondrian.engine.split_tuples import number_split_tuples
 from core_mondrian.engine.tree import freeze
 from core_mondrian.measures.disclosure_warnings import (
     Generalized,
@@ -191,7 +190,7 @@ class DescribePart:
         rows = np.bincount(plan.leaf_of_piece + 1, pieces.counts, n_leaves + 1)[1:]
         content = np.zeros(pieces.n_tuples, dtype=np.uint64)
         content[plan.shares.piece] = plan.shares.content
-        generalized = Generalized.of_plan(plan)
+        generalized = Generalized.of(plan.pieces, plan.recoded.classes)
         kept: dict[str, NDArray[Any]] = {
             "index": np.stack([one.index for one in labels], axis=1),
             "leaf_rows": rows.astype(np.int64),

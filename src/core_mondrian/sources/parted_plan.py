@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from core_mondrian.encoding.encoder import Encoded, digest_input
 from core_mondrian.encoding.persons import Profiles
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow_parts import GrownParts, grow_parts
 from core_mondrian.engine.parts import PartitionStore
 from core_mondrian.errors import InternalError, SpecError, list_names
+from core_mondrian.measures.column_warnings import find_mistyped
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
     Generalized,
@@ -33,9 +33,7 @@ from core_mondrian.measures.disclosure_warnings import (
     find_concerns,
     seen_columns,
 )
-from core_mondrian.measures.mistyped import find_mistyped
 from core_mondrian.measures.utility import Measures, Reach, finish_measures
-from core_mondrian.recoding.classes import ReleasedClasses
 from core_mondrian.recoding.plan import (
     DIVIDED,
     Place,
@@ -64,6 +62,7 @@ from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels, ShownPart
 from core_mondrian.sources.tuple_relation import as_records
 from core_mondrian.sources.tuple_store import LocalStore
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import (
     Verification,

@@ -136,7 +136,7 @@ class RemotePlan(RecountedPlan):
 
     @cached_property
     def generalized(self) -> Generalized:
-        return Generalized.of_plan(self.plan)
+        return Generalized.of(self.plan.pieces, self.plan.recoded.classes)
 
     def look(self, names: Sequence[str]) -> "_LookedAtLeaves":
         """Pick the rows that are looked at for what they give away."""

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.layout import Codes, Counts
 from core_mondrian.engine.marginals import Marginal, Moments, Pairs
 from core_mondrian.engine.missing_patterns import (
@@ -29,6 +28,7 @@ from core_mondrian.engine.top import NodeCut
 from core_mondrian.errors import InternalError, SpecError
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.part_tasks import Blanked
+from core_mondrian.tables.encoded import EncodedTable
 
 TUPLES: Final = "tuples"
 PLANTED: Final = "planted"

@@ -10,6 +10,7 @@ policies               cut policies and what may be asked of them
 suppression            the suppression budget: a share of the rows, or a number
 population             the population that a table was drawn from
 toml_file              spec files, with the line of what is wrong
+hierarchy_files        a hierarchy as a file that a spec can name
 json_schema            the same as JSON Schema, for editors
 identifier_detection   columns that look like identifiers (HIPAA Safe Harbor)
 """

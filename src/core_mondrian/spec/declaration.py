@@ -17,6 +17,8 @@ from core_mondrian.hierarchies.load import check_entry
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.hierarchies.uncovered import Uncovered
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.keys import (
     BY_COLUMN,
     CHOICES,
@@ -38,17 +40,18 @@ from core_mondrian.spec.policies import (
     check_policy,
     describe_policy,
 )
-from core_mondrian.spec.reading import bind_keys, check_keys, read_keys
+from core_mondrian.spec.reading import check_keys, read_keys
 from core_mondrian.spec.suppression import Suppression, exact
 from core_mondrian.spec.thresholds import Thresholds
 from core_mondrian.tables.keys import Key
 
-ModelLike: TypeAlias = PrivacyModel | str | Mapping[str, Any]
+ModelLike: TypeAlias = PrivacyModel | str | JsonMapping
 
 _ROLES = (
     *("quasi_identifiers", "sensitive", "identifiers", "unit", "pseudonyms"),
     "weight",
 )
+_POSITIONAL = ("quasi_identifiers", "models")
 RANGES = ("interval", "bounds", "struct")
 _NO_SUPPRESSION = (Suppression(), Suppression(rows=0))
 
@@ -57,8 +60,20 @@ class _SpecType(type):
     """Reads what a spec is made of, so that lists, names and short forms all work."""
 
     def __call__(cls, *args: Any, **keys: Any) -> "Spec":  # noqa: ANN401
-        fields = read_keys(bind_keys(args, keys))
-        spec: Spec = super().__call__(**fields)
+        """Build a spec; columns and models may stand alone, all else has a key."""
+        if len(args) > len(_POSITIONAL):
+            raise SpecError(
+                "only quasi-identifiers and models need no key",
+                hint='for example Spec(["age", "sex"], k=5, suppress="1%")',
+            )
+        given = dict(zip(_POSITIONAL, args, strict=False))
+        if twice := sorted(given.keys() & keys):
+            raise SpecError(f"{twice[0]} is given twice", hint="leave one of them out")
+        return cls.of_plain({**given, **keys})
+
+    def of_plain(cls, given: JsonMapping, folder: Path = Path()) -> "Spec":
+        """Build a spec from keys; files are relative to ``folder``."""
+        spec: Spec = super().__call__(**read_keys(given, folder))
         return spec
 
 
@@ -124,11 +139,14 @@ class Spec(SpecKeys, metaclass=_SpecType):
         check_policy(self.policy)
         if isinstance(self.policy, FunnelPolicy):
             self.policy.bind(self.quasi_identifiers)
-        _check_models(self)
         _check_columns(self)
         _check_options(self)
-        _check_population(self)
-        _check_patterns(self)
+        if getattr(type(self.policy), "show", None) is not None:
+            _check_formats(self)
+        if self.population is not None:
+            _check_population(self)
+        if self.small_patterns == "suppress" and self.missing_rule != "pattern":
+            raise no_patterns()
 
     @property
     def min_rows(self) -> int:
@@ -187,12 +205,7 @@ class Spec(SpecKeys, metaclass=_SpecType):
         return [name for name in columns if name not in named]
 
     @property
-    def needs_rows(self) -> bool:
-        """Return whether all rows have to be in memory."""
-        return self.shuffle is not None or self.target is not None
-
-    @property
-    def population(self) -> Any:  # noqa: ANN401
+    def population(self) -> "Frame | Path | None":
         """The table's population, if a model has one: a frame or a path."""
         populations = (getattr(model, "population", None) for model in self.models)
         return next((table for table in populations if table is not None), None)
@@ -255,9 +268,9 @@ class Spec(SpecKeys, metaclass=_SpecType):
         """Return how much a loss in ``column`` matters."""
         return float(self.weights.get(column, 1.0))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the spec as plain values; hierarchies by digest, not by content."""
-        plain: dict[str, Any] = {
+        plain: JsonObject = {
             item.name: dict(value) if isinstance(value, Mapping) else value
             for item in dataclasses.fields(self)
             for value in [getattr(self, item.name)]
@@ -275,7 +288,7 @@ class Spec(SpecKeys, metaclass=_SpecType):
         suppress = self.suppress
         plain["suppress"] = None if suppress is None else str(suppress)
         plain["weights"] = {name: self.weight_of(name) for name in self.weights}
-        result: dict[str, Any] = json.loads(json.dumps(plain))
+        result: JsonObject = json.loads(json.dumps(plain))
         if suppress is not None and suppress.multiplier != 1:
             result["suppress_multiplier"] = float(suppress.multiplier)
         return result
@@ -292,7 +305,19 @@ if Spec.__doc__:  # else Python runs without docstrings
     Spec.__doc__ = _with_keys(Spec.__doc__)
 
 
-def as_spec(asked: Spec | str | Iterable[str] | None, keys: Mapping[str, Any]) -> Spec:
+def spec_from_mapping(asked: JsonMapping, folder: Path = Path()) -> Spec:
+    """Build a spec from plain values; files are relative to ``folder``.
+
+    Raises:
+        SpecError: an unknown key, a value of the wrong kind, or a contradiction.
+    """
+    spec = Spec.of_plain(asked, folder)
+    if "small_patterns" in asked and spec.missing_rule != "pattern":
+        raise no_patterns()
+    return spec
+
+
+def as_spec(asked: Spec | str | Iterable[str] | None, keys: JsonMapping) -> Spec:
     """Return a spec as it is, or that of quasi-identifiers and other keys.
 
     Raises:
@@ -351,7 +376,7 @@ def check_look_alikes(spec: Spec, columns: Iterable[str]) -> None:
         )
 
 
-def _describe(model: PrivacyModel) -> dict[str, Any]:
+def _describe(model: PrivacyModel) -> JsonObject:
     """Return a model's plain fields; what it protects by value is only counted.
 
     Of a file its name is shown, because folders are often named after people.
@@ -360,7 +385,7 @@ def _describe(model: PrivacyModel) -> dict[str, Any]:
         item.name: getattr(model, item.name)
         for item in dataclasses.fields(model)  # type: ignore[arg-type]
     }
-    plain: dict[str, Any] = {"name": model.title, "model": type(model).__name__}
+    plain: JsonObject = {"name": model.title, "model": type(model).__name__}
     for name, value in fields.items():
         if isinstance(value, int | float | str):
             plain[name] = value
@@ -404,15 +429,16 @@ def _check_columns(spec: Spec) -> None:
             hint="name a column that passes through",
             key=("best", "equity"),
         )
-    _check_target(spec)
-    _check_breakout(spec)
-    _check_domains(spec)
+    if spec.target is not None:
+        _check_target(spec)
+    if isinstance(spec.policy, PaperPolicy):
+        _check_breakout(spec, spec.policy)
+    if spec.pseudonym_domains:
+        _check_domains(spec)
 
 
 def _check_target(spec: Spec) -> None:
     """Refuse a column that no model could be trained on, and other policies."""
-    if spec.target is None:
-        return
     fault = None
     if spec.target in spec.quasi_identifiers:
         fault = "is a quasi-identifier: it is generalized, and a model needs it exact"
@@ -447,12 +473,10 @@ def check_rows_are_here(spec: Spec, where: str) -> None:
         )
 
 
-def _check_breakout(spec: Spec) -> None:
+def _check_breakout(spec: Spec, policy: PaperPolicy) -> None:
     """Refuse breakout thresholds of columns that are never cut."""
-    if not isinstance(spec.policy, PaperPolicy):
-        return
     names = spec.quasi_identifiers
-    for name, _ in spec.policy.breakout_thresholds:
+    for name, _ in policy.breakout_thresholds:
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1)
             raise SpecError(
@@ -499,21 +523,8 @@ def _may_be_both(first: str, second: str) -> bool:
     )
 
 
-def _check_models(spec: Spec) -> None:
-    if not spec.models:
-        raise SpecError("no privacy model", hint="the usual one is k = 5")
-    for model in spec.models:
-        if not isinstance(model, PrivacyModel):
-            raise SpecError(
-                f"{type(model).__name__} is not a privacy model",
-                hint="such as KAnonymity(5)",
-            )
-
-
 def _check_population(spec: Spec) -> None:
     """Refuse what cannot be said of a population that is not released."""
-    if spec.population is None:
-        return
     tables = [getattr(model, "population", None) for model in spec.models]
     wrong = {
         "two populations": any(x not in (None, spec.population) for x in tables)
@@ -548,9 +559,8 @@ def _check_options(spec: Spec) -> None:
     for name, weight in spec.weights.items():
         _check_weight(name, weight)
     _check_shape(spec)
-    if not isinstance(spec.inline_below, int) or spec.inline_below < 0:
+    if spec.inline_below < 0:
         raise SpecError("inline_below is a number of rows >= 0")
-    _check_formats(spec)
     if (
         isinstance(spec.policy, OriginalPolicy)
         and spec.suppress not in (None, *_NO_SUPPRESSION)
@@ -565,9 +575,7 @@ def _check_options(spec: Spec) -> None:
 
 
 def _check_formats(spec: Spec) -> None:
-    """Refuse formats that are not text, where the policy says what classes show."""
-    if getattr(type(spec.policy), "show", None) is None:
-        return
+    """Refuse formats that are not text: the policy says what classes show."""
     for key, wanted in (("numbers", "interval"), ("categories", "label")):
         formats = {getattr(spec, key), *getattr(spec, f"{key}_by_column").values()}
         if formats != {wanted}:
@@ -576,11 +584,6 @@ def _check_formats(spec: Spec) -> None:
                 hint=f"leave {key} out",
                 key=(key,),
             )
-
-
-def _check_patterns(spec: Spec) -> None:
-    if spec.small_patterns == "suppress" and spec.missing_rule != "pattern":
-        raise no_patterns()
 
 
 def no_patterns() -> SpecError:
@@ -593,17 +596,10 @@ def no_patterns() -> SpecError:
 
 def _check_shape(spec: Spec) -> None:
     """Check what the release looks like beyond the formats of its columns."""
-    if not isinstance(spec.guard_formulas, bool):
-        raise SpecError("guard_formulas is true or false")
     for is_nice in (spec.nice, *spec.nice_by_column.values()):
         if not isinstance(is_nice, bool):
             raise SpecError("nice is true or false, or a table of them by column")
-    shuffle = 0 if spec.shuffle is None else spec.shuffle
-    if isinstance(shuffle, bool) or not isinstance(shuffle, int):
-        raise SpecError("shuffle is a whole number")
-    if spec.class_id is not None and not (
-        isinstance(spec.class_id, str) and spec.class_id
-    ):
+    if spec.class_id == "":
         raise SpecError("class_id is the name of a new column")
 
 

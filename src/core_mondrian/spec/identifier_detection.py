@@ -7,7 +7,7 @@ of its name, or by the pattern of most of its values; no value leaves this modul
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -159,7 +159,9 @@ def words_of(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", spaced.lower()) if word]
 
 
-def has_words(name: str, wanted: Mapping[str, Any] | Sequence[str] | str) -> str | None:
+def has_words(
+    name: str, wanted: Mapping[str, object] | Sequence[str] | str
+) -> str | None:
     """Return the first of ``wanted`` that a name holds; a-b are neighbours."""
     words = words_of(name)
     joined = {"-".join(words[i : i + 2]) for i in range(len(words))} | set(words)

@@ -4,11 +4,12 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.parameters import PARAMETERS
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.keys import BY_COLUMN, KEYS, TABLES
 from core_mondrian.spec.metadata import Key, keys_of
 
@@ -27,7 +28,7 @@ _OWN_CLASS: Final = r"\.py:\w+"
 """The name of a class in a user's file."""
 
 
-def spec_schema() -> dict[str, Any]:
+def spec_schema() -> JsonObject:
     """Return the JSON Schema (draft 2020-12) of a spec file.
 
     Nothing is required, because flags may say what a file does not.
@@ -53,7 +54,7 @@ def spec_schema() -> dict[str, Any]:
     }
 
 
-def _of_key(name: str, key: Key) -> dict[str, Any]:
+def _of_key(name: str, key: Key) -> JsonObject:
     if name in TABLES:
         return _of_table(name, TABLES[name])
     if name == "models":
@@ -62,11 +63,11 @@ def _of_key(name: str, key: Key) -> dict[str, Any]:
     return {"anyOf": [schema, _table(schema)]} if name in BY_COLUMN else schema
 
 
-def _table(values: dict[str, Any]) -> dict[str, Any]:
+def _table(values: JsonObject) -> JsonObject:
     return {"type": "object", "additionalProperties": values}
 
 
-def _of_table(name: str, kind: type) -> dict[str, Any]:
+def _of_table(name: str, kind: type) -> JsonObject:
     """Return the schema of a TOML table of a policy, or that of thresholds."""
     meanings = {field: key.meaning for field, key in keys_of(kind).items()}
     schema = _of_fields(kind, meanings)
@@ -86,7 +87,7 @@ def _of_table(name: str, kind: type) -> dict[str, Any]:
     return schema
 
 
-def _of_fields(kind: type, meanings: Mapping[str, str]) -> dict[str, Any]:
+def _of_fields(kind: type, meanings: Mapping[str, str]) -> JsonObject:
     """Return the schema of a TOML table that becomes a dataclass."""
     hints = typing.get_type_hints(kind)
     properties = {
@@ -100,7 +101,7 @@ def _of_fields(kind: type, meanings: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _models() -> list[dict[str, Any]]:
+def _models() -> list[JsonObject]:
     """Return a schema for each of our models, and one for the user's own."""
     ours = []
     for name, kind in MODELS.items():
@@ -129,7 +130,7 @@ def _models() -> list[dict[str, Any]]:
     ]
 
 
-def _of_hint(hint: object) -> dict[str, Any]:
+def _of_hint(hint: object) -> JsonObject:
     """Return the schema of what TOML may have for a field of this type."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:

@@ -6,6 +6,7 @@ from operator import index
 from typing import Any, Final, NamedTuple
 
 from core_mondrian.errors import SpecError
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 
 
 def _read_texts(value: Any, key: str) -> tuple[str, ...]:  # noqa: ANN401
@@ -44,7 +45,7 @@ def read_whole(value: Any, key: str) -> int | None:  # noqa: ANN401
     raise wrong_kind(value, key, "a whole number")
 
 
-def _read_table(value: object, key: str) -> dict[str, Any]:
+def _read_table(value: object, key: str) -> JsonObject:
     if isinstance(value, Mapping):
         return dict(value)
     raise wrong_kind(value, key, "a table by column")
@@ -61,7 +62,7 @@ def wrong_kind(value: object, key: str, wanted: str) -> SpecError:
 class Kind(NamedTuple):
     """What the plain values of a key are."""
 
-    schema: Mapping[str, Any]
+    schema: JsonMapping
     read: Callable[[Any, str], Any] | None = None
     """None: `reading` reads it together with other keys."""
     option: Any = list[str]

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any, ClassVar, Literal, get_args
 
 from core_mondrian.errors import SpecError
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.spec.metadata import SEARCH, TEXT, TRUTH, Flag, declare
 
 CutPoints = Literal["median", "bin_edges", "lossless"]
@@ -79,13 +80,8 @@ class BestPolicy:
         "goes on while the worst group gains at least the share that all rows lose",
     )
 
-    @property
-    def name(self) -> str:
-        return "best"
-
-    @property
-    def base(self) -> str:
-        return "best"
+    name: ClassVar = "best"
+    base: ClassVar = "best"
 
     def __post_init__(self) -> None:
         if self.effort not in EFFORTS:
@@ -207,12 +203,12 @@ def own_functions(policy: object) -> dict[str, Callable[..., Any]]:
     return {name: own for name, own in functions.items() if own is not None}
 
 
-def describe_policy(policy: "Policy") -> dict[str, Any]:
+def describe_policy(policy: "Policy") -> JsonObject:
     """Return a policy as plain values: its name and its fields.
 
     One of the user's also says what it builds on, and what it decides itself.
     """
-    described: dict[str, Any] = {"name": policy.name}
+    described: JsonObject = {"name": policy.name}
     if policy.name != policy.base:
         own = [*own_functions(policy)]
         if getattr(type(policy), "show", None) is not None:

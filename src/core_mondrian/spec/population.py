@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import narwhals as nw
-
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.tables.files.read import read_table
-from core_mondrian.tables.frames import check_columns, open_frame
+from core_mondrian.tables.frames import OpenFrame, check_columns, open_frame
 
 
 def open_population(
-    population: Any,  # noqa: ANN401  # any frame
+    population: Frame | Path,
     quasi_identifiers: Sequence[str],
     null_values: Sequence[str],
-) -> nw.DataFrame[Any]:
+) -> OpenFrame:
     """Return the population as a frame with the table's quasi-identifiers.
 
     Raises:

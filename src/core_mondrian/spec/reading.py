@@ -4,14 +4,13 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from core_mondrian.errors import SpecError, about
-from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.load import load_hierarchies
-from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.models.k_anonymity import KAnonymity
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.keys import BY_COLUMN, KEYS
 from core_mondrian.spec.metadata import read_whole, wrong_kind
 from core_mondrian.spec.policies import (
@@ -23,12 +22,9 @@ from core_mondrian.spec.policies import (
 )
 from core_mondrian.spec.suppression import Suppression, exact, parse_suppression
 from core_mondrian.spec.thresholds import Thresholds
-from core_mondrian.spec.unknown_keys import hint_for
-
-_POSITIONAL: Final = ("quasi_identifiers", "models")
 
 
-def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]:
+def read_keys(given: JsonMapping, folder: Path = Path()) -> JsonObject:
     """Return the fields of a `Spec` that plain values stand for.
 
     What is a field's value already stays as it is. Files are relative to ``folder``.
@@ -44,7 +40,10 @@ def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]
     }
     for key in BY_COLUMN:
         read |= _read_by_column(given, key)
-    trees, uncovered = _read_hierarchies(given.get("hierarchies", {}), folder)
+    hierarchies = given.get("hierarchies", {})
+    if not isinstance(hierarchies, Mapping):
+        raise wrong_kind(hierarchies, "hierarchies", "a table by column")
+    trees, uncovered = load_hierarchies(hierarchies, folder)
     models = _read_models(given, folder)
     thresholds = _read_thresholds(given.get("thresholds", Thresholds()))
     policy = _read_policy(given, folder)
@@ -60,7 +59,7 @@ def read_keys(given: Mapping[str, Any], folder: Path = Path()) -> dict[str, Any]
     }
 
 
-def check_keys(given: Mapping[str, Any]) -> None:
+def check_keys(given: Mapping[str, object]) -> None:
     """Raise SpecError unless a spec has all these keys."""
     if "sensitive" in given:
         raise SpecError(
@@ -71,24 +70,7 @@ def check_keys(given: Mapping[str, Any]) -> None:
     _check_names(given, (*KEYS, *(f"{key}_by_column" for key in BY_COLUMN)), "")
 
 
-def bind_keys(args: tuple[Any, ...], keys: dict[str, Any]) -> dict[str, Any]:
-    """Return what a spec is made of by key: columns and models may stand alone.
-
-    Raises:
-        SpecError: there is more without a key, or something is given twice.
-    """
-    if len(args) > len(_POSITIONAL):
-        raise SpecError(
-            "only quasi-identifiers and models need no key",
-            hint='for example Spec(["age", "sex"], k=5, suppress="1%")',
-        )
-    given = dict(zip(_POSITIONAL, args, strict=False))
-    if twice := sorted(given.keys() & keys):
-        raise SpecError(f"{twice[0]} is given twice", hint="leave one of them out")
-    return {**given, **keys}
-
-
-def _read_by_column(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _read_by_column(given: JsonMapping, key: str) -> JsonObject:
     by_column = dict(given.get(f"{key}_by_column", {}))
     if key not in given:
         return {f"{key}_by_column": by_column} if by_column else {}
@@ -102,11 +84,11 @@ def _read_by_column(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {**default, f"{key}_by_column": {**table, **by_column}}
 
 
-def _read_models(given: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, ...]:
+def _read_models(given: JsonMapping, folder: Path) -> tuple[PrivacyModel, ...]:
     """Return the models, after the short form of the usual one."""
     models: list[PrivacyModel] = []
-    if given.get("k") is not None:
-        models.append(KAnonymity(_read_k(given["k"])))
+    if (k := read_whole(given.get("k"), "k")) is not None:
+        models.append(KAnonymity(k))
     asked = given.get("models")
     if asked is None:
         asked = ()
@@ -125,15 +107,6 @@ def _read_models(given: Mapping[str, Any], folder: Path) -> tuple[PrivacyModel, 
             "k is missing", hint="such as k = 5: each class then has 5 rows or more"
         )
     return tuple(models)
-
-
-def _read_k(value: object) -> int:
-    number = read_whole(value, "k")
-    if number is None:
-        raise SpecError(
-            "k is missing", hint="such as k = 5: each class then has 5 rows or more"
-        )
-    return number
 
 
 def _read_model(model: object, folder: Path) -> PrivacyModel:
@@ -171,7 +144,7 @@ def _check_limits(model: PrivacyModel) -> None:
         )
 
 
-def _read_policy(given: Mapping[str, Any], folder: Path) -> Policy:
+def _read_policy(given: JsonMapping, folder: Path) -> Policy:
     """Return the policy: one of ours, or ``file.py:Class`` with its own key=value."""
     asked = given.get("policy", "best")
     if isinstance(asked, type) and issubclass(asked, (BestPolicy, FunnelPolicy)):
@@ -206,7 +179,7 @@ class _ChosenPolicy(NamedTuple):
     kind: Any
     title: str
     table: str
-    given: dict[str, Any]
+    given: JsonObject
 
 
 def _shipped_policy(name: str) -> _ChosenPolicy:
@@ -232,7 +205,7 @@ def _own_policy(text: str, folder: Path) -> _ChosenPolicy:
     return _ChosenPolicy(kind, kind.__name__, table, given)
 
 
-def _check_tables(given: Mapping[str, Any], chosen: _ChosenPolicy) -> None:
+def _check_tables(given: Mapping[str, object], chosen: _ChosenPolicy) -> None:
     for other in POLICIES:
         if other in given and other != chosen.table:
             raise SpecError(
@@ -244,7 +217,7 @@ def _check_tables(given: Mapping[str, Any], chosen: _ChosenPolicy) -> None:
             raise wrong_kind(given[other], other, "a table of the policy's options")
 
 
-def _without_tables(policy: Any, given: Mapping[str, Any]) -> Policy:  # noqa: ANN401
+def _without_tables(policy: Any, given: JsonMapping) -> Policy:  # noqa: ANN401
     for name in POLICIES:
         if name in given:
             raise SpecError(
@@ -265,7 +238,7 @@ def _without_tables(policy: Any, given: Mapping[str, Any]) -> Policy:  # noqa: A
 
 
 def _read_suppression(
-    given: Mapping[str, Any], thresholds: Thresholds, policy: Policy
+    given: JsonMapping, thresholds: Thresholds, policy: Policy
 ) -> Suppression | None:
     suppress, multiplier = given.get("suppress"), given.get("suppress_multiplier", 1)
     _check_multiplier(multiplier, suppress)
@@ -302,15 +275,6 @@ def _check_multiplier(multiplier: object, suppress: object) -> None:
         )
 
 
-def _read_hierarchies(
-    given: object,
-    folder: Path,
-) -> tuple[dict[str, Hierarchy | Builder], dict[str, Any]]:
-    if not isinstance(given, Mapping):
-        raise wrong_kind(given, "hierarchies", "a table by column")
-    return load_hierarchies(given, folder)
-
-
 def _read_thresholds(given: object) -> Thresholds:
     if isinstance(given, Thresholds):
         return given
@@ -332,6 +296,8 @@ def _check_names(given: Iterable[str], known: Iterable[str], where: str) -> None
     names = list(known)
     for key in given:
         if key not in names:
+            from core_mondrian.spec.unknown_keys import hint_for
+
             way = (*where.split(".")[:-1], key)
             hint = hint_for(key, names)
             raise SpecError(

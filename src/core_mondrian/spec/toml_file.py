@@ -8,21 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core_mondrian.errors import CHECK_PATH, SpecError, drops_context, similar_file
-from core_mondrian.spec.declaration import Spec, no_patterns
-from core_mondrian.spec.reading import read_keys
-from core_mondrian.tables.toml_positions import find_line, read_toml
-
-
-def spec_from_mapping(asked: Mapping[str, Any], folder: Path = Path()) -> Spec:
-    """Build a spec from TOML's plain values; files are relative to ``folder``.
-
-    Raises:
-        SpecError: an unknown key, a value of the wrong kind, or a contradiction.
-    """
-    spec = Spec(**read_keys(asked, folder))
-    if "small_patterns" in asked and spec.missing_rule != "pattern":
-        raise no_patterns()
-    return spec
+from core_mondrian.runtime.plain_values import JsonObject
+from core_mondrian.runtime.toml_positions import find_line, read_toml
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 
 
 @drops_context
@@ -48,10 +36,10 @@ class SpecFile(NamedTuple):
 
     path: Path
     text: str
-    values: dict[str, Any]
+    values: JsonObject
 
     @contextmanager
-    def located(self, flags: Mapping[str, Any] | None = None) -> Iterator[None]:
+    def located(self, flags: Mapping[str, object] | None = None) -> Iterator[None]:
         """Let errors about a key of the file name the file, the line and the key.
 
         What ``flags`` say instead of the file is not the file's fault.
@@ -92,7 +80,7 @@ def read_spec_file(path: Path) -> SpecFile:
         raise SpecError(f"spec {path}: {error}") from None
 
 
-def _is_given(key: tuple[str | int, ...], flags: Mapping[str, Any]) -> bool:
+def _is_given(key: tuple[str | int, ...], flags: Mapping[str, object]) -> bool:
     """Return whether the flags, and not the file, say what a key is."""
     given: Any = flags
     for part in key:

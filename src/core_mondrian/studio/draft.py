@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from core_mondrian.analysis.suggest import MOST_QUASI_IDENTIFIERS, Guess, Role, quoted
 from core_mondrian.errors import MondrianError, SpecError
-from core_mondrian.spec.declaration import Spec
-from core_mondrian.spec.toml_file import spec_from_mapping
+from core_mondrian.runtime.plain_values import JsonObject
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 from core_mondrian.studio.protections import (
     NONE,
     first_values,
@@ -54,14 +54,14 @@ class Protection:
     """A privacy model and its parameters; `NONE`: no protection."""
 
     model: str = "distinct-l-diversity"
-    values: dict[str, Any] = field(default_factory=lambda: {"l": 2})
+    values: JsonObject = field(default_factory=lambda: {"l": 2})
 
     def take(self, model: str) -> None:
         """Ask for another model, with what it begins with."""
         self.model = model
         self.values = {} if model == NONE else first_values(model)
 
-    def requested_models(self) -> Iterator[dict[str, Any]]:
+    def requested_models(self) -> Iterator[JsonObject]:
         """Yield the model as a spec file has it, if there is one."""
         if self.model != NONE:
             yield requested_model(self.model, self.values)
@@ -100,9 +100,9 @@ class Draft:
     is_nice: bool = False
     guards_formulas: bool = False
     """Whether text of a CSV release is kept from being a formula in a spreadsheet."""
-    hierarchies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    hierarchies: dict[str, JsonObject] = field(default_factory=dict)
     """Per quasi-identifier the table of a builder, as a spec file has it."""
-    rest: dict[str, Any] = field(default_factory=dict)
+    rest: JsonObject = field(default_factory=dict)
     """What a file that was opened says and the page has no control for."""
     order: tuple[Slot, ...] = ()
     """How the models of that file stand; none: there was no file."""
@@ -163,7 +163,7 @@ class Draft:
             yield "[[models]]"
             yield from (f"{key} = {toml_value(value)}" for key, value in model.items())
 
-    def _keys(self) -> dict[str, Any]:
+    def _keys(self) -> JsonObject:
         """Return the keys of the spec but for its models; defaults are left out."""
         known = self.columns_of("quasi-identifier")
         asked = {"quasi_identifiers": known, "k": self.k, **self._role_keys()}
@@ -184,26 +184,26 @@ class Draft:
             asked["weights"] = weights
         return asked | ({"hierarchies": trees} if trees else {})
 
-    def _format_keys(self, known: Sequence[str]) -> dict[str, Any]:
+    def _format_keys(self, known: Sequence[str]) -> JsonObject:
         """Return how columns are released: one word, or a table by column."""
         return {
             "numbers": _by_column(self.numbers, self.numbers_of, known),
             "categories": _by_column(self.categories, self.categories_of, known),
         }
 
-    def _role_keys(self) -> dict[str, Any]:
+    def _role_keys(self) -> JsonObject:
         lists = {
             "identifiers": self.columns_of("identifier"),
             "pseudonyms": self.columns_of("pseudonym"),
         }
-        asked: dict[str, Any] = {key: names for key, names in lists.items() if names}
+        asked: JsonObject = {key: names for key, names in lists.items() if names}
         for role in SINGLE:
             asked |= {str(role): name for name in self.columns_of(role)}
         return asked
 
-    def _row_keys(self) -> dict[str, Any]:
+    def _row_keys(self) -> JsonObject:
         """Return what becomes of rows that are left out, and of missing values."""
-        asked: dict[str, Any] = {}
+        asked: JsonObject = {}
         if text := self.suppress.strip():
             asked["suppress"] = text
         if self.suppressed != "drop":
@@ -217,12 +217,12 @@ class Draft:
     def _has_tree(self, name: str) -> bool:
         return bool(self.hierarchies.get(name))
 
-    def models(self) -> list[dict[str, Any]]:
+    def models(self) -> list[JsonObject]:
         """Return the models as a spec file lists them; k has a key of its own."""
         begins = self._begins_with_k()
         return [model for slot, model in self._placed() if slot != OF_K or not begins]
 
-    def given(self) -> Iterator[dict[str, Any]]:
+    def given(self) -> Iterator[JsonObject]:
         """Yield the parameters of every model that is asked for, to be changed."""
         guards = (self.guard(name) for name in self.columns_of("sensitive"))
         for guard in (self.further, *guards):
@@ -234,7 +234,7 @@ class Draft:
         placed = self._placed()
         return bool(placed) and placed[0][0] == OF_K
 
-    def _placed(self) -> list[tuple[Slot, dict[str, Any]]]:
+    def _placed(self) -> list[tuple[Slot, JsonObject]]:
         """Return the models in the order of the file; k first, others after it."""
         found = dict(self._slots())
         is_in_file = not self.order or OF_K in self.order
@@ -244,7 +244,7 @@ class Draft:
         last = len(self.order)
         return sorted(found.items(), key=lambda one: places.get(one[0], last))
 
-    def _slots(self) -> Iterator[tuple[Slot, dict[str, Any]]]:
+    def _slots(self) -> Iterator[tuple[Slot, JsonObject]]:
         for model in self.further.requested_models():
             yield OF_TABLE, model
         sensitive = self.columns_of("sensitive")

@@ -3,8 +3,8 @@
 import shlex
 from pathlib import Path
 
-from core_mondrian.tables.files.atomic_write import manifest_of, record_of
 from core_mondrian.tables.files.kinds import kind_of, suffix_of
+from core_mondrian.tables.files.staging import manifest_of, record_of
 
 KEY_FILE = "key.txt"
 """The key of pseudonyms, as it is saved."""

@@ -6,6 +6,7 @@ from nicegui import ui
 
 from core_mondrian.errors import MondrianError
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.studio.jobs import Job
 from core_mondrian.studio.models import HIERARCHY_FILES
 from core_mondrian.studio.page_context import PageContext, named, show_problem
@@ -128,7 +129,7 @@ class Row:
             with self._place:
                 self._fill()
 
-    def _put(self, entry: dict[str, Any] | None) -> None:
+    def _put(self, entry: JsonObject | None) -> None:
         """Choose a hierarchy, or none."""
         self._entry = entry
         if entry is None:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.measures.cells import values_of
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease
 from core_mondrian.report.views import View, views_of
 from core_mondrian.report.wording import count, percent
 from core_mondrian.studio.rows import Rows
@@ -39,7 +38,7 @@ class ReleaseWords:
     """The number of the example row; None: it is not known what became of a row."""
 
 
-def describe_release(release: Release[Any], rows: Rows) -> ReleaseWords:
+def describe_release(release: AnyRelease, rows: Rows) -> ReleaseWords:
     """Say what becomes of every column, with the first released row as an example."""
     number, cells = _find_example(rows)
     losses = {one.name: one.ncp for one in release.measures().columns}

@@ -5,7 +5,6 @@ What a model needs is read off its fields, so that a new one appears by itself.
 
 import dataclasses
 import types
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin
@@ -15,6 +14,7 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.models import MODELS
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 
 Kind: TypeAlias = Literal["whole", "number", "choice", "values", "file"]
 
@@ -90,9 +90,9 @@ def _is_of_column(name: str) -> bool:
     return "sensitive" in hints_of(MODELS[name])
 
 
-def first_values(model: str) -> dict[str, Any]:
+def first_values(model: str) -> JsonObject:
     """Return values to begin with, which the model accepts; of files there are none."""
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     unknown = []
     for one in find_parameters(model):
         if one.default is not None:
@@ -109,7 +109,7 @@ def first_values(model: str) -> dict[str, Any]:
     return values
 
 
-def _accepts(kind: type[PrivacyModel], given: Mapping[str, Any]) -> bool:
+def _accepts(kind: type[PrivacyModel], given: JsonMapping) -> bool:
     try:
         kind(**given)
     except (SpecError, TypeError):
@@ -117,9 +117,9 @@ def _accepts(kind: type[PrivacyModel], given: Mapping[str, Any]) -> bool:
     return True
 
 
-def requested_model(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def requested_model(model: str, values: JsonMapping) -> JsonObject:
     """Return a model as a spec file has it, without what is so by default."""
-    asked: dict[str, Any] = {"name": model}
+    asked: JsonObject = {"name": model}
     for one in find_parameters(model):
         value = values.get(one.name)
         if value is not None and value not in (one.default, ""):

@@ -4,16 +4,17 @@ What the page has a control for goes into the draft's fields, all else into its 
 """
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final
 
 from core_mondrian.errors import MondrianError, SpecError, list_names
 from core_mondrian.models import MODELS
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
+from core_mondrian.spec.declaration import Spec, spec_from_mapping
 from core_mondrian.spec.keys import FORMATS
-from core_mondrian.spec.toml_file import SpecFile, read_spec_file, spec_from_mapping
+from core_mondrian.spec.toml_file import SpecFile, read_spec_file
 from core_mondrian.studio.draft import OF_K, OF_TABLE, Chosen, Draft, Protection, Slot
 from core_mondrian.studio.protections import NONE, of_columns, parse_list
 from core_mondrian.studio.trees import MOST_DRAGGED
@@ -146,7 +147,7 @@ def _model(model: Any, bare: Callable[[str], str]) -> Any:  # noqa: ANN401  # pl
     return found | ({"name": f"{bare(file)}:{member}"} if colon else {})
 
 
-def read_draft(asked: Mapping[str, Any], names: Sequence[str], folder: Path) -> Draft:
+def read_draft(asked: JsonMapping, names: Sequence[str], folder: Path) -> Draft:
     """Return the choices that a spec file's plain values stand for, for a table.
 
     The draft's own file has the same `Spec`.
@@ -210,7 +211,7 @@ def _take_format(draft: Draft, key: str, value: Any) -> None:  # noqa: ANN401  #
     _take_by_column(draft, key, by_column)
 
 
-def _take_by_column(draft: Draft, key: str, value: dict[str, Any]) -> None:
+def _take_by_column(draft: Draft, key: str, value: JsonObject) -> None:
     if key in BY_COLUMN:
         setattr(draft, BY_COLUMN[key], value)
     elif value:
@@ -226,7 +227,7 @@ def _take_nulls(draft: Draft, key: str, value: list[str]) -> None:
         draft.rest[key] = value
 
 
-def _take_best(draft: Draft, key: str, value: dict[str, Any]) -> None:
+def _take_best(draft: Draft, key: str, value: JsonObject) -> None:
     options = dict(value)
     draft.effort = options.pop("effort", draft.effort)
     if (equity := options.pop("equity", None)) is not None:
@@ -235,7 +236,7 @@ def _take_best(draft: Draft, key: str, value: dict[str, Any]) -> None:
         draft.rest[key] = options
 
 
-def _take_trees(draft: Draft, key: str, value: dict[str, Any]) -> None:
+def _take_trees(draft: Draft, key: str, value: JsonObject) -> None:
     for name, entry in value.items():
         table = {"file": entry} if isinstance(entry, str) else entry
         if _is_shown(table):
@@ -244,7 +245,7 @@ def _take_trees(draft: Draft, key: str, value: dict[str, Any]) -> None:
             draft.rest.setdefault(key, {})[name] = table
 
 
-def _is_shown(entry: dict[str, Any]) -> bool:
+def _is_shown(entry: JsonObject) -> bool:
     """Tell whether the page can show and change how a column becomes coarser."""
     kind = entry.get("kind", "file")
     if kind != "grouping":
@@ -256,12 +257,12 @@ def _is_shown(entry: dict[str, Any]) -> bool:
     return is_flat and are_texts and len(values) <= MOST_DRAGGED
 
 
-def _take_models(draft: Draft, spec: Spec, asked: Mapping[str, Any]) -> None:
+def _take_models(draft: Draft, spec: Spec, asked: JsonMapping) -> None:
     """Give the first model of a column, and of the table, to its control."""
     draft.guards = {name: Protection(NONE, {}) for name in spec.sensitive}
     draft.k = asked.get("k", 1)
     order: list[Slot] = [OF_K] if "k" in asked else []
-    more: list[dict[str, Any]] = []
+    more: list[JsonObject] = []
     for model in asked.get("models", ()):
         slot = _slot_of(model)
         if slot is None or slot in order:
@@ -275,7 +276,7 @@ def _take_models(draft: Draft, spec: Spec, asked: Mapping[str, Any]) -> None:
         draft.rest["models"] = more
 
 
-def _slot_of(model: Mapping[str, Any]) -> Slot | None:
+def _slot_of(model: JsonMapping) -> Slot | None:
     name = model["name"]
     if name == "k-anonymity":
         return OF_K
@@ -284,7 +285,7 @@ def _slot_of(model: Mapping[str, Any]) -> Slot | None:
     return OF_TABLE if name in MODELS else None
 
 
-def _take_model(draft: Draft, slot: Slot, model: Mapping[str, Any]) -> None:
+def _take_model(draft: Draft, slot: Slot, model: JsonMapping) -> None:
     values = {k: x for k, x in model.items() if k not in ("name", "sensitive")}
     if slot == OF_K:
         draft.k = values["k"]

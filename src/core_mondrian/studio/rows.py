@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import comparable
+from core_mondrian.recoding.intervals import moment_texts
 from core_mondrian.recoding.labels import BOUNDS
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.moments import moment_texts
 
 PAGE: Final = 20
 """Lines of a page."""

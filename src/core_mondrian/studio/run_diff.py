@@ -12,6 +12,7 @@ from core_mondrian.models import MODELS
 from core_mondrian.release.release_tree import SizeBin, size_bins
 from core_mondrian.report.plain import between
 from core_mondrian.report.wording import part_of, percent
+from core_mondrian.runtime.plain_values import JsonMapping
 from core_mondrian.studio.actions import Run
 from core_mondrian.studio.draft import ROLES, toml_value
 
@@ -89,7 +90,7 @@ def differing(first: str, second: str) -> Iterator[Pair]:
             yield Pair(name, _value_text(old), _value_text(new))
 
 
-def _settings(asked: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _settings(asked: JsonMapping, above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield all that a spec file sets, tables in it by the path to each value."""
     for key, value in asked.items():
         name = f"{above}{key}"
@@ -101,7 +102,7 @@ def _settings(asked: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, 
             yield name, value
 
 
-def _models(models: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _models(models: Sequence[JsonMapping]) -> Iterator[tuple[str, str]]:
     told: dict[str, list[str]] = {}
     for model in models:
         rest = {k: v for k, v in model.items() if k not in ("name", "sensitive")}

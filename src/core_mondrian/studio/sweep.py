@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from core_mondrian.analysis.advise import Point, Sweep, sweep
 from core_mondrian.report.wording import count
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.studio.actions import OpenedTable, read_as
 from core_mondrian.studio.draft import Draft
 from core_mondrian.studio.jobs import Progress
@@ -80,7 +81,7 @@ def find_points(draft: Draft, name: str, n_rows: int) -> list[float]:
     return sorted({*fitting, *now})
 
 
-def _numbers(model: dict[str, Any], only: str | None = None) -> Iterator[Any]:
+def _numbers(model: JsonObject, only: str | None = None) -> Iterator[Any]:
     for name, value in model.items():
         if _is_number(value) and only in (None, name):
             yield name, value

@@ -1,7 +1,6 @@
 """Trees over the values of a column, as the page shows and edits them."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -11,6 +10,7 @@ from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.learned import Learned
 from core_mondrian.hierarchies.load import parse_short
 from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.studio.actions import OpenedTable, read_as
 from core_mondrian.studio.draft import Draft
 from core_mondrian.tables.frames import arrow_column, open_frame
@@ -75,7 +75,7 @@ def first_groups(opened: OpenedTable, draft: Draft, name: str) -> Groups:
     return [(f"group {i + 1}", values) for i, values in enumerate(groups.values())]
 
 
-def as_entry(groups: Groups) -> dict[str, Any]:
+def as_entry(groups: Groups) -> JsonObject:
     """Return groups as a spec file has them; those without values are left out."""
     return {
         "kind": "grouping",
@@ -83,7 +83,7 @@ def as_entry(groups: Groups) -> dict[str, Any]:
     }
 
 
-def groups_in(entry: Mapping[str, Any]) -> Groups | None:
+def groups_in(entry: JsonMapping) -> Groups | None:
     """Return the groups that a spec file's entry names; None: some are in others."""
     groups = entry["groups"]
     if not all(isinstance(values, list | tuple) for values in groups.values()):
@@ -124,7 +124,7 @@ def add_group(groups: Groups) -> Groups:
     return [*groups, (f"group {number}", [])]
 
 
-def parse_entry(kind: str, text: str) -> dict[str, Any]:
+def parse_entry(kind: str, text: str) -> JsonObject:
     """Return a builder as a spec file has it, from its kind and what was typed.
 
     Raises:
@@ -134,7 +134,7 @@ def parse_entry(kind: str, text: str) -> dict[str, Any]:
     return parse_short(f"{kind}:{typed}" if typed else kind) or {"kind": kind}
 
 
-def typed_of(entry: Mapping[str, Any]) -> str | None:
+def typed_of(entry: JsonMapping) -> str | None:
     """Return what is typed to get a builder; None: that does not say all of it."""
     rest = [value for key, value in entry.items() if key != "kind"]
     parts = rest[0] if rest and isinstance(rest[0], list | tuple) else rest[:1]
@@ -146,10 +146,10 @@ def typed_of(entry: Mapping[str, Any]) -> str | None:
     return text if is_all else None
 
 
-def draw_nodes(tree: Hierarchy) -> list[dict[str, Any]]:
+def draw_nodes(tree: Hierarchy) -> list[JsonObject]:
     """Return the upper nodes as nested plain values."""
     shown = min(MOST_SHOWN, len(tree.labels))
-    nodes: list[dict[str, Any]] = [
+    nodes: list[JsonObject] = [
         {"id": str(i), "label": _node_text(tree, i), "children": []}
         for i in range(shown)
     ]

@@ -6,12 +6,13 @@ What belongs to columns is put back as long as they have the role that it needs.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.spec.policies import POLICIES
 
-Asked: TypeAlias = dict[str, Any]
+Asked: TypeAlias = JsonObject
 
 
-def put_back(asked: Mapping[str, Any], rest: Mapping[str, Any]) -> Asked:
+def put_back(asked: JsonMapping, rest: JsonMapping) -> Asked:
     """Return what the page asks for, and the rest of the file that was opened."""
     keys = dict(asked)
     for key, value in rest.items():
@@ -24,7 +25,7 @@ def put_back(asked: Mapping[str, Any], rest: Mapping[str, Any]) -> Asked:
     return keys
 
 
-def names_of(rest: Mapping[str, Any]) -> list[str]:
+def names_of(rest: JsonMapping) -> list[str]:
     """Return what the rest consists of, as the spec calls it."""
     names: list[str] = []
     for key, value in rest.items():
@@ -37,7 +38,7 @@ def names_of(rest: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _put_policy(keys: Asked, key: str, value: Mapping[str, Any]) -> None:
+def _put_policy(keys: Asked, key: str, value: JsonMapping) -> None:
     if keys["policy"] == key:
         keys[key] = {**value, **keys.get(key, {})}
         if "equity" not in keys[key]:
@@ -47,19 +48,19 @@ def _put_policy(keys: Asked, key: str, value: Mapping[str, Any]) -> None:
             keys[key]["breakout_thresholds"] = own
 
 
-def _put_format(keys: Asked, key: str, value: Mapping[str, Any]) -> None:
+def _put_format(keys: Asked, key: str, value: JsonMapping) -> None:
     """Put formats of columns beside what is so for all others."""
     if of_columns := _of_known(keys, value):
         keys[key] = {"default": keys.get(key, False), **of_columns}
 
 
-def _put_table(keys: Asked, key: str, value: Mapping[str, Any]) -> None:
+def _put_table(keys: Asked, key: str, value: JsonMapping) -> None:
     """Put what is told by column; what the page says of a column goes first."""
     if table := {**_of_known(keys, value), **keys.get(key, {})}:
         keys[key] = table
 
 
-def _of_known(keys: Asked, value: Mapping[str, Any]) -> Asked:
+def _of_known(keys: Asked, value: JsonMapping) -> Asked:
     known = keys["quasi_identifiers"]
     return {name: item for name, item in value.items() if name in known}
 

@@ -13,7 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.runtime.array_types import ArrowArray, ArrowField, ArrowType, Flags
+from core_mondrian.runtime.array_types import (
+    ArrowArray,
+    ArrowField,
+    ArrowType,
+    Flags,
+    IntegerArray,
+)
 from core_mondrian.runtime.runs import run_members
 
 Places: TypeAlias = NDArray[np.int64]
@@ -47,7 +53,8 @@ def clean_array(array: ArrowArray) -> ArrowArray:
         return gather(array, own_places(array))
     if array.null_count:
         return _clean_nulls(array)
-    if _is_compact(array):
+    validity, *buffers = array.buffers()
+    if validity is None and _fills(array, buffers):
         return array
     # With a second one, Arrow copies: nothing refers to the old buffers any more.
     return pa.concat_arrays([array, array.slice(0, 0)])
@@ -131,12 +138,6 @@ def is_flat(kind: ArrowType) -> bool:
     return not any(test(kind) for test, _ in _GATHER)
 
 
-def _is_compact(array: ArrowArray) -> bool:
-    """Return whether the buffers of a flat array hold its cells and nothing else."""
-    validity, *buffers = array.buffers()
-    return validity is None and _fills(array, buffers)
-
-
 def _fills(array: ArrowArray, buffers: list[Any]) -> bool:
     """Return whether the cells of a flat array are all that its buffers hold."""
     if array.offset or pa.types.is_boolean(array.type):
@@ -190,7 +191,7 @@ def _shown(array: ArrowArray, places: Places) -> Flags:
     return shown
 
 
-def _at(values: NDArray[Any], places: Places) -> Places:
+def _at(values: IntegerArray, places: Places) -> Places:
     """Return numbers by place; 0 where there is none."""
     return np.append(values, 0)[places].astype(np.int64)
 
@@ -201,7 +202,7 @@ def _bits(shown: Flags) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(shown, bitorder="little").tobytes())
 
 
-def _numbers(values: NDArray[Any], dtype: str) -> pa.Buffer:
+def _numbers(values: IntegerArray, dtype: str) -> pa.Buffer:
     return pa.py_buffer(np.ascontiguousarray(values, dtype=dtype))
 
 
@@ -308,7 +309,7 @@ def _compact(
 
 
 def _move(
-    indices: ArrowArray, codes: NDArray[Any], moved: Places, *, has_blank: bool
+    indices: ArrowArray, codes: IntegerArray, moved: Places, *, has_blank: bool
 ) -> ArrowArray:
     """Return the new code of each cell; codes of missing values are missing cells."""
     if has_blank or not moved.size:
@@ -325,7 +326,7 @@ def _move(
     )
 
 
-def _used(codes: NDArray[Any], n_missing: int, n_values: int) -> Flags:
+def _used(codes: IntegerArray, n_missing: int, n_values: int) -> Flags:
     """Return which codes occur; most dictionaries are used up by the first rows.
 
     So many of the codes are 0 because their cells are missing.
@@ -361,12 +362,12 @@ def _equal_values(values: ArrowArray) -> Places:
     return first[numbers]
 
 
-def _sorted(values: ArrowArray, kept: Places, codes: NDArray[Any]) -> Places:
+def _sorted(values: ArrowArray, kept: Places, codes: IntegerArray) -> Places:
     """Return places of values from the smallest on, or else in the order of the rows.
 
     The order they came in may be that of the rows that came in.
     """
-    order: NDArray[Any]
+    order: IntegerArray
     try:
         order = pc.array_sort_indices(values.take(pa.array(kept))).to_numpy()
     except pa.ArrowNotImplementedError:
@@ -375,7 +376,7 @@ def _sorted(values: ArrowArray, kept: Places, codes: NDArray[Any]) -> Places:
     return kept[order]
 
 
-def first_rows(codes: NDArray[Any], n_values: int) -> Places:
+def first_rows(codes: IntegerArray, n_values: int) -> Places:
     """Return the first row of each code; of those that no row has, the last and one."""
     rows = np.full(n_values, codes.size)
     rows[codes[::-1]] = np.arange(codes.size)[::-1]
@@ -417,12 +418,12 @@ def _gather_union(array: ArrowArray, places: Places) -> ArrowArray:
     return _build(kind, places.size, [None, types, _numbers(offsets, "i4")], cells)
 
 
-def _codes_of(array: ArrowArray) -> NDArray[Any]:
+def _codes_of(array: ArrowArray) -> IntegerArray:
     # `type_codes` and `offsets` of a slice are those of its origin.
     return np.frombuffer(array.buffers()[1], np.int8)[array.offset :][: len(array)]
 
 
-def _starts_of(array: ArrowArray) -> NDArray[Any]:
+def _starts_of(array: ArrowArray) -> IntegerArray:
     return np.frombuffer(array.buffers()[2], np.int32)[array.offset :][: len(array)]
 
 
@@ -432,26 +433,10 @@ def _build(
     return pa.Array.from_buffers(clean_type(kind), n, buffers, children=children)
 
 
-def _is_any_list(kind: ArrowType) -> bool:
-    return any(test(kind) for test in _OFFSET_LISTS)
-
-
-def _is_any_list_view(kind: ArrowType) -> bool:
-    tests = (pa.types.is_list_view, pa.types.is_large_list_view)
-    return any(test(kind) for test in tests)
-
-
-def _is_view(kind: ArrowType) -> bool:
-    return any(
-        test(kind) for test in (pa.types.is_string_view, pa.types.is_binary_view)
-    )
-
-
 def _is_extension(kind: ArrowType) -> bool:
     return isinstance(kind, pa.BaseExtensionType)
 
 
-_OFFSET_LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_map)
 _CLEAN: Final[
     tuple[tuple[Callable[[ArrowType], bool], Callable[[ArrowType], ArrowType]], ...]
 ] = (
@@ -507,10 +492,14 @@ _GATHER: Final[
     (_is_extension, _gather_extension),
     (pa.types.is_null, _gather_null),
     (pa.types.is_dictionary, _gather_dictionary),
-    (_is_view, _gather_view),
+    (pa.types.is_string_view, _gather_view),
+    (pa.types.is_binary_view, _gather_view),
     (pa.types.is_struct, _gather_struct),
-    (_is_any_list, _gather_list),
-    (_is_any_list_view, _gather_list_view),
+    (pa.types.is_list, _gather_list),
+    (pa.types.is_large_list, _gather_list),
+    (pa.types.is_map, _gather_list),
+    (pa.types.is_list_view, _gather_list_view),
+    (pa.types.is_large_list_view, _gather_list_view),
     (pa.types.is_fixed_size_list, _gather_fixed_list),
     (pa.types.is_run_end_encoded, _gather_runs),
     (pa.types.is_union, _gather_union),

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core_mondrian.runtime.array_types import ArrowArray
+from core_mondrian.runtime.array_types import ArrowArray, ArrowType
 from core_mondrian.tables.hashing import splitmix64
 
 Keys: TypeAlias = NDArray[np.uint64]
@@ -163,7 +163,7 @@ def _is_moment(kind: pa.DataType) -> bool:
 
 
 _KINDS: Final[
-    tuple[tuple[Callable[[Any], bool], Callable[[ArrowArray], Keys]], ...]
+    tuple[tuple[Callable[[ArrowType], bool], Callable[[ArrowArray], Keys]], ...]
 ] = (
     (_is_bytes, _text_keys),
     (pa.types.is_integer, _integer_keys),
@@ -173,7 +173,7 @@ _KINDS: Final[
 )
 
 
-def object_keys(cells: Iterable[Any]) -> Keys:
+def object_keys(cells: Iterable[object]) -> Keys:
     """Return a number per Python object; 0: missing.
 
     Raises:
@@ -183,14 +183,14 @@ def object_keys(cells: Iterable[Any]) -> Keys:
     return np.array([_object_key(_as_plain(cell)) for cell in cells], dtype=np.uint64)
 
 
-def _object_key(plain: Any) -> int:  # noqa: ANN401
+def _object_key(plain: object) -> int:
     if plain is None:
         return 0
     text = repr(plain).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
-def _as_plain(cell: Any) -> Any:  # noqa: ANN401
+def _as_plain(cell: object) -> object:
     """Return a cell as values whose text says all there is to say."""
     if isinstance(cell, np.ndarray | np.generic):
         cell = cell.tolist()

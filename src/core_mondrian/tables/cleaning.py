@@ -7,13 +7,13 @@ tables and columns, and an index, which is a column that nobody gave a role.
 """
 
 from collections.abc import Collection
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.runtime.array_types import ArrowType, Frame
+from core_mondrian.runtime.array_types import ArrowType, Column, Dtype, Frame
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.tables.arrow_cells import (
     BLANK,
@@ -24,8 +24,6 @@ from core_mondrian.tables.arrow_cells import (
     gather,
     is_flat,
 )
-
-Column: TypeAlias = Any
 
 
 def clean_frame(
@@ -122,7 +120,7 @@ def _clean_series(column: Column) -> Column:
     return kept.cast(plain.dtype).cast(_own_dtype(column.dtype, kept))
 
 
-def _plain_dtype(dtype: Any) -> Any:  # noqa: ANN401
+def _plain_dtype(dtype: Dtype) -> Dtype:
     """Return a type with text in place of categories."""
     import polars as pl
 
@@ -137,7 +135,7 @@ def _plain_dtype(dtype: Any) -> Any:  # noqa: ANN401
     return dtype
 
 
-def _own_dtype(dtype: Any, texts: Column) -> Any:  # noqa: ANN401
+def _own_dtype(dtype: Dtype, texts: Column) -> Dtype:
     """Return a type that lists the categories in use; ``texts`` are its cells."""
     import polars as pl
 
@@ -187,7 +185,7 @@ def _clean_pandas_column(column: Column) -> Column:
     return pd.Series(values, index=column.index, copy=False)
 
 
-def _clean_values(column: Column) -> Any:  # noqa: ANN401
+def _clean_values(column: Column) -> Column:
     """Return the cells of a pandas array with something besides; None: it has not."""
     import pandas as pd
 
@@ -208,12 +206,12 @@ def _clean_values(column: Column) -> Any:  # noqa: ANN401
     return None
 
 
-def _arrow_cells(array: Any) -> pa.ChunkedArray:  # noqa: ANN401
+def _arrow_cells(array: Column) -> pa.ChunkedArray:
     cells = array.__arrow_array__()
     return cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])
 
 
-def _clean_categories(array: Any) -> Any:  # noqa: ANN401
+def _clean_categories(array: Column) -> Column:
     import pandas as pd
 
     codes, categories = array.codes, array.categories
@@ -228,7 +226,7 @@ def _clean_categories(array: Any) -> Any:  # noqa: ANN401
     )
 
 
-def _sorted(categories: Any, first: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401
+def _sorted(categories: Column, first: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return places of categories from the smallest on, or else by their first rows."""
     try:
         order: NDArray[np.int64] = categories.argsort()
@@ -237,7 +235,7 @@ def _sorted(categories: Any, first: NDArray[np.int64]) -> NDArray[np.int64]:  # 
     return order
 
 
-def _clean_sparse(column: Column) -> Any:  # noqa: ANN401
+def _clean_sparse(column: Column) -> Column:
     """Return sparse cells whose most frequent value is one of them, or the usual."""
     import pandas as pd
 

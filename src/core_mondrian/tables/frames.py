@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -19,7 +19,7 @@ from core_mondrian.errors import (
     look_like_cells,
     quote_names,
 )
-from core_mondrian.runtime.array_types import Frame
+from core_mondrian.runtime.array_types import Column, Frame
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.tables.cell_keys import Keys, cell_keys, combine_keys, object_keys
 from core_mondrian.tables.cleaning import take_arrow
@@ -30,11 +30,14 @@ from core_mondrian.tables.pandas_types import (
     with_widest_decimals,
 )
 
+OpenFrame: TypeAlias = nw.DataFrame[Any]
+OpenColumn: TypeAlias = nw.Series[Any]
+"""A frame of any library, seen through narwhals; `open_frame` opens it."""
 Layout = Mapping[str, Mapping[str, pa.Array] | None]
 """By place: the columns that are released there; None: the caller's own."""
 
 
-def open_frame(data: Frame) -> nw.DataFrame[Any]:
+def open_frame(data: Frame) -> OpenFrame:
     """Wrap the caller's frame.
 
     Raises:
@@ -78,7 +81,7 @@ def _twice_in(data: object) -> str:
     return f": {list_names(twice, names)}" if twice else ""
 
 
-def check_columns(frame: nw.DataFrame[Any], wanted: Iterable[str]) -> None:
+def check_columns(frame: OpenFrame, wanted: Iterable[str]) -> None:
     """Raise SpecError unless the frame has every wanted column."""
     if missing := sorted(set(wanted).difference(frame.columns)):
         hint = f"it has {list_names(frame.columns)}"
@@ -89,7 +92,7 @@ def check_columns(frame: nw.DataFrame[Any], wanted: Iterable[str]) -> None:
         )
 
 
-def _meant(name: str, frame: nw.DataFrame[Any]) -> str | None:
+def _meant(name: str, frame: OpenFrame) -> str | None:
     """Return what may have been meant by a column that a frame does not have."""
     if name in getattr(getattr(frame.to_native(), "index", None), "names", ()):
         return "it is the index: give data.reset_index();"
@@ -102,7 +105,7 @@ def _meant(name: str, frame: nw.DataFrame[Any]) -> str | None:
     return f"did you mean {close[0]!r}?" if close else None
 
 
-def arrow_column(frame: nw.DataFrame[Any], name: str) -> pa.ChunkedArray:
+def arrow_column(frame: OpenFrame, name: str) -> pa.ChunkedArray:
     """Return one column as Arrow.
 
     Raises:
@@ -143,7 +146,7 @@ def like(data: Frame, table: pa.Table) -> Frame:
     return nw.DataFrame.from_arrow(table, backend=backend).to_native()
 
 
-def row_weights(frame: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:
+def row_weights(frame: OpenFrame, name: str) -> NDArray[np.float64]:
     """Return how much each row weighs; texts that are numbers are numbers.
 
     Raises:
@@ -172,7 +175,7 @@ def row_weights(frame: nw.DataFrame[Any], name: str) -> NDArray[np.float64]:
     return np.asarray(weights, dtype=np.float64)
 
 
-def _without_int128(series: nw.Series[Any]) -> nw.Series[Any]:
+def _without_int128(series: OpenColumn) -> OpenColumn:
     """Return whole numbers of 128 bits, which Arrow does not have, as decimals."""
     if series.dtype not in (nw.Int128, nw.UInt128):
         return series
@@ -180,8 +183,8 @@ def _without_int128(series: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def blank_cells(
-    frame: nw.DataFrame[Any], names: Iterable[str], rows: NDArray[np.bool_]
-) -> nw.DataFrame[Any]:
+    frame: OpenFrame, names: Iterable[str], rows: NDArray[np.bool_]
+) -> OpenFrame:
     """Return the frame with the cells of ``rows`` missing in some columns."""
     native = frame.to_native()
     if frame.implementation.is_pandas_like():
@@ -206,7 +209,7 @@ def blank_cells(
     return open_frame(native)
 
 
-def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401  # a series
+def _take_pandas(column: Column, places: pa.Array) -> Column:
     """Return the cells of a pandas column by place; a null place is a missing cell."""
     import pandas as pd
 
@@ -217,7 +220,7 @@ def _take_pandas(column: Any, places: pa.Array) -> Any:  # noqa: ANN401  # a ser
 
 
 def row_keys(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     names: Sequence[str],
     rows: NDArray[np.int64],
     threads: int | None = 1,
@@ -232,7 +235,7 @@ def row_keys(
 
 
 def column_keys(
-    frame: nw.DataFrame[Any], name: str, rows: NDArray[np.int64] | None = None
+    frame: OpenFrame, name: str, rows: NDArray[np.int64] | None = None
 ) -> Keys:
     """Return a public hash of each cell of a column, or of some rows of it.
 
@@ -251,7 +254,7 @@ def column_keys(
     return cell_keys(_take_chunks(column, rows))
 
 
-def _object_keys(cells: list[Any], name: str) -> Keys:
+def _object_keys(cells: list[object], name: str) -> Keys:
     try:
         return object_keys(cells)
     except TypeError as error:
@@ -270,7 +273,7 @@ def drop_column(data: Frame, name: str) -> Frame:
 
 
 def filter_rows(
-    frame: nw.DataFrame[Any], keep: NDArray[np.bool_], threads: int | None = 1
+    frame: OpenFrame, keep: NDArray[np.bool_], threads: int | None = 1
 ) -> Frame:
     """Return the caller's kind of frame with the rows to keep, and nothing changed."""
     native = frame.to_native()
@@ -283,7 +286,7 @@ def filter_rows(
     return _take_rising(native, np.flatnonzero(keep), threads)
 
 
-def take_rows(frame: nw.DataFrame[Any], rows: NDArray[np.int64]) -> Frame:
+def take_rows(frame: OpenFrame, rows: NDArray[np.int64]) -> Frame:
     """Return the caller's kind of frame with some rows, by their places, rising."""
     native = frame.to_native()
     if frame.implementation.is_pandas_like():
@@ -329,7 +332,7 @@ def _take_chunks(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Chunked
 
 
 def replace_columns(
-    frame: nw.DataFrame[Any],
+    frame: OpenFrame,
     released: Mapping[str, Mapping[str, pa.Array]],
     removed: Iterable[str],
     keep: NDArray[np.bool_] | None,
@@ -407,7 +410,7 @@ def _replace_in_pandas(table: Frame, others: Frame, layout: Layout) -> Frame:
 
 
 def take_cells(
-    frame: nw.DataFrame[Any], name: str, new: pa.Array, places: NDArray[np.int64]
+    frame: OpenFrame, name: str, new: pa.Array, places: NDArray[np.int64]
 ) -> Frame:
     """Return the caller's kind of frame with the cells of one column rearranged.
 

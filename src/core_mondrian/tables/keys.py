@@ -57,6 +57,7 @@ def open_key(given: object) -> Key:
 
 
 def _draw() -> bytes:
+    """Return a key for one run; tests replace it."""
     return secrets.token_bytes(_LENGTH)
 
 

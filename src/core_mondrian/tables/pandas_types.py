@@ -1,10 +1,12 @@
 """Arrow arrays as pandas columns, in the type that the caller's column has."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from core_mondrian.runtime.array_types import ArrowArray, Column, Dtype
 
 _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of ordinary text can hold; sets of values may be long."""
@@ -19,13 +21,13 @@ _NULLABLE: Final = {
 _NULLABLE_FLOATS: Final = {"float": "Float32", "double": "Float64"}
 
 
-def nullable(column: Any) -> Any:  # noqa: ANN401  # a pandas series
+def nullable(column: Column) -> Column:
     """Return a column that can hold missing cells without becoming another number."""
     wanted = _NULLABLE.get(str(column.dtype))
     return column if wanted is None else column.astype(wanted)
 
 
-def with_widest_decimals(array: Any, dtype: Any) -> Any:  # noqa: ANN401
+def with_widest_decimals(array: ArrowArray, dtype: Dtype) -> ArrowArray:
     """Return decimals that are objects in pandas with as many digits as Arrow has.
 
     Objects have no precision. Arrow's guess is the digits of the largest one, and where
@@ -44,7 +46,7 @@ def with_widest_decimals(array: Any, dtype: Any) -> Any:  # noqa: ANN401
     return array.cast(pa.dictionary(array.type.index_type, wide) if coded else wide)
 
 
-def as_pandas(array: pa.Array, dtype: Any) -> Any:  # noqa: ANN401
+def as_pandas(array: pa.Array, dtype: Dtype) -> Column:
     """Return a released array as pandas holds a column of ``dtype``.
 
     Whole numbers and booleans with blanks are nullable; ranges are Arrow's structs.
@@ -63,14 +65,14 @@ def as_pandas(array: pa.Array, dtype: Any) -> Any:  # noqa: ANN401
         return array.to_pandas()
     names = _NULLABLE | (_NULLABLE_FLOATS if is_masked else {})
 
-    def find_type(kind: pa.DataType) -> Any:  # noqa: ANN401
+    def find_type(kind: pa.DataType) -> Dtype:
         name = names.get(str(kind))
         return None if name is None else pd.api.types.pandas_dtype(name)
 
     return array.to_pandas(types_mapper=find_type)
 
 
-def _as_arrow_column(array: pa.Array, wanted: pa.DataType | None) -> Any:  # noqa: ANN401
+def _as_arrow_column(array: pa.Array, wanted: pa.DataType | None) -> Column:
     import pandas as pd
 
     is_coded = wanted is not None and pa.types.is_dictionary(wanted)

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core_mondrian.runtime.array_types import ArrowArray, Flags, Integers
+from core_mondrian.runtime.array_types import ArrowArray, ArrowType, Flags, Integers
+from core_mondrian.tables.frames import OpenColumn
 from core_mondrian.tables.hashing import splitmix64
 
 NEARLY_UNIQUE: Final = 0.95
@@ -101,7 +102,7 @@ def class_sizes(keys: Coded, counts: Integers | None = None) -> Integers:
     return ranked
 
 
-def value_counts(series: nw.Series[Any], rows: Flags | None = None) -> Integers:
+def value_counts(series: OpenColumn, rows: Flags | None = None) -> Integers:
     """Count the rows of each value of a frame's column; missing ones are left out.
 
     ``rows`` says which are counted; None: all. Whole numbers that rise from row to
@@ -140,7 +141,7 @@ def _without_unique(numbers: Integers) -> Integers:
     return numbers
 
 
-def _whole_numbers(series: nw.Series[Any]) -> Integers | None:
+def _whole_numbers(series: OpenColumn) -> Integers | None:
     """Return 64-bit whole numbers, if a column holds such and none is missing."""
     if series.dtype != nw.Int64 or series.null_count():
         return None
@@ -149,7 +150,7 @@ def _whole_numbers(series: nw.Series[Any]) -> Integers | None:
 
 
 def code_series(
-    series: nw.Series[Any],
+    series: OpenColumn,
     *,
     ordered: bool = False,
     narrow: bool = False,
@@ -232,7 +233,7 @@ def _dictionaries(
 ) -> tuple[list[tuple[int, ArrowArray]], ArrowArray]:
     """Return dictionary chunks, each with where its values start among all values."""
     if isinstance(column.type, pa.BaseExtensionType):
-        kind: Any = column.type.storage_type
+        kind: ArrowType = column.type.storage_type
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()

@@ -1,14 +1,31 @@
 """Earth mover's distances between each class and the whole table."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core_mondrian.errors import SpecError
 from core_mondrian.runtime.array_types import Floats, Integers
 from core_mondrian.tables.readings import ascending, spell
 from core_mondrian.verification.counts import Classes
+
+
+class Tree(Protocol):
+    """What is asked of a hierarchy; the definitions do without the room that has it."""
+
+    labels: tuple[str, ...]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+
+    @property
+    def n_leaves(self) -> int: ...
+    @property
+    def leaves(self) -> tuple[str, ...]: ...
+    @property
+    def parents(self) -> NDArray[np.int32]: ...
+
 
 # Differences of classes by leaf that are laid out at a time: 32 MiB.
 _MOST_CELLS = 1 << 22
@@ -70,7 +87,7 @@ def _ascending(labels: Sequence[object], column: str) -> Integers:
     return np.array(order, dtype=np.int64)
 
 
-def hierarchical_distance(classes: Classes, tree: Any, column: str) -> Floats:  # noqa: ANN401
+def hierarchical_distance(classes: Classes, tree: Tree, column: str) -> Floats:
     """Return Σ height(N) / H · min(surplus, lack) over all inner nodes N.
 
     The surplus of N adds up q - p of those children that have more of the class than
@@ -92,7 +109,7 @@ def hierarchical_distance(classes: Classes, tree: Any, column: str) -> Floats:  
     return np.where(classes.rows > 0, distances, np.nan)
 
 
-def _leaves(labels: Sequence[object], tree: Any, column: str) -> Integers:  # noqa: ANN401
+def _leaves(labels: Sequence[object], tree: Tree, column: str) -> Integers:
     """Return the leaf of each value; of the missing one, the number of leaves."""
     places = {spell(text): place for place, text in enumerate(tree.leaves)}
     leaves = [places.get(spell(str(label)), -1) for label in labels]
@@ -109,7 +126,7 @@ def _moved(
     classes: Classes,
     part: slice,
     leaf: Integers,
-    tree: Any,  # noqa: ANN401
+    tree: Tree,
     heights: Integers,
 ) -> Floats:
     """Return what some classes have to move, times how far.

@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +15,7 @@ from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.population import open_population
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.cells import without_nulls
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.counting import (
     class_sizes,
     code_column,
@@ -30,7 +28,7 @@ ANYTHING = "*"
 
 
 def read_cells(
-    frame: nw.DataFrame[Any], names: Sequence[str], rows: Integers
+    frame: OpenFrame, names: Sequence[str], rows: Integers
 ) -> list[str | None]:
     """Return what some rows show in a column, or in two that are bounds, as text."""
     columns = [arrow_column(frame, name).take(pa.array(rows)) for name in names]

@@ -8,13 +8,13 @@ import math
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from core_mondrian.errors import DataError, PrivacyViolation, SpecError
+from core_mondrian.runtime.array_types import Frame
 from core_mondrian.spec.declaration import Spec, bound_names
-from core_mondrian.tables.files.atomic_write import Writer
 from core_mondrian.tables.files.dialect import WRITTEN, Dialect
 from core_mondrian.tables.files.kinds import parts_of
 from core_mondrian.tables.files.read import read_table
@@ -61,24 +61,11 @@ def read_release(
 class Verified(NamedTuple):
     """A release in memory, and what its verification found."""
 
-    data: Any
+    data: Frame
     """The released table."""
     spec: Spec
     verification: Verification
     budget: int
-
-    def writing(self, write: Writer) -> Writer:
-        """Return what writes the release, and then reads it back.
-
-        Whoever publishes it has to do so afterwards: a file that is read back as
-        something else raises PrivacyViolation.
-        """
-
-        def write_and_read(path: Path) -> None:
-            write(path)
-            self.check(path)
-
-        return write_and_read
 
     def check(self, path: Path) -> None:
         """Recount a file that the release was written to.

@@ -26,9 +26,11 @@ from core_mondrian.errors import (
 )
 from core_mondrian.models.base import ClassCounts, PrivacyModel
 from core_mondrian.runtime.array_types import Flags, Integers
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.threads import map_columns
 from core_mondrian.spec.declaration import Spec, as_spec, look_alikes
 from core_mondrian.tables.files.cells import unified_texts, without_nulls
+from core_mondrian.tables.frames import OpenColumn, OpenFrame
 from core_mondrian.tables.pseudonyms import LENGTH, PATTERN
 from core_mondrian.verification.counting import (
     Coded,
@@ -40,7 +42,6 @@ from core_mondrian.verification.counting import (
 )
 from core_mondrian.verification.counts import Classes
 from core_mondrian.verification.definitions import Judgement, definition_of
-from core_mondrian.verification.matches import count_outside, read_cells
 
 _KEEP = "do not give this table away"
 SHOWS_PSEUDONYM = "core_mondrian:shows_pseudonym"
@@ -88,7 +89,7 @@ class Verification:
             n, who = self.smallest_class, "rows"
         return f"{n:,} {who[:-1] if n == 1 else who}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; an empty table reaches nothing (None)."""
         return {
             "n_rows": self.n_rows,
@@ -337,11 +338,7 @@ def _recount(
     classes = Classes(rows, sizes)
     if spec.population is not None:
         chosen = np.arange(len(frame))[kept][first_rows(keys)]
-        outside = count_outside(
-            {name: read_cells(frame, names, chosen) for name, names in shown.items()},
-            rows,
-            spec,
-        )
+        outside = _count_outside(frame, shown, chosen, rows, spec)
         classes = replace(classes, outside=outside)
     seen: dict[str | None, Classes] = {None: classes}
     for name, coded in values.items():
@@ -352,17 +349,40 @@ def _recount(
         n_classes=int(rows.size),
         n_suppressed_blank=n_rows - int(rows.sum()),
         smallest_class=int(rows.min()) if rows.size else 0,
-        models=_check_models(seen, spec, is_whole=whole is None),
+        # Those that look at all classes wait until all of them are here.
+        models=tuple(
+            _check(model, seen[model.column], spec)
+            if whole is None or model.enough_rows is None
+            else ModelResult(model.title, math.nan)
+            for model in spec.models
+        ),
         n_persons=n_persons,
         fewest_persons=None if n_persons is None else int(sizes.min(initial=n_rows)),
         class_sizes=sizes,
     )
 
 
+def _count_outside(
+    frame: OpenFrame,
+    shown: Mapping[str, tuple[str, ...]],
+    chosen: Integers,
+    rows: Integers,
+    spec: Spec,
+) -> Integers:
+    """Count the persons of the population who fit each class and are not in it.
+
+    ``chosen`` is a row of each class.
+    """
+    from core_mondrian.verification.matches import count_outside, read_cells
+
+    cells = {name: read_cells(frame, names, chosen) for name, names in shown.items()}
+    return count_outside(cells, rows, spec)
+
+
 class _Reader(NamedTuple):
     """Reads the cells of a release as the run reads those of its source."""
 
-    frame: nw.DataFrame[Any]
+    frame: OpenFrame
     null_values: Sequence[str]
 
     def shown(self, name: str) -> Coded:
@@ -386,7 +406,7 @@ class _Reader(NamedTuple):
         return code_series(self.frame[name], ordered=ordered, read=read)
 
 
-def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> None:
+def _check_roles(frame: OpenFrame, spec: Spec, *, is_counted: bool) -> None:
     """Refuse a table whose columns are not what the spec says of them."""
     if spec.unit is not None and spec.unit not in frame.columns:
         raise SpecError(
@@ -395,8 +415,14 @@ def _check_roles(frame: nw.DataFrame[Any], spec: Spec, *, is_counted: bool) -> N
             "without a unit, which counts rows",
         )
     _check_removed(spec, frame.columns)
-    if not is_counted:  # else the unit may be there as it was
-        _check_pseudonyms(frame, spec)
+    if is_counted:  # the unit may be there as it was
+        return
+    for name in spec.pseudonyms:
+        if name in frame.columns and not are_pseudonyms(frame[name]):
+            raise PrivacyViolation(
+                f"column {name!r} holds other things than pseudonyms",
+                hint=f"they are {LENGTH} digits of 0-9 and a-f",
+            )
 
 
 def verified_columns(data: IntoDataFrame, spec: Spec) -> list[str]:
@@ -419,17 +445,7 @@ def beside(spec: Spec, columns: Iterable[str]) -> list[str]:
     return [name for name in dividing if name in names]
 
 
-def _check_pseudonyms(frame: nw.DataFrame[Any], spec: Spec) -> None:
-    """Refuse a column for pseudonyms that shows something else."""
-    for name in spec.pseudonyms:
-        if name in frame.columns and not are_pseudonyms(frame[name]):
-            raise PrivacyViolation(
-                f"column {name!r} holds other things than pseudonyms",
-                hint=f"they are {LENGTH} digits of 0-9 and a-f",
-            )
-
-
-def are_pseudonyms(series: nw.Series[Any]) -> bool:
+def are_pseudonyms(series: OpenColumn) -> bool:
     """Return whether every cell looks like a pseudonym, or is missing."""
     try:
         column = pa.chunked_array([series.to_arrow()]).combine_chunks().drop_null()
@@ -452,7 +468,7 @@ def _hint_for(data: object) -> str:
 
 def open_release(
     data: IntoDataFrame, spec: Spec
-) -> tuple[nw.DataFrame[Any], dict[str, tuple[str, ...]]]:
+) -> tuple[OpenFrame, dict[str, tuple[str, ...]]]:
     """Return the table, and the columns in which each quasi-identifier is shown."""
     try:
         frame = nw.from_native(data, eager_only=True)
@@ -486,18 +502,6 @@ def _released(
     blank = np.logical_and.reduce(missing)
     n_blank = np.count_nonzero(blank) if counts is None else counts[blank].sum()
     return ~blank if n_blank <= allowed else slice(None)
-
-
-def _check_models(
-    seen: Mapping[str | None, Classes], spec: Spec, *, is_whole: bool
-) -> tuple[ModelResult, ...]:
-    """Check all models, except those that look at all classes if these are some."""
-    return tuple(
-        _check(model, seen[model.column], spec)
-        if is_whole or model.enough_rows is None
-        else ModelResult(model.title, math.nan)
-        for model in spec.models
-    )
 
 
 def _check(model: PrivacyModel, classes: Classes, spec: Spec) -> ModelResult:

@@ -9,7 +9,7 @@ import pytest
 from core_mondrian import DataError, anonymize
 from core_mondrian.analysis.suggest import Guess, draft_spec, guess_roles
 from core_mondrian.datasets import census
-from core_mondrian.spec.toml_file import spec_from_mapping
+from core_mondrian.spec.declaration import spec_from_mapping
 
 CANARY = "CANARY-66"
 

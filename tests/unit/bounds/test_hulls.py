@@ -18,8 +18,8 @@ from core_mondrian.bounds.nearest import find_nearest
 from core_mondrian.bounds.prices import Pricing
 from core_mondrian.bounds.tuples import NearTuples
 from core_mondrian.encoding.encoder import collapse, encode
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.search.loss_weights import build_objective
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.frames import open_frame
 
 FEWER = settings(max_examples=max(2, settings.default.max_examples // 2))

@@ -9,7 +9,7 @@ import pytest
 from support.keys import KEY, key_of
 
 from core_mondrian import BestPolicy, KAnonymity, Spec, anonymize
-from core_mondrian.encoding.allocation import draw_lots, order_by_lot
+from core_mondrian.encoding.allocation import draw_lots, order_rows
 from core_mondrian.models.distinct import DistinctLDiversity
 
 GUESSED_KEYS = (bytes(32), bytes(16), b"0" * 32, b"core-mondrian!!!")
@@ -194,7 +194,8 @@ def test_every_row_is_equally_likely_to_be_lent() -> None:
     hashes, first = np.ones(8, np.uint64), np.zeros(8)
 
     for number in range(4000):
-        first[order_by_lot(tuples, hashes, contents, key_of(number))[:2]] += 1
+        lots = draw_lots(tuples, hashes, contents, key_of(number))
+        first[order_rows(tuples, lots)[:2]] += 1
 
     # Each is among the first two with a chance of 1/4; rows that are equal count alike.
     by_content = np.array([first[contents == x].mean() for x in np.unique(contents)])

@@ -15,7 +15,6 @@ from oracle import Closeness, DistinctDiversity, Part, n_rows, samples
 
 from core_mondrian import KAnonymity, Spec
 from core_mondrian.encoding.encoder import collapse, encode
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import first_constraints
 from core_mondrian.engine.inputs import build_models, build_tuples
 from core_mondrian.engine.layout import CLASS, CUT
@@ -25,6 +24,7 @@ from core_mondrian.engine.search.loss_weights import build_objective
 from core_mondrian.engine.search.workspace import RecordBuffers, SearchWorkspace
 from core_mondrian.hierarchies.tree import Hierarchy, from_paths
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.frames import open_frame
 
 BETAS = (0.0, 0.5, 2.0, 16.0)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from core_mondrian import AverageRisk, KAnonymity, Spec, TCloseness
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.consistency import grow_until_consistent
 from core_mondrian.engine.constraints import Constraints
 from core_mondrian.models.base import PrivacyModel
+from core_mondrian.tables.encoded import EncodedTable
 
 N_ROWS = 100
 TABLE = EncodedTable(

@@ -25,7 +25,6 @@ from oracle import (
 from core_mondrian import InfeasibleError, KAnonymity, OriginalPolicy, Spec, Suppression
 from core_mondrian.datasets import census
 from core_mondrian.encoding.encoder import collapse, encode
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.funnel_counts import STAGES
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.grown import Grown
@@ -34,6 +33,7 @@ from core_mondrian.engine.tree import KINDS, PartitionTree
 from core_mondrian.models import EntropyLDiversity, TCloseness
 from core_mondrian.models.base import PrivacyModel
 from core_mondrian.spec.policies import BestPolicy, PaperPolicy
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.frames import open_frame
 
 

@@ -15,7 +15,6 @@ from oracle import Row, samples
 
 from core_mondrian import KAnonymity, Spec, Suppression
 from core_mondrian.encoding.encoder import collapse, encode
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import first_constraints
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.inputs import build_models, build_tuples
@@ -25,6 +24,7 @@ from core_mondrian.engine.search.equity import Groups, balance_groups, find_grou
 from core_mondrian.engine.search.suppression_budget import search_with_budget
 from core_mondrian.errors import SpecError
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.frames import open_frame
 
 EFFORTS = usual_efforts(is_plain=IS_PLAIN)

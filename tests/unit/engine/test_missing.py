@@ -18,12 +18,12 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.encoding.encoder import collapse, encode
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.constraints import first_constraints
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.missing_patterns import one_root, roots_by_pattern
 from core_mondrian.engine.tree import KINDS
 from core_mondrian.models.distinct import DistinctLDiversity
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.frames import open_frame
 
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.layout import QUEUED, SUPPRESSED
 from core_mondrian.engine.missing_patterns import Roots
 from core_mondrian.engine.roots import build_roots, root_nodes
+from core_mondrian.tables.encoded import EncodedTable
 
 
 def some_roots(root: list[int], suppressed: list[bool]) -> Roots:

@@ -16,7 +16,7 @@ from core_mondrian.hierarchies.codes import Flat
 from core_mondrian.models.population import KMap
 from core_mondrian.release.manifests import parse_manifest, whole_spec
 from core_mondrian.report.partition_plot import paint
-from core_mondrian.spec.toml_file import spec_from_mapping
+from core_mondrian.spec.declaration import spec_from_mapping
 
 POLICIES = {"best": {}, "paper": {"policy": PaperPolicy()}}
 QIDS = ("age", "sex", "code")

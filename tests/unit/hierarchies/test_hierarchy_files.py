@@ -14,7 +14,7 @@ from core_mondrian import DataError, SpecError
 from core_mondrian.hierarchies.groups import Lookup
 from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchies.tree import Hierarchy, flat, from_paths, lay_out
-from core_mondrian.hierarchies.write import paths_of, write_hierarchy
+from core_mondrian.spec.hierarchy_files import paths_of, write_hierarchy
 
 SUFFIXES = (".csv", ".json", ".toml")
 LABELS = st.text(

@@ -18,7 +18,8 @@ from core_mondrian.hierarchies.read import read_hierarchy
 from core_mondrian.hierarchies.tree import from_paths
 from core_mondrian.models.population import KMap
 from core_mondrian.report.partition_plot import paint
-from core_mondrian.spec.toml_file import load_spec, spec_from_mapping
+from core_mondrian.spec.declaration import spec_from_mapping
+from core_mondrian.spec.toml_file import load_spec
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT", "")
 PETS = from_paths([("cat", "beast", "*"), ("dog", "beast", "*"), ("hen", "bird", "*")])

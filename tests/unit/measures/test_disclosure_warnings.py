@@ -22,11 +22,10 @@ from core_mondrian import (
     anonymize,
 )
 from core_mondrian.datasets import adult, census
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.measures import disclosure_warnings as concerns
 from core_mondrian.measures.disclosure_warnings import Generalized
 from core_mondrian.measures.leakage import Hidden, leaked_share
-from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable, ReleasedClasses
 from core_mondrian.verification.counting import Coded
 
 ADULT = os.environ.get("CORE_MONDRIAN_ADULT")

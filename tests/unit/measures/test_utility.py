@@ -12,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable, SensitiveColumn
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy, flat, from_paths
 from core_mondrian.measures.utility import Measures, measure, scale_nmi
-from core_mondrian.recoding.classes import ReleasedClasses
+from core_mondrian.tables.encoded import (
+    EncodedColumn,
+    EncodedTable,
+    ReleasedClasses,
+    SensitiveColumn,
+)
 
 T1 = from_paths(
     [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*")]

@@ -26,7 +26,7 @@ from core_mondrian import (
 from core_mondrian.datasets import census
 from core_mondrian.models.population import KMap
 from core_mondrian.report.partition_plot import paint
-from core_mondrian.spec.toml_file import spec_from_mapping
+from core_mondrian.spec.declaration import spec_from_mapping
 from core_mondrian.verification import counting
 from core_mondrian.verification.counting import code_column
 

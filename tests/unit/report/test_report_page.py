@@ -36,8 +36,8 @@ from core_mondrian.report.facts import Bin, ColumnFacts
 from core_mondrian.report.pictures import draw_bins
 from core_mondrian.report.plain import DASH, manifest_text, writable
 from core_mondrian.report.sample import released_table, sample_rows
+from core_mondrian.spec.declaration import spec_from_mapping
 from core_mondrian.spec.policies import BestPolicy, PaperPolicy, Policy
-from core_mondrian.spec.toml_file import spec_from_mapping
 
 VOID = {"meta", "img", "br", "link", "input", "hr", "col"}
 CANARY = "CANARY-7391"

@@ -24,13 +24,13 @@ from support.partition_store import (
 from core_mondrian import Spec
 from core_mondrian.encoding.collapse import TuplePacker
 from core_mondrian.encoding.encoder import collapse, encode, encode_values
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.grow import grow
 from core_mondrian.engine.grow_parts import grow_parts
 from core_mondrian.errors import InfeasibleError
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.tuple_relation import TupleShape
 from core_mondrian.sources.tuple_store import LocalStore, StoreLimits
+from core_mondrian.tables.encoded import EncodedTable
 from core_mondrian.tables.frames import open_frame
 
 

@@ -16,8 +16,8 @@ from core_mondrian import (
     Suppression,
     load_spec,
 )
+from core_mondrian.spec.declaration import spec_from_mapping
 from core_mondrian.spec.thresholds import Thresholds
-from core_mondrian.spec.toml_file import spec_from_mapping
 
 MINIMAL: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "k": 3}
 

@@ -19,8 +19,8 @@ from core_mondrian.errors import SpecError
 from core_mondrian.hierarchies.codes import Prefix
 from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
+from core_mondrian.spec.declaration import spec_from_mapping
 from core_mondrian.spec.policies import BestPolicy
-from core_mondrian.spec.toml_file import spec_from_mapping
 from core_mondrian.studio.draft import Draft, Protection, draft_of, toml_value
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=12)

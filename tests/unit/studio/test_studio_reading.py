@@ -11,13 +11,10 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from core_mondrian.errors import DataError, MondrianError, SpecError
+from core_mondrian.spec.declaration import spec_from_mapping
 from core_mondrian.spec.keys import KEYS
 from core_mondrian.spec.policies import PaperPolicy
-from core_mondrian.spec.toml_file import (
-    SpecFile,
-    read_spec_file,
-    spec_from_mapping,
-)
+from core_mondrian.spec.toml_file import SpecFile, read_spec_file
 from core_mondrian.studio.draft import Draft, Protection
 from core_mondrian.studio.reading import name_files, open_spec, read_draft
 from core_mondrian.studio.unsupported_keys import names_of

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from core_mondrian.analysis.analyst_statistics.cells import Column, Tables
 from core_mondrian.analysis.analyst_statistics.questions import Question
 from core_mondrian.runtime.array_types import Flags, Floats, Integers
+from core_mondrian.runtime.plain_values import JsonObject
 
 NOISE: Final = 1.96
 """Standard errors within which 95 of 100 samples lie."""
@@ -56,7 +57,7 @@ class Row:
         off = self.errors_off
         return off is not None and abs(off) <= NOISE
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values, without those that are not defined here."""
         told = {
             name: value for name, value in asdict(self).items() if value is not None
@@ -90,7 +91,7 @@ class Answer:
         is_plain = self.question.kind == "means" and not self.is_share
         return str(self.question) if is_plain else f"{self.question}: {self.what}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {
             **self.question.to_json(),

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from core_mondrian.analysis.analyst_statistics.cells import Cells, Column
 from core_mondrian.analysis.analyst_statistics.questions import N_BINS
+from core_mondrian.recoding.intervals import moment_texts
 from core_mondrian.runtime.array_types import Flags, Floats
-from core_mondrian.tables.moments import moment_texts
 
 
 def as_category(column: Column, low: float, high: float) -> Column:

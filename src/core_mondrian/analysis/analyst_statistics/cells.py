@@ -8,13 +8,11 @@ likely distribution of the values, found by expectation and maximization in turn
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from core_mondrian.api import load_and_encode
 from core_mondrian.encoding.columns import (
@@ -28,10 +26,15 @@ from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.base import Builder
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.recoding.plan import with_resolved_hierarchies
-from core_mondrian.runtime.array_types import Flags, Floats, Integers
+from core_mondrian.runtime.array_types import Flags, Floats, IntegerArray, Integers
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.frames import arrow_column, check_columns, open_frame
+from core_mondrian.tables.frames import (
+    OpenFrame,
+    arrow_column,
+    check_columns,
+    open_frame,
+)
 from core_mondrian.verification.counting import (
     Coded,
     class_sizes,
@@ -87,9 +90,9 @@ class Column:
 class Tables:
     """The tables that are compared, with their columns read once."""
 
-    original: nw.DataFrame[Any]
-    released: nw.DataFrame[Any]
-    test: nw.DataFrame[Any] | None
+    original: OpenFrame
+    released: OpenFrame
+    test: OpenFrame | None
     spec: Spec
     """With hierarchies that are built."""
     _read: dict[str, Column] = field(default_factory=dict, repr=False)
@@ -252,7 +255,7 @@ def _released_texts(tables: Tables, name: str) -> tuple[Integers, Texts]:
 # Numbers
 
 
-def _sorted_numbers(codes: NDArray[Any], numbers: Floats) -> Cells:
+def _sorted_numbers(codes: IntegerArray, numbers: Floats) -> Cells:
     """Return cells in the order of their numbers; those without one come last."""
     padded = np.append(numbers, np.nan)
     distinct, place = np.unique(padded, return_inverse=True)

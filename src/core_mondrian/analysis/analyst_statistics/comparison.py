@@ -26,6 +26,7 @@ from core_mondrian.analysis.analyst_statistics.questions import (
 from core_mondrian.analysis.analyst_statistics.regressions import answer_regression
 from core_mondrian.api import anonymize
 from core_mondrian.errors import SpecError, drops_context
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.runtime.runs import run_members
 from core_mondrian.spec.declaration import Spec
@@ -72,7 +73,7 @@ class Comparison:
             text += f"; the worst is {worst.question} ({worst.score:.2f})"
         return text
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; nothing in them names a group of fewer than k rows."""
         return {
             "format": 1,

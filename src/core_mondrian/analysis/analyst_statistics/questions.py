@@ -4,9 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from core_mondrian.errors import DataError, SpecError, list_names, quote_names
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.verification.counting import NEARLY_UNIQUE
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Question:
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"{self.kind} of {self.outcome}{by}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {"kind": self.kind, "outcome": self.outcome, "by": list(self.by)}
 

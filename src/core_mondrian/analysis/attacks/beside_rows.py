@@ -1,12 +1,11 @@
 """What comes with the rows: our code, storage, the manifest, and whose they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from core_mondrian.analysis.attacks.candidates import Candidates
@@ -20,11 +19,17 @@ from core_mondrian.analysis.attacks.split_tuples import Released, name_lone_rows
 from core_mondrian.analysis.attacks.stored import stored_in_file, stored_in_frame
 from core_mondrian.errors import DataError
 from core_mondrian.runtime.array_types import Integers
+from core_mondrian.runtime.plain_values import JsonMapping
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.frames import arrow_column, check_columns
+from core_mondrian.tables.frames import (
+    OpenColumn,
+    OpenFrame,
+    arrow_column,
+    check_columns,
+)
 from core_mondrian.verification.counting import Coded, code_series, combine, compress
 
-Frame = nw.DataFrame[Any]
+Frame = OpenFrame
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def attack_beside_rows(
     given: Given,
     unit: str | None,
     file: Path | None,
-    manifest: Mapping[str, Any] | None,
+    manifest: JsonMapping | None,
 ) -> list[Finding | None]:
     """Try what needs more than the cells of the released rows; see `attack`."""
     owner = find_owners(given.after, given.before, given.public, given.shared)
@@ -73,7 +78,7 @@ def _find_unit(before: Frame, spec: Spec) -> str | None:
     return next((n for n in names if n in before.columns and _repeats(before[n])), None)
 
 
-def _repeats(column: nw.Series[Any]) -> bool:
+def _repeats(column: OpenColumn) -> bool:
     coded = code_series(column)
     codes = coded.codes[~coded.missing]
     return np.unique(codes).size < codes.size
@@ -116,7 +121,7 @@ def _attack_storage(given: Given, file: Path | None) -> Iterator[Finding | None]
 
 
 def _confirm_guesses(
-    given: Given, owner: Integers, manifest: Mapping[str, Any]
+    given: Given, owner: Integers, manifest: JsonMapping
 ) -> Finding | None:
     # It makes releases, and loads the compiler: the other attacks get by without.
     from core_mondrian.analysis.attacks.published import Tables, confirm_guesses

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import narwhals as nw
 import numpy as np
 
 from core_mondrian.analysis.attacks.columns import (
@@ -14,6 +13,7 @@ from core_mondrian.analysis.attacks.columns import (
 )
 from core_mondrian.runtime.array_types import Flags, Integers
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.frames import OpenFrame
 from core_mondrian.verification.counting import (
     Coded,
     code_series,
@@ -187,8 +187,8 @@ def _gather(
 
 
 def find_candidates(
-    released: nw.DataFrame[Any],
-    original: nw.DataFrame[Any],
+    released: OpenFrame,
+    original: OpenFrame,
     spec: Spec,
     carried: Sequence[str],
 ) -> Candidates:

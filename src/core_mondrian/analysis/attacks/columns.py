@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,7 @@ from core_mondrian.recoding.rounding import find_grid
 from core_mondrian.runtime.array_types import ArrowArray, Flags, Integers
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.arrow_types import is_text
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.counting import Coded, code_column
 from core_mondrian.verification.matches import (
     column_tree,
@@ -99,7 +98,7 @@ class Column:
 
 
 def read_quasi_identifier(
-    tables: "tuple[nw.DataFrame[Any], nw.DataFrame[Any]]",
+    tables: "tuple[OpenFrame, OpenFrame]",
     shown: tuple[str, Sequence[str]],
     rows: Integers,
     spec: Spec,
@@ -137,7 +136,7 @@ def read_quasi_identifier(
     return Column(name, cells, coded.codes, fits, parts)
 
 
-def is_matched(original: nw.DataFrame[Any], name: str, spec: Spec) -> bool:
+def is_matched(original: OpenFrame, name: str, spec: Spec) -> bool:
     """Return whether cells of a quasi-identifier say what fits: means do not."""
     kind = _as_read(plain_column(arrow_column(original, name))).type
     is_range = spec.format_of(name) in _RANGES
@@ -247,7 +246,7 @@ def _branches(label: str, tree: Hierarchy) -> list[list[str]]:
 
 
 def read_carried(
-    tables: "tuple[nw.DataFrame[Any], nw.DataFrame[Any]]", name: str, rows: Integers
+    tables: "tuple[OpenFrame, OpenFrame]", name: str, rows: Integers
 ) -> Column:
     """Return a column that is released as it is."""
     released, original = (
@@ -260,9 +259,9 @@ def read_carried(
 
 
 def code_together(
-    frames: Sequence[nw.DataFrame[Any]],
+    frames: Sequence[OpenFrame],
     name: str,
-    read: Callable[[Any], Any] = lambda column: column,
+    read: Callable[[ArrowArray], ArrowArray] = lambda column: column,
 ) -> Coded:
     """Return the values of a column in several tables, one after the other."""
     columns = (plain_column(read(arrow_column(frame, name))) for frame in frames)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from core_mondrian.runtime.plain_values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class Finding:
     columns: tuple[str, ...] = ()
     """Whose values the attacker knows, or learns."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {
             "name": self.name,
@@ -61,7 +63,7 @@ class Attacks:
         """Return the findings of an attack; linkage is tried with several columns."""
         return tuple(one for one in self.findings if one.name == name)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; there is no cell of a table among them."""
         return {
             "format": 1,

@@ -5,7 +5,6 @@ confirms a guess of everything that the release hides.
 """
 
 import hashlib
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.encoder import Encoded
 
 
-def digest_head(encoded: Encoded) -> Any:  # noqa: ANN401  # a hash of hashlib
+def digest_head(encoded: Encoded) -> "hashlib._Hash":
     """Return the digest of names and values, before anything is counted."""
     table = encoded.table
     digest = hashlib.sha256()
@@ -29,7 +28,7 @@ def digest_head(encoded: Encoded) -> Any:  # noqa: ANN401  # a hash of hashlib
 
 
 def digest_tuples(
-    head: Any,  # noqa: ANN401  # a hash of hashlib
+    head: "hashlib._Hash",
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> str:

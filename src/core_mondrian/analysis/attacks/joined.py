@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -13,10 +13,11 @@ from core_mondrian.errors import list_names
 from core_mondrian.runtime.array_types import Flags, Integers
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.files.cells import unified_texts
+from core_mondrian.tables.frames import OpenFrame
 from core_mondrian.verification.counting import Coded, code_series, combine, compress
 from core_mondrian.verification.verify import open_release
 
-Frame = nw.DataFrame[Any]
+Frame = OpenFrame
 
 
 @dataclass(frozen=True)

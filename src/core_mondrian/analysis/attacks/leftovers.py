@@ -1,9 +1,8 @@
 """Leftovers: values that no released row shows, and that are stored with it anyway."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +10,7 @@ import pyarrow.compute as pc
 from core_mondrian.analysis.attacks.findings import Finding, counted
 from core_mondrian.analysis.attacks.stored import Dictionary, Stored
 from core_mondrian.runtime.array_types import ArrowArray
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 
 _SHORTEST: Final = 4
 """Characters of a text that is searched for: shorter ones are found by chance."""
@@ -29,9 +28,7 @@ _FORMAT_WORDS: Final = (
 """What files say of themselves: found in them, it is nobody's value."""
 
 
-def find_leftovers(
-    stored: Stored, released: nw.DataFrame[Any], original: nw.DataFrame[Any]
-) -> Finding:
+def find_leftovers(stored: Stored, released: OpenFrame, original: OpenFrame) -> Finding:
     """Count values of the original that no row shows, in all that is stored."""
     unused: dict[str, set[str]] = {}
     for one in stored.dictionaries:
@@ -70,9 +67,7 @@ def _unused(one: Dictionary, hidden: ArrowArray) -> set[str]:
     return set(texts.filter(kept).drop_null().to_pylist())
 
 
-def _hidden(
-    released: nw.DataFrame[Any], original: nw.DataFrame[Any], name: str
-) -> ArrowArray:
+def _hidden(released: OpenFrame, original: OpenFrame, name: str) -> ArrowArray:
     """Return the values of a column of the original that no released row shows."""
     before = texts_of(arrow_column(original, name)).unique().drop_null()
     if name not in released.columns:
@@ -111,7 +106,7 @@ def _parts(column: ArrowArray) -> list[ArrowArray] | None:
 
 
 def _search(
-    stored: Stored, released: nw.DataFrame[Any], original: nw.DataFrame[Any]
+    stored: Stored, released: OpenFrame, original: OpenFrame
 ) -> tuple[int, dict[str, int]]:
     """Return how many hidden texts were searched for, and how many found by column."""
     shown = _shown_text(released, original.columns)
@@ -133,7 +128,7 @@ def pick(stored: Stored, most: int, n_bytes: int) -> int:
 
 
 def _searchable(
-    released: nw.DataFrame[Any], original: nw.DataFrame[Any], most: int
+    released: OpenFrame, original: OpenFrame, most: int
 ) -> Iterator[tuple[str, Sequence[bytes]]]:
     for name in original.columns:
         hidden = _hidden(released, original, name)
@@ -143,7 +138,7 @@ def _searchable(
         yield name, [text.encode() for text in some.to_pylist()]
 
 
-def _shown_text(released: nw.DataFrame[Any], names: Sequence[str]) -> bytes:
+def _shown_text(released: OpenFrame, names: Sequence[str]) -> bytes:
     """Return all that the rows show, and the names of columns."""
     shown = [*names, *released.columns, _FORMAT_WORDS]
     for name in released.columns:

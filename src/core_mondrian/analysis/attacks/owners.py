@@ -5,9 +5,7 @@ An attacker does not have it: it is what guesses are judged by.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -15,7 +13,7 @@ from core_mondrian.analysis.attacks.candidates import Candidates
 from core_mondrian.analysis.attacks.columns import join_columns
 from core_mondrian.analysis.attacks.order import is_row_by_row
 from core_mondrian.runtime.array_types import Integers
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.counting import (
     Coded,
     code_column,
@@ -27,8 +25,8 @@ from core_mondrian.verification.matches import plain_column
 
 
 def find_owners(
-    released: nw.DataFrame[Any],
-    original: nw.DataFrame[Any],
+    released: OpenFrame,
+    original: OpenFrame,
     candidates: Candidates,
     carried: Sequence[str],
 ) -> Integers:
@@ -44,7 +42,7 @@ def find_owners(
 
 
 def _match_cells(
-    released: nw.DataFrame[Any], original: nw.DataFrame[Any], names: Sequence[str]
+    released: OpenFrame, original: OpenFrame, names: Sequence[str]
 ) -> Integers:
     n = len(released)
     both = []

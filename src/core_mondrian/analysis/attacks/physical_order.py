@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +14,7 @@ from core_mondrian.analysis.attacks.leftovers import pick, texts_of
 from core_mondrian.analysis.attacks.stored import Stored
 from core_mondrian.runtime.array_types import ArrowArray, Integers
 from core_mondrian.tables.arrow_types import is_text
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.matches import plain_column
 
 FOLLOWS_ABOVE: Final = 0.5
@@ -50,8 +49,8 @@ class _Order:
 
 def follow_storage(
     stored: Stored,
-    released: nw.DataFrame[Any],
-    original: nw.DataFrame[Any],
+    released: OpenFrame,
+    original: OpenFrame,
     carried: Sequence[str],
 ) -> Finding | None:
     """Compare the order of stored values with that of the original's rows.
@@ -96,7 +95,7 @@ def follow_storage(
     )
 
 
-def _distinct(frame: nw.DataFrame[Any], name: str) -> ArrowArray:
+def _distinct(frame: OpenFrame, name: str) -> ArrowArray:
     return texts_of(arrow_column(frame, name)).unique().drop_null()
 
 

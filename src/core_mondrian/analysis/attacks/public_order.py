@@ -8,7 +8,7 @@ was: whatever allocates rows today, a reader may still try it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -166,14 +166,14 @@ def hash_cells(column: ArrowArray) -> Keys:
     return _hash_cells(encoded)
 
 
-def _hash_cells(encoded: Any) -> Keys:  # noqa: ANN401  # an Arrow array
+def _hash_cells(encoded: ArrowArray) -> Keys:
     known = np.append(_hash_values(encoded.dictionary), np.uint64(0))
     places = encoded.indices.cast(pa.int64()).fill_null(known.size - 1)
     found: Keys = known[places.to_numpy(zero_copy_only=False)]
     return found
 
 
-def _hash_values(values: Any) -> Keys:  # noqa: ANN401  # an Arrow array
+def _hash_values(values: ArrowArray) -> Keys:
     kind = values.type
     if pa.types.is_boolean(kind):
         values, kind = values.cast(pa.int8()), pa.int8()
@@ -193,7 +193,7 @@ def _hash_values(values: Any) -> Keys:  # noqa: ANN401  # an Arrow array
     raise pa.ArrowNotImplementedError(f"no hash for {kind}")
 
 
-def _hash_floats(values: Any) -> Keys:  # noqa: ANN401  # an Arrow array
+def _hash_floats(values: ArrowArray) -> Keys:
     numbers = values.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
     numbers = numbers + 0.0  # -0.0 is 0.0
     is_whole = (np.abs(numbers) < _WHOLE) & (np.floor(numbers) == numbers)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -24,12 +23,13 @@ from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.errors import MondrianError
 from core_mondrian.release.manifests import manifest_text
 from core_mondrian.runtime.array_types import Flags, Integers
+from core_mondrian.runtime.plain_values import JsonMapping, JsonObject
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.frames import arrow_column
+from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.counting import Coded
 
-Facts = dict[str, Any]
+Facts = JsonObject
 """Values by the path of their field."""
 
 _NO_SECRET: Final = bytes(32)
@@ -46,7 +46,7 @@ _LISTED: Final = 8
 class Tables:
     """The original, what was released of it, and how people match."""
 
-    original: nw.DataFrame[Any]
+    original: OpenFrame
     spec: Spec
     candidates: Candidates
     values: Mapping[str, Coded]
@@ -55,7 +55,7 @@ class Tables:
     """Original rows that are in no released row, where that is known."""
 
 
-def confirm_guesses(tables: Tables, manifest: Mapping[str, Any]) -> Finding | None:
+def confirm_guesses(tables: Tables, manifest: JsonMapping) -> Finding | None:
     """Compare a manifest with what guesses of the table come to.
 
     None: the original does not have all that the spec names.
@@ -165,7 +165,7 @@ def _flat(value: Any, path: str = "") -> Facts:  # noqa: ANN401  # plain values
     return found
 
 
-def _as_table(frame: nw.DataFrame[Any]) -> pa.Table:
+def _as_table(frame: OpenFrame) -> pa.Table:
     return pa.table({name: arrow_column(frame, name) for name in frame.columns})
 
 

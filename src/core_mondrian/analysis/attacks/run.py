@@ -5,14 +5,12 @@ from collections.abc import (
     Collection,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import narwhals as nw
 from narwhals.typing import IntoDataFrame
 
 from core_mondrian.analysis.attacks.beside_rows import (
@@ -30,20 +28,22 @@ from core_mondrian.analysis.attacks.membership import membership_attack
 from core_mondrian.analysis.attacks.order import compare_order
 from core_mondrian.analysis.attacks.sensitive import attack_values
 from core_mondrian.errors import SpecError, drops_context, list_names
-from core_mondrian.release.result import Release
+from core_mondrian.release.result import AnyRelease, Release
+from core_mondrian.runtime.array_types import ArrowArray
+from core_mondrian.runtime.plain_values import JsonMapping
 from core_mondrian.runtime.progress import Progress, Steps, watched
 from core_mondrian.spec.declaration import Spec, as_spec
 from core_mondrian.tables.files.cells import unified_texts
-from core_mondrian.tables.frames import check_columns, open_frame
+from core_mondrian.tables.frames import OpenFrame, check_columns, open_frame
 from core_mondrian.verification.counting import Coded, code_series, combine
 
-Frame = nw.DataFrame[Any]
+Frame = OpenFrame
 
 
 @drops_context
 @watched
 def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may have
-    release: IntoDataFrame | Release[Any],
+    release: IntoDataFrame | AnyRelease,
     original: IntoDataFrame,
     spec: Spec | str | Iterable[str] | None = None,
     *,
@@ -52,7 +52,7 @@ def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may ha
     also: "IntoDataFrame | tuple[IntoDataFrame, Spec] | None" = None,
     unit: str | None = None,
     file: Path | None = None,
-    manifest: Mapping[str, Any] | None = None,
+    manifest: JsonMapping | None = None,
     progress: Progress | None = None,
     **keys: Any,  # noqa: ANN401
 ) -> Attacks:
@@ -126,7 +126,7 @@ def _shares(
 def _released(
     release: Any,  # noqa: ANN401
     asked: Spec | str | Iterable[str] | None,
-    keys: Mapping[str, Any],
+    keys: JsonMapping,
 ) -> tuple[Any, Spec]:
     """Return the frame of a release, and the spec that it was made by."""
     made = release if isinstance(release, Release) else None
@@ -187,7 +187,7 @@ def _ways(
 def _intersect(
     first: Candidates,
     tables: tuple[Frame, Frame],
-    also: Any,  # noqa: ANN401  # a frame, or one with its spec
+    also: object,  # a frame, or one with its spec
     spec: Spec,
     aims: Sequence[str],
 ) -> Finding:
@@ -202,7 +202,7 @@ def _intersect(
     return intersect(first, second, shared, k)
 
 
-def _reading(spec: Spec) -> Callable[[Any], Any]:
+def _reading(spec: Spec) -> Callable[[ArrowArray], ArrowArray]:
     """Return what tells the values of sensitive columns, as the models count them."""
     return partial(unified_texts, null_values=spec.null_values)
 
@@ -211,7 +211,7 @@ def _shared_values(
     first: Frame,
     second: Frame,
     names: Sequence[str],
-    read: Callable[[Any], Any],
+    read: Callable[[ArrowArray], ArrowArray],
 ) -> tuple[Coded, Coded] | None:
     """Return the sensitive values of both releases, numbered alike."""
     if not names:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.analysis.attacks.parquet_pages import Page, read_pages
-from core_mondrian.runtime.array_types import Flags
+from core_mondrian.runtime.array_types import ArrowArray, Flags, Frame
 from core_mondrian.tables.files.dialect import WRITTEN
 from core_mondrian.tables.files.kinds import kind_of
+from core_mondrian.tables.frames import OpenFrame
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Stored:
             if pa.types.is_nested(kind):
                 waiting += [kind.field(i) for i in range(kind.num_fields)]
 
-    def _add_array(self, name: str, array: Any) -> None:  # noqa: ANN401  # of Arrow
+    def _add_array(self, name: str, array: ArrowArray) -> None:
         kind = array.type
         if isinstance(kind, pa.BaseExtensionType):
             self._add_array(name, array.storage)
@@ -72,7 +72,7 @@ class Stored:
         for child in _children(array):
             self._add_dictionaries(name, child)
 
-    def _add_dictionaries(self, name: str, array: Any) -> None:  # noqa: ANN401
+    def _add_dictionaries(self, name: str, array: ArrowArray) -> None:
         if pa.types.is_dictionary(array.type):
             self._add_array(name, array)
             return
@@ -80,13 +80,13 @@ class Stored:
             self._add_dictionaries(name, child)
 
 
-def _used(array: Any, n: int) -> Flags:  # noqa: ANN401  # of Arrow
+def _used(array: ArrowArray, n: int) -> Flags:
     used = np.zeros(n, dtype=np.bool_)
     used[array.indices.drop_null().to_numpy(zero_copy_only=False)] = True
     return used
 
 
-def _children(array: Any) -> list[Any]:  # noqa: ANN401  # of Arrow
+def _children(array: ArrowArray) -> list[ArrowArray]:
     kind = array.type
     if pa.types.is_map(kind):
         return [array.keys, array.items]
@@ -167,7 +167,7 @@ def _logical(page: Page, schema: pa.Schema, name: str) -> Any:  # noqa: ANN401
         return values
 
 
-def stored_in_frame(frame: nw.DataFrame[Any]) -> Stored:
+def stored_in_frame(frame: OpenFrame) -> Stored:
     """Return what a frame in memory holds, beside its cells too."""
     native = frame.to_native()
     stored = Stored()
@@ -180,7 +180,7 @@ def stored_in_frame(frame: nw.DataFrame[Any]) -> Stored:
     return stored
 
 
-def _add_pandas(stored: Stored, native: Any) -> None:  # noqa: ANN401
+def _add_pandas(stored: Stored, native: Frame) -> None:
     import pandas as pd
 
     stored.texts.append(repr(native.attrs).encode())
@@ -203,7 +203,7 @@ def _add_pandas(stored: Stored, native: Any) -> None:  # noqa: ANN401
             stored.add_table(pa.table({str(name): array}))
 
 
-def _add_polars(stored: Stored, native: Any) -> None:  # noqa: ANN401
+def _add_polars(stored: Stored, native: Frame) -> None:
     import polars as pl
 
     stored.add_table(native.to_arrow())

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from narwhals.typing import IntoDataFrame
@@ -29,6 +29,7 @@ from core_mondrian.analysis.attacks.joined import (
 )
 from core_mondrian.errors import SpecError, drops_context, list_names
 from core_mondrian.runtime.array_types import Integers
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.runtime.progress import Progress, Steps
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.files.cells import unified_texts
@@ -51,7 +52,7 @@ class Pair:
         """The largest share of people below k that a finding names."""
         return float(max((x.numbers["share"] for x in self.findings), default=0.0))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values; there is no cell of a table among them."""
         return {
             "releases": [self.first, self.second],
@@ -82,7 +83,7 @@ class Together:
         shares += [float(one.numbers["share"]) for one in self.at_once]
         return max(shares, default=0.0)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return plain values."""
         return {
             "format": 1,

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.engine.columns import ColumnViews
 from core_mondrian.engine.layout import Floats
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import PaperPolicy
 from core_mondrian.spec.thresholds import Thresholds
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable
 
 
 def is_good_enough(columns: ColumnViews, column: int, score: float) -> bool:

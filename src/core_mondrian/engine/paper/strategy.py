@@ -32,7 +32,6 @@ from cython.cimports.core_mondrian.engine.paper.scoring import (
     score_number,
 )
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine.paper.workspace import Strategy
 from core_mondrian.spec.policies import (
     FunnelPolicy,
@@ -40,6 +39,7 @@ from core_mondrian.spec.policies import (
     Policy,
     own_functions,
 )
+from core_mondrian.tables.encoded import EncodedTable
 
 
 def strategy_of(policy: Policy, table: EncodedTable) -> Strategy:

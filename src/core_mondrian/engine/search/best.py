@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.exact_sums import exact_sum
 from core_mondrian.engine.layout import (
@@ -46,6 +45,7 @@ from core_mondrian.engine.search.workspace import (
 from core_mondrian.runtime.threads import map_threads, spans
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.spec.policies import BestPolicy
+from core_mondrian.tables.encoded import EncodedTable
 
 _FIRST_BETA = 2.0
 # Sets are measured in fractions of their domain, and so is their impurity.

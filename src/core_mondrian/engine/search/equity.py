@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedTable
 from core_mondrian.engine import layout
 from core_mondrian.engine.layout import Codes, Floats
 from core_mondrian.engine.search.best import BestSearch, Searched, losses_of
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedTable
 
 _MOST_GROUPS = 100
 _ROUNDS = 6

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.table import EncodedColumn, EncodedTable
 from core_mondrian.engine.layout import (
     AIM,
     AIM_NODE,
@@ -19,6 +18,7 @@ from core_mondrian.engine.layout import (
 from core_mondrian.errors import InternalError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.spec.declaration import Spec
+from core_mondrian.tables.encoded import EncodedColumn, EncodedTable
 
 # Steps that a number's range is divided into for its standard deviation: whole numbers
 # whose squares add up exactly, for as many rows as a table may have.

@@ -13,9 +13,8 @@ from core_mondrian.tables.files.atomic_write import (
     check_folder,
     check_place,
     check_target,
-    manifest_of,
-    record_of,
 )
+from core_mondrian.tables.files.staging import manifest_of, record_of
 
 
 @dataclass(frozen=True)

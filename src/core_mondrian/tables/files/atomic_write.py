@@ -120,16 +120,6 @@ def _check_link(path: Path, *, private: bool) -> None:
         )
 
 
-def manifest_of(target: Path) -> Path:
-    """Return where the manifest of a release stands."""
-    return target.with_name(target.name + ".manifest.json")
-
-
-def record_of(target: Path) -> Path:
-    """Return where the owner's record of a release stands."""
-    return target.with_name(target.name + ".owner.json")
-
-
 def check_folder(path: Path, *, overwrite: bool) -> None:
     """Refuse a place where no folder of parts can be put; see `check_target`.
 
@@ -177,8 +167,8 @@ def write_files(
     """
     for path in files:
         _check_link(path, private=path in private)
-    secret = {_real(path) for path in private}
-    wanted = {_real(path): content for path, content in files.items()}
+    secret = {path.resolve() for path in private}
+    wanted = {path.resolve(): content for path, content in files.items()}
     _check_all(wanted, overwrite=overwrite)
     with ExitStack() as stack:
         hidden: dict[Path, Path] = {}
@@ -260,10 +250,6 @@ def _check_all(wanted: Mapping[Path, Content], *, overwrite: bool) -> None:
             check_folder(path, overwrite=overwrite)
         else:
             check_place(path, overwrite=overwrite)
-
-
-def _real(path: Path) -> Path:
-    return Path(path).resolve()
 
 
 def _is_near(draft: Path, path: Path) -> bool:

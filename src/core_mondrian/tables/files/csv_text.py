@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TextIO
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core_mondrian.errors import DataError
-from core_mondrian.runtime.array_types import ArrowArray, ArrowField, ArrowType
+from core_mondrian.runtime.array_types import ArrowArray, ArrowType
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.dialect import WRITTEN, Dialect, find_dialect
 from core_mondrian.tables.files.kinds import (
@@ -35,11 +35,6 @@ _PIECE: Final = 1 << 16
 _SMALL_FILE: Final = 1 << 20
 """Bytes of a file that is read on this thread. Arrow's threads may still hold Python's
 objects when a command that had little to do ends, and then the process is aborted."""
-
-
-def _is_small(path: Path) -> bool:
-    """Return whether there is little text, as far as that is known unread."""
-    return compression_of(path) is None and path.stat().st_size <= _SMALL_FILE
 
 
 def read_csv(  # noqa: PLR0913  # one parameter a property of the file
@@ -81,18 +76,19 @@ def read_csv(  # noqa: PLR0913  # one parameter a property of the file
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
     table = pa.table(columns)
-    return remember(table, pa.schema([_decoded(field) for field in table.schema]))
+    plain = [
+        field.with_type(field.type.value_type)
+        if pa.types.is_dictionary(field.type)
+        else field
+        for field in table.schema
+    ]
+    return remember(table, pa.schema(plain))
 
 
 def empty_as_missing(column: ArrowArray) -> ArrowArray:
     """Return a column of text in which nothing is a missing value."""
     is_empty = pc.equal(column, pa.scalar(""))
     return pc.if_else(is_empty, None, column) if pc.any(is_empty).as_py() else column
-
-
-def _decoded(field: ArrowField) -> ArrowField:
-    kind = field.type
-    return field.with_type(kind.value_type) if pa.types.is_dictionary(kind) else field
 
 
 class _Header(NamedTuple):
@@ -120,15 +116,12 @@ def _read_header(path: Path, dialect: Dialect) -> _Header:
         blank = "" if len(names) == 1 else "\r\n"  # else lines that nobody reads
         while rest and not rest.strip(blank):
             rest = file.read(_PIECE)
-        _check_encoding(file, BLOCK - len(text))
+        # Columns that Arrow does not look at are to be UTF-8, too.
+        n_letters = BLOCK - len(text)
+        while n_letters > 0 and (piece := file.read(_PIECE)):
+            n_letters -= len(piece)
     before = text[: len(text) - len(text.lstrip("\r\n"))]
     return _Header(names, len(before.splitlines()), bool(rest))
-
-
-def _check_encoding(file: TextIO, n_letters: int) -> None:
-    """Read on, for columns that Arrow does not look at are to be UTF-8, too."""
-    while n_letters > 0 and (piece := file.read(_PIECE)):
-        n_letters -= len(piece)
 
 
 def _has_header(text: str, dialect: Dialect) -> bool:
@@ -222,7 +215,9 @@ class _Text(NamedTuple):
             )
 
         try:
-            return parse(use_threads=not _is_small(self.path))
+            is_small = self.path.stat().st_size <= _SMALL_FILE
+            is_plain = compression_of(self.path) is None  # else it may hold much text
+            return parse(use_threads=not (is_small and is_plain))
         except pa.ArrowInvalid:
             if not ragged:
                 raise

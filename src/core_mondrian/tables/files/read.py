@@ -61,7 +61,11 @@ def read_table(  # noqa: PLR0913  # one parameter a property of the file
         DataError: there is no such file, or it is not what its suffix says.
     """
     path = Path(path)
-    _check_source(path)
+    if path.is_dir():
+        raise DataError(f"{path}: a folder, not a file", hint="name one file in it")
+    if path.exists():
+        known_kind(path)
+    check_file(path)
     kind = known_kind(path)
     with reading(path, kind):
         if kind == "csv":
@@ -85,14 +89,6 @@ def read_table(  # noqa: PLR0913  # one parameter a property of the file
         # 20 ms for a million rows: Arrow trusts offsets and text in these files.
         table.validate(full=True)
     return table
-
-
-def _check_source(path: Path) -> None:
-    if path.is_dir():
-        raise DataError(f"{path}: a folder, not a file", hint="name one file in it")
-    if path.exists():
-        known_kind(path)
-    check_file(path)
 
 
 def check_file(path: Path) -> None:

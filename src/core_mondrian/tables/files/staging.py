@@ -1,4 +1,4 @@
-"""Hidden folders for what is not finished, and what killed runs left of them.
+"""Where files of a release stand, and hidden folders for what is not finished.
 
 Whoever works in such a folder holds a lock, which the system takes away from the dead:
 what nobody holds is a killed run's, may hold rows of people, and goes.
@@ -35,6 +35,16 @@ published: Final[list[tuple[Path, ...]]] = []
 what it has published is in a database."""
 _PATIENCE: Final = 30.0
 """Seconds that another run may take to rename its files."""
+
+
+def manifest_of(target: Path) -> Path:
+    """Return where the manifest of a release stands."""
+    return target.with_name(target.name + ".manifest.json")
+
+
+def record_of(target: Path) -> Path:
+    """Return where the owner's record of a release stands."""
+    return target.with_name(target.name + ".owner.json")
 
 
 def workspace_of(target: Path) -> Path:
@@ -153,21 +163,18 @@ def publishing(*folders: Path) -> Iterator[None]:
         for folder in sorted(set(folders)):  # in one order, or two wait for each other
             with suppress(OSError):  # a folder that we may write, but not read
                 handles.append(os.open(folder, os.O_RDONLY))
-                _wait_for(handles[-1], folder)
+                until = time.monotonic() + _PATIENCE
+                while try_lock(handles[-1]) is False:
+                    if time.monotonic() > until:
+                        raise OutputError(
+                            f"{folder}: another run is writing in it",
+                            hint="wait until it is done",
+                        )
+                    time.sleep(0.01)
         yield
     finally:
         for handle in handles:
             os.close(handle)
-
-
-def _wait_for(handle: int, folder: Path) -> None:
-    until = time.monotonic() + _PATIENCE
-    while try_lock(handle) is False:
-        if time.monotonic() > until:
-            raise OutputError(
-                f"{folder}: another run is writing in it", hint="wait until it is done"
-            )
-        time.sleep(0.01)
 
 
 def try_lock(handle: int | None) -> bool | None:

@@ -4,7 +4,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from core_mondrian.runtime.plain_values import JsonObject
 
 Way = tuple[str | int, ...]
 """Keys from the top of the file on; of an array, the number of the element."""
@@ -26,7 +28,7 @@ _LONG_KEY: Final = re.compile(
 """tomllib takes memory by the square of the parts: 400 MB for 10,000 of them."""
 
 
-def read_toml(text: str) -> dict[str, Any]:
+def read_toml(text: str) -> JsonObject:
     """Read TOML.
 
     Raises:

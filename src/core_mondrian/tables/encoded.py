@@ -1,13 +1,19 @@
-"""EncodedTable: distinct tuples of codes with their counts; all the engine sees."""
+"""EncodedTable: distinct tuples of codes with their counts; all the engine sees.
+
+And the classes that these tuples end up in.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core_mondrian.hierarchies.tree import Hierarchy
+from core_mondrian.errors import InternalError
+
+if TYPE_CHECKING:
+    from core_mondrian.hierarchies.tree import Hierarchy
 
 OUTSIDE, INSIDE = range(2)
 
@@ -24,13 +30,20 @@ class EncodedColumn:
     n_values: int
     values: NDArray[np.float64]
     """Numbers: the value of each code, rising. Categories: empty."""
-    hierarchy: Hierarchy | None
+    hierarchy: "Hierarchy | None"
     """Categories: the tree whose leaf numbers are the codes. Numbers: None."""
 
     @property
     def missing(self) -> int:
         """The code of a missing value."""
         return self.n_values
+
+    @property
+    def tree(self) -> "Hierarchy":
+        """The hierarchy of a category."""
+        if self.hierarchy is None:
+            raise InternalError(f"category column {self.name!r} without a hierarchy")
+        return self.hierarchy
 
 
 class SensitiveColumn(NamedTuple):
@@ -125,3 +138,20 @@ class EncodedTable:
             self.codes[:, len(self.columns) + self.present] == INSIDE
         )
         return flags
+
+
+class ReleasedClasses(NamedTuple):
+    """The classes of a release: distinct released tuples, numbered from 0."""
+
+    of_tuple: NDArray[np.int32]
+    """Class of each tuple of the encoded table; -1: suppressed."""
+    rows: NDArray[np.int64]
+    """Rows of each class."""
+    nodes: tuple[NDArray[np.int32] | None, ...]
+    """Per category column, the released hierarchy node of each class (-1: blank)."""
+    representatives: tuple[NDArray[np.float64] | None, ...]
+    """Per number column released as mean or median, its value in each class."""
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.rows.size)

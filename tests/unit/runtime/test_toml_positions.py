@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_mondrian.tables.toml_positions import find_line, key_lines
+from core_mondrian.runtime.toml_positions import find_line, key_lines
 
 FILE = '''# quasi_identifiers = [1]
 quasi_identifiers = [

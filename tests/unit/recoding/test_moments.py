@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_mondrian import KAnonymity, Spec, anonymize, attack
-from core_mondrian.tables.moments import moment_texts
+from core_mondrian.recoding.intervals import moment_texts
 from core_mondrian.verification.matches import read_ends
 
 LOCAL = [pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")]

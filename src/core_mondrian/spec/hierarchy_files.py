@@ -1,16 +1,17 @@
-"""Write a hierarchy in a form that `read_hierarchy` and others read."""
+"""Write a hierarchy to a file that a spec can name, and others read."""
 
 import csv
 import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from core_mondrian.errors import DataError, SpecError
 from core_mondrian.hierarchies.tree import Hierarchy, from_paths
+from core_mondrian.runtime.plain_values import JsonObject
 from core_mondrian.tables.files.atomic_write import write_files
 
 
@@ -93,7 +94,7 @@ def _as_nodes(tree: Hierarchy) -> str:
         nodes[str(i)] = [tree.labels[i], over, size, below]
     # Tables that the reference makes when it needs them.
     hints = ("value_to_highest_node_nid", "nid_to_descendant_leaf_values")
-    empty: dict[str, Any] = {name: {} for name in (*hints, "value_to_leaf_node_nid")}
+    empty: JsonObject = {name: {} for name in (*hints, "value_to_leaf_node_nid")}
     whole = {"root_nid": "0", "nodes": nodes, **empty}
     return json.dumps(whole, ensure_ascii=False) + "\n"
 
