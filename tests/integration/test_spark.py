@@ -479,9 +479,10 @@ def test_hostile_table_is_released_in_parts(cluster: Cluster, spec: Spec) -> Non
 def test_rows_that_are_too_many_are_verified_bucket_by_bucket(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from core_mondrian.sources import counted_release
     from core_mondrian.sources.spark import recount
 
-    monkeypatch.setattr(recount, "_AT_ONCE", 3)
+    monkeypatch.setattr(counted_release, "_AT_ONCE", 3)
     ages = [age for age in range(20, 30) for _ in range(4)]
     table = pa.table(
         {"age": ages, "sick": ["flu", "cold"] * 20, "who": [*range(39), None]}

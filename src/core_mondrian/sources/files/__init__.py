@@ -5,8 +5,7 @@ file_run       its stages, in order
 source         files, folders and globs as one table in a fixed order
 batches        its rows, batch by batch
 csv_blocks     CSV as blocks of whole rows
-values         the type of a column, known once all values are counted
-non_numeric    texts in a column that has to be numeric
+values         the types of columns, known once all values are counted
 batch_counts   distinct tuples of a batch, and of all batches so far
 counting       the first pass; tuples beyond the memory go to disk
 row_routing    where the rows of split tuples go

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from core_mondrian.errors import InternalError
 from core_mondrian.recoding.plan import DIVIDED, Shares
-from core_mondrian.sources.split_rows import rows_at_once
+from core_mondrian.sources.memory import rows_at_once
 from core_mondrian.tables.files.staging import create_private
 
 Codes = NDArray[np.int32]

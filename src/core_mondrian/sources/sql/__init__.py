@@ -10,7 +10,7 @@ source            what is read: a table, a view or a query
 target            what is made: a table or a view
 names             names as SQL spells them
 value_table       our tables that hold cells of the source
-planning          counted tuples to a plan, in memory or on disk
+planning          counted tuples as codes, and their places in a plan
 lookup_tables     the plan as tables inside the database
 recoding          the statements that give each row what its class shows
 row_sample        columns that pass through, as far as a database shows them

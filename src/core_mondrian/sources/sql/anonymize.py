@@ -20,15 +20,15 @@ from core_mondrian.runtime.progress import Progress, Throughput, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import n_cores
 from core_mondrian.sources.counted_release import CountedRelease, columns_of_models
-from core_mondrian.sources.disk_use import DiskUse
-from core_mondrian.sources.memory import Limit, parse_size, watch
+from core_mondrian.sources.memory import DiskUse, Limit, parse_size, watch
+from core_mondrian.sources.planner import Planner
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.base import Cell, Column, Database, Space
 from core_mondrian.sources.sql.failures import naming
 from core_mondrian.sources.sql.lookup_tables import MapMaker, cells_of, outputs_of
 from core_mondrian.sources.sql.names import Name, parse_name, quoted
 from core_mondrian.sources.sql.open import open_database
-from core_mondrian.sources.sql.planning import Planned, Planner
+from core_mondrian.sources.sql.planning import PlannedTuples
 from core_mondrian.sources.sql.recoding import Places
 from core_mondrian.sources.sql.row_sample import find_concerns
 from core_mondrian.sources.sql.source import keep_rows, open_source
@@ -123,7 +123,7 @@ def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
             threads=n_threads,
             folder=folder,
             by=asked,
-            needs_all=(*needs_all, *(["--by"] if asked else [])),
+            needs_all=tuple(needs_all),
         )
         stack.enter_context(closing(opened))
         with naming(opened, "open the database"):
@@ -172,7 +172,7 @@ class _Run:
             check_source(database, found, name, self.spec)
             rows = found if self.is_view else self._keep_rows(found)
             counted = self._count(rows)
-            planned = self.planner.plan(counted)
+            planned = PlannedTuples.make(self.planner, counted)
         with naming(database, "make the target", OutputError):
             rights = make_room(database, name, self.spec) if overwrite else None
             work = _Work(self, rows, counted, planned, name)
@@ -211,7 +211,7 @@ class _Work:
     run: _Run
     source: Relation
     counted: ValueTable
-    planned: Planned
+    planned: PlannedTuples
     target: Name
 
     @property
@@ -336,7 +336,7 @@ class _Work:
         table = self.database.temporary("checked")
         counted = count_cells(self.database, table, cells, made.rows)
         room = self.run.planner.limit.free // 3
-        found = _CheckedRelease(counted, spec).verify(self.plan, released, room)
+        found = _CheckedRelease(counted, spec).verify(self.plan.judge, released, room)
         if self._count_rows(self.target.sql) != found.n_rows:
             raise InternalError("the target has other rows than were checked")
         return found
