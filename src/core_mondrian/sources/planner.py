@@ -57,12 +57,15 @@ class Planner:
             SpecError: the spec does not fit them, or needs all of them in memory.
             InfeasibleError: no release satisfies the models within the budget.
         """
-        policy = self.spec.policy.base
-        most = self.limit.tuples_in_memory(len(tuples.columns), policy)
-        is_small = tuples.n_counted <= most
-        planned = self._in_memory(tuples) if is_small else self._on_disk(tuples)
+        fits = self.has_room(tuples)
+        planned = self._in_memory(tuples) if fits else self._on_disk(tuples)
         give_back()
         return planned
+
+    def has_room(self, tuples: CodedTuples) -> bool:
+        """Return whether a plan of tuples fits into memory."""
+        n_columns, policy = len(tuples.columns), self.spec.policy.base
+        return tuples.n_counted <= self.limit.tuples_in_memory(n_columns, policy)
 
     def _in_memory(self, tuples: CodedTuples) -> Planned:
         every = range(len(tuples.columns))

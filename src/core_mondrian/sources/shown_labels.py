@@ -34,42 +34,19 @@ _SLICE: Final = 1 << 16
 
 
 @dataclass(frozen=True)
-class _Values:
-    """An end of labels that has few values."""
-
-    values: pa.Array
-    """From the smallest on."""
-    codes: Codes
-    """By label."""
-
-    def take(self, places: NDArray[np.integer[Any]]) -> pa.Array:
-        return self.values.take(pa.array(self.codes[places]))
-
-
-@dataclass(frozen=True)
-class _Texts:
-    """An end of labels that is a text of its own in each."""
-
-    offsets: NDArray[np.int64]
-    bytes: NDArray[np.uint8]
-
-    def take(self, places: NDArray[np.integer[Any]]) -> pa.Array:
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.bytes)]
-        n = self.offsets.size - 1
-        texts = pa.Array.from_buffers(pa.large_string(), n, buffers)
-        return texts.take(pa.array(places)).cast(pa.string())
-
-
-@dataclass(frozen=True)
 class ShownLabels:
     """The labels of a column, from the smallest on."""
 
-    ends: Sequence[_Values | _Texts]
-    n: int
+    labels: pa.ChunkedArray
+    """In a file, of which only what is looked at is in memory."""
     ranks: Codes
     """Where what the parts show is among them, part by part."""
     first: Sequence[int]
     """By part: where its ranks begin; and last the end."""
+
+    @property
+    def n(self) -> int:
+        return len(self.labels)
 
     def of_part(self, number: int, index: Codes) -> Codes:
         """Return the ranks of what leaves of a part show; -1: blank."""
@@ -78,10 +55,7 @@ class ShownLabels:
 
     def take(self, ranks: NDArray[np.integer[Any]]) -> pa.Array:
         """Return the labels of these ranks."""
-        ends = [end.take(ranks) for end in self.ends]
-        if len(ends) == 1:
-            return ends[0]
-        return pa.StructArray.from_arrays(ends, names=list(BOUNDS))
+        return self.labels.take(pa.array(ranks)).combine_chunks()
 
     def show(self, ranks: Codes) -> pa.Array:
         """Return one column of a release; -1: blank. Texts are a dictionary."""
@@ -122,7 +96,7 @@ class LabelJoin:
             f"CREATE OR REPLACE TABLE labels AS SELECT DISTINCT {keys} "
             f"FROM part_labels ORDER BY {keys}"
         )
-        ends = [self._keep(*end) for end in zip(names, domains, strict=True)]
+        labels = self._keep(names, domains)
         same = " AND ".join(f"p.{name} = l.{name}" for name in names)
         # Rows of a table that was sorted are numbered in that order.
         ranks = self._write(
@@ -130,10 +104,9 @@ class LabelJoin:
             "SELECT CAST(l.rowid AS INTEGER) AS x FROM part_labels AS p "
             f"JOIN labels AS l ON {same} ORDER BY p.place",
         )
-        n = self.connection.sql("SELECT count(*) FROM labels").fetchall()[0][0]
         for name in ("part_labels", "labels"):
             self.connection.execute(f"DROP TABLE {name}")
-        return ShownLabels(ends, n, ranks, first)
+        return ShownLabels(labels, ranks, first)
 
     def _shown(self) -> Iterator[list[pa.Array]]:
         """Yield both ends, or the one, of what each part shows."""
@@ -169,22 +142,25 @@ class LabelJoin:
             insert(self.connection, "part_labels", pa.table(columns))
         return first
 
-    def _keep(self, name: str, domain: pa.Array | None) -> _Values | _Texts:
-        """Write an end of all labels to files."""
-        if domain is not None:
-            codes = self._write(name, f"SELECT {name} AS x FROM labels")
-            return _Values(domain, codes)
-        path = self._path(name)
-        offsets = self._path("offsets")
-        with path.open("wb") as file, offsets.open("wb") as edges:
-            end = np.zeros(1, dtype=np.int64)
-            end.tofile(edges)
-            for batch in read_batches(self.connection, f"SELECT {name} FROM labels"):
-                texts = batch.column(0)
-                end = end[-1] + np.cumsum(pc.binary_length(texts).to_numpy())
-                end.astype(np.int64).tofile(edges)
-                file.write(b"".join(texts.to_pylist()))
-        return _Texts(map_file(offsets, np.int64), map_file(path, np.uint8))
+    def _keep(
+        self, names: Sequence[str], domains: Sequence[pa.Array | None]
+    ) -> pa.ChunkedArray:
+        """Write all labels to a file, some at a time, and return them."""
+        path = self._path("values")
+        schema = pa.schema(
+            [("label", _join_ends([_no_values(x) for x in domains]).type)]
+        )
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
+            sql = f"SELECT {', '.join(names)} FROM labels"
+            for batch in read_batches(self.connection, sql):
+                columns = (column.combine_chunks() for column in batch.columns)
+                ends = [
+                    own.cast(pa.string()) if domain is None else domain.take(own)
+                    for own, domain in zip(columns, domains, strict=True)
+                ]
+                file.write_batch(pa.record_batch([_join_ends(ends)], schema=schema))
+        written = pa.py_buffer(map_file(path, np.uint8))
+        return pa.ipc.open_file(written).read_all().column("label")
 
     def _write(self, name: str, sql: str) -> Codes:
         """Write the numbers that a query finds to a file."""
@@ -196,6 +172,17 @@ class LabelJoin:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"labels{self.column}.{name}"
+
+
+def _no_values(domain: pa.Array | None) -> pa.Array:
+    return pa.array([], pa.string()) if domain is None else domain[:0]
+
+
+def _join_ends(ends: Sequence[pa.Array]) -> pa.Array:
+    """Return labels, given both ends of them, or the one."""
+    if len(ends) == 1:
+        return ends[0]
+    return pa.StructArray.from_arrays(ends, names=list(BOUNDS))
 
 
 def _sorted(values: pa.Array) -> pa.Array:

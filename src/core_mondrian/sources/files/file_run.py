@@ -24,7 +24,6 @@ from core_mondrian.sources.files.counting import Counting, Counts, save_counts
 from core_mondrian.sources.files.csv_blocks import BadRows
 from core_mondrian.sources.files.recount import Counter as DuckCounter
 from core_mondrian.sources.files.recount import Recount, count_repeats
-from core_mondrian.sources.files.row_routing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder
 from core_mondrian.sources.files.source import Source, open_release
 from core_mondrian.sources.files.targets import Targets, suffix_of
@@ -35,7 +34,7 @@ from core_mondrian.sources.files.values import (
     type_values,
 )
 from core_mondrian.sources.files.workspace import Workspace
-from core_mondrian.sources.files.writing import Drafts, Writing, Written
+from core_mondrian.sources.files.writing import Drafts, RowPlaces, Writing, Written
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.memory import Limit, Sizes, used_memory
 from core_mondrian.sources.planner import Planned, Planner

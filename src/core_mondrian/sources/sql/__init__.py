@@ -6,10 +6,9 @@ base              what the databases have in common
 duckdb_file       a DuckDB file
 sqlite_file       an SQLite file
 postgresql        a PostgreSQL server
-source            what is read: a table, a view or a query
 target            what is made: a table or a view
 names             names as SQL spells them
-value_table       our tables that hold cells of the source
+value_table       the source, and our tables that hold its cells
 planning          counted tuples as codes, and their places in a plan
 lookup_tables     the plan as tables inside the database
 recoding          the statements that give each row what its class shows

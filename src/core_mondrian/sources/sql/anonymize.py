@@ -31,7 +31,6 @@ from core_mondrian.sources.sql.open import open_database
 from core_mondrian.sources.sql.planning import PlannedTuples
 from core_mondrian.sources.sql.recoding import Places
 from core_mondrian.sources.sql.row_sample import find_concerns
-from core_mondrian.sources.sql.source import keep_rows, open_source
 from core_mondrian.sources.sql.target import (
     check_names,
     check_request,
@@ -46,7 +45,9 @@ from core_mondrian.sources.sql.value_table import (
     ValueTable,
     count_cells,
     exact_cells,
+    keep_rows,
     open_relation,
+    open_source,
 )
 from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.spec.declaration import Spec, check_look_alikes

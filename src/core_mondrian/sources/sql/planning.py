@@ -1,7 +1,7 @@
 """Counted tuples of a database as codes, and what becomes of each."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -38,14 +38,16 @@ class _Values(NamedTuple):
 
 @dataclass(frozen=True)
 class TupleFile:
-    """Counted tuples as codes of their values, in a file; see `CodedTuples`.
+    """Counted tuples as codes of their values; see `CodedTuples`.
 
-    It is written while they are read for the first time, and read where they are
+    They are kept while they are read for the first time, and read again where they are
     looked up: a database does one thing at a time.
     """
 
     counted: ValueTable
-    path: Path
+    path: Path | None
+    """The file that they are kept in; None: in memory."""
+    kept: list[Codes] = field(default_factory=list)
 
     @property
     def columns(self) -> list[str]:
@@ -86,24 +88,34 @@ class TupleFile:
     def chunks(self) -> Iterator[tuple[Codes, Integers]]:
         n = len(self.columns)
         coder = ValueCoder(self.columns, [x.values for x in self._found.values()])
-        with self.path.open("xb") as file:
-            for some in self.counted.read(range(n), ["id", "n"]):
-                codes = [
-                    coder.codes(name, some.column(i))
-                    for i, name in enumerate(self.columns)
-                ]
-                ids, rows = (some.column(n + i).to_numpy() for i in range(2))
-                record = np.stack([*codes, ids.astype(np.int32)], axis=1)
-                record.tofile(file)
-                yield record[:, :-1], rows
+        for some in self.counted.read(range(n), ["id", "n"]):
+            codes = [
+                coder.codes(name, some.column(i)) for i, name in enumerate(self.columns)
+            ]
+            ids, rows = (some.column(n + i).to_numpy() for i in range(2))
+            record = np.stack([*codes, ids.astype(np.int32)], axis=1)
+            self._keep(record)
+            yield record[:, :-1], rows
+
+    def _keep(self, record: Codes) -> None:
+        if self.path is None:
+            self.kept.append(record)
+            return
+        with self.path.open("ab") as file:
+            record.tofile(file)
 
     def read(self) -> Iterator[tuple[Integers, Codes]]:
         """Yield ids of tuples and their codes, once all of them were there."""
-        width = len(self.columns) + 1
-        with self.path.open("rb") as file:
-            while (read := np.fromfile(file, np.int32, _AT_ONCE * width)).size:
-                record = read.reshape(-1, width)
-                yield record[:, -1].astype(np.int64), record[:, :-1]
+        for record in self._records():
+            yield record[:, -1].astype(np.int64), record[:, :-1]
+
+    def _records(self) -> Iterator[Codes]:
+        yield from self.kept
+        if self.path is not None:
+            width = len(self.columns) + 1
+            with self.path.open("rb") as file:
+                while (read := np.fromfile(file, np.int32, _AT_ONCE * width)).size:
+                    yield read.reshape(-1, width)
 
 
 class PlannedTuples(NamedTuple):
@@ -115,7 +127,9 @@ class PlannedTuples(NamedTuple):
     @classmethod
     def make(cls, planner: Planner, counted: ValueTable) -> "PlannedTuples":
         """Decide what becomes of counted tuples; see `Planner.plan`."""
-        tuples = TupleFile(counted, planner.folder / "counted")
+        tuples = TupleFile(counted, None)
+        if not planner.has_room(tuples):
+            tuples = TupleFile(counted, planner.folder / "counted")
         return cls(planner.plan(tuples), tuples)
 
     @property
