@@ -156,7 +156,6 @@ class _Layout:
             relations[PLACES],
             self.counted.n_tuples,
             relations[LABELS],
-            plan.shown_schema.names,
             shares,
             plan.n_split,
             relations,

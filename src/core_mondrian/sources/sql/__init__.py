@@ -1,7 +1,7 @@
 """Tables in databases: counted and recoded there, as SQL.
 
 anonymize         anonymize_sql(): the stages, in order
-open              which database is meant
+open              which database is meant, and a connection to it
 base              what the databases have in common
 duckdb_file       a DuckDB file
 sqlite_file       an SQLite file

@@ -1,7 +1,6 @@
 """anonymize_sql(): a table in a database in, a verified release beside it out."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,11 +22,11 @@ from core_mondrian.sources.counted_release import CountedRelease, columns_of_mod
 from core_mondrian.sources.memory import DiskUse, Limit, parse_size, watch
 from core_mondrian.sources.planner import Planner
 from core_mondrian.sources.row_plan import RowPlan
-from core_mondrian.sources.sql.base import Cell, Column, Database, Space
+from core_mondrian.sources.sql.base import Cell, Column, Database
 from core_mondrian.sources.sql.failures import naming
 from core_mondrian.sources.sql.lookup_tables import MapMaker, cells_of, outputs_of
 from core_mondrian.sources.sql.names import Name, parse_name, quoted
-from core_mondrian.sources.sql.open import open_database
+from core_mondrian.sources.sql.open import connected, open_database
 from core_mondrian.sources.sql.planning import PlannedTuples
 from core_mondrian.sources.sql.recoding import Places
 from core_mondrian.sources.sql.row_sample import find_concerns
@@ -51,9 +50,7 @@ from core_mondrian.sources.sql.value_table import (
 )
 from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.spec.declaration import Spec, check_look_alikes
-from core_mondrian.tables.files.atomic_write import output_error
 from core_mondrian.tables.files.sizes import machine_memory
-from core_mondrian.tables.files.staging import draft_folder
 from core_mondrian.tables.frames import check_columns, open_frame
 from core_mondrian.tables.keys import key_for
 from core_mondrian.tables.pseudonyms import LENGTH
@@ -109,37 +106,24 @@ def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
     check_request(opened, spec, view=view)
     asked = (by,) if isinstance(by, str) else tuple(by)
     n_threads = n_cores() if threads is None else threads
-    with ExitStack() as stack:
-        folder = _open_folder(stack, opened)
-        # What DuckDB takes for the source's rows is not there for tuples.
-        share = limit.duckdb
-        here = Limit(limit.size - share) if opened.shares_memory else limit
+    # What DuckDB takes for the source's rows is not there for tuples.
+    share = limit.duckdb
+    here = Limit(limit.size - share) if opened.shares_memory else limit
+    with connected(opened, share, n_threads) as folder:
         disk = DiskUse(folder)
-        stages = watch(limit, progress, disk)
         planner = Planner(
             spec=spec,
             key=secret,
             limit=here,
-            stages=stages,
+            stages=watch(limit, progress, disk),
             threads=n_threads,
             folder=folder,
             by=asked,
             needs_all=tuple(needs_all),
         )
-        stack.enter_context(closing(opened))
-        with naming(opened, "open the database"):
-            opened.begin(Space(folder, share, n_threads))
         run = _Run(opened, planner, source, is_view=view)
         release = run.make(target, publish or _commit, overwrite=overwrite)
     return replace(release, disk_bytes=disk.peak)
-
-
-def _open_folder(stack: ExitStack, database: Database) -> Path:
-    """Make a folder for what does not fit into memory, which is ours alone."""
-    try:
-        return stack.enter_context(draft_folder(database.folder, private=True))
-    except OSError as error:
-        raise output_error(database.folder, error) from None
 
 
 def _commit(release: Release[str], commit: Callable[[], None]) -> None:
