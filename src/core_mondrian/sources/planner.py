@@ -72,16 +72,18 @@ class Planner:
         bits = [len(tuples.meanings[name]).bit_length() for name in tuples.columns]
         codes, rows = gather(tuples)
         found = _pack(bits, list(codes.T)).collapse(rows, self.threads)
-        del codes
+        if found.counts.size < rows.size:  # as of NaN and a missing value
+            codes, rows = found.codes, found.counts
+        del found
         plan = make_plan(
-            TupleCounts.of(tuples, found.codes, found.counts),
+            TupleCounts.of(tuples, codes, rows),
             self.spec,
             self.key,
             by=self.by,
             threads=self.threads,
             stages=self.stages,
         )
-        words = TupleWords(_pack(bits, list(found.codes.T)).words)
+        words = TupleWords(_pack(bits, list(codes.T)).words)
         return Planned(plan, TupleIndex(bits, words), every)
 
     def _on_disk(self, tuples: CodedTuples) -> Planned:

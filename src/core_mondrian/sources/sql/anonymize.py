@@ -27,7 +27,7 @@ from core_mondrian.sources.sql.failures import naming
 from core_mondrian.sources.sql.lookup_tables import MapMaker, cells_of, outputs_of
 from core_mondrian.sources.sql.names import Name, parse_name, quoted
 from core_mondrian.sources.sql.open import connected, open_database
-from core_mondrian.sources.sql.planning import PlannedTuples
+from core_mondrian.sources.sql.planning import TuplePlaces
 from core_mondrian.sources.sql.recoding import Places
 from core_mondrian.sources.sql.row_sample import find_concerns
 from core_mondrian.sources.sql.target import (
@@ -157,7 +157,7 @@ class _Run:
             check_source(database, found, name, self.spec)
             rows = found if self.is_view else self._keep_rows(found)
             counted = self._count(rows)
-            planned = PlannedTuples.make(self.planner, counted)
+            planned = TuplePlaces.make(self.planner, counted)
         with naming(database, "make the target", OutputError):
             rights = make_room(database, name, self.spec) if overwrite else None
             work = _Work(self, rows, counted, planned, name)
@@ -196,7 +196,7 @@ class _Work:
     run: _Run
     source: Relation
     counted: ValueTable
-    planned: PlannedTuples
+    planned: TuplePlaces
     target: Name
 
     @property

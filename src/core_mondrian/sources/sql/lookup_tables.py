@@ -14,7 +14,7 @@ from core_mondrian.sources.memory import Limit, rows_at_once
 from core_mondrian.sources.row_plan import RowPlan
 from core_mondrian.sources.sql.base import Cell, Column, Database
 from core_mondrian.sources.sql.names import Name, quoted
-from core_mondrian.sources.sql.planning import PlannedTuples
+from core_mondrian.sources.sql.planning import TuplePlaces
 from core_mondrian.sources.sql.recoding import Places, SplitRows
 from core_mondrian.sources.sql.value_table import (
     Relation,
@@ -50,7 +50,7 @@ class MapMaker:
 
     database: Database
     source: Relation
-    planned: PlannedTuples
+    planned: TuplePlaces
     name_of: Callable[[str], Name]
     folder: Path
     limit: Limit
@@ -223,7 +223,7 @@ def _draw_lots(
 
 
 def outputs_of(
-    database: Database, source: Relation, planned: PlannedTuples
+    database: Database, source: Relation, planned: TuplePlaces
 ) -> list[Cell]:
     """Return the columns of the release, in order."""
     places, shown = planned.plan.places(source.names), planned.plan.shown_schema
@@ -250,7 +250,7 @@ def _carried(database: Database, source: Relation, plan: RowPlan, place: Place) 
 def _shown(
     database: Database,
     source: Relation,
-    planned: PlannedTuples,
+    planned: TuplePlaces,
     place: Place,
     shown: pa.Schema,
 ) -> Cell:

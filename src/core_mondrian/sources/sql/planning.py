@@ -118,14 +118,14 @@ class TupleFile:
                     yield read.reshape(-1, width)
 
 
-class PlannedTuples(NamedTuple):
+class TuplePlaces(NamedTuple):
     """A plan, and which of its tuples the counted ones are."""
 
     planned: Planned
     tuples: TupleFile
 
     @classmethod
-    def make(cls, planner: Planner, counted: ValueTable) -> "PlannedTuples":
+    def make(cls, planner: Planner, counted: ValueTable) -> "TuplePlaces":
         """Decide what becomes of counted tuples; see `Planner.plan`."""
         tuples = TupleFile(counted, None)
         if not planner.has_room(tuples):
