@@ -31,7 +31,7 @@ _ROW: Final = 512
 """Bytes that each of them takes."""
 
 
-class Judge(NamedTuple):
+class Requirements(NamedTuple):
     """What a release has to satisfy, whoever made and counted it."""
 
     spec: Spec
@@ -115,7 +115,7 @@ class CountedRelease(ABC):
         """Return one number that is computed from the whole table."""
 
     def verify(
-        self, judge: Judge, names: Sequence[str], room: int | None = None
+        self, asked: Requirements, names: Sequence[str], room: int | None = None
     ) -> Verification:
         """Check every model in so many bytes; ``names`` are columns of the release.
 
@@ -125,8 +125,8 @@ class CountedRelease(ABC):
         most = _AT_ONCE if room is None else min(_AT_ONCE, room // _ROW + 1)
         if self.number("count(*)") <= most:
             values, rows = self._all(self.columns, "n", "")
-            return judge.verify(values, rows, names)
-        return judge.verify_buckets(self.buckets(most), self._sums(), names)
+            return asked.verify(values, rows, names)
+        return asked.verify_buckets(self.buckets(most), self._sums(), names)
 
     def _all(self, names: Sequence[str], n: str, more: str) -> Counted:
         return divide(pa.concat_tables(self.read(names, n, more)))

@@ -241,7 +241,7 @@ def _check(planned: RemotePlan) -> None:
             places = pa.array(np.arange(len(column)), mask=leaf[kept] < 0)
             column = column.take(places)
         shown = shown.append_column(name, column)
-    planned.judge.verify(shown, entries.rows[kept], shown.column_names)
+    planned.requirements.verify(shown, entries.rows[kept], shown.column_names)
 
 
 def _by_class(planned: RemotePlan, entries: Entries) -> Entries:

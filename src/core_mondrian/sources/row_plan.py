@@ -19,7 +19,7 @@ from core_mondrian.measures.disclosure_warnings import (
 )
 from core_mondrian.recoding.plan import Place, Shares, places_of
 from core_mondrian.release.result import Release
-from core_mondrian.sources.counted_release import Judge
+from core_mondrian.sources.counted_release import Requirements
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import Verification
@@ -120,10 +120,10 @@ class ReleasePlan(ABC):
         return places_of(self.spec, names, self.shown_schema.names)
 
     @property
-    def judge(self) -> Judge:
+    def requirements(self) -> Requirements:
         """What the release has to satisfy when it is counted again."""
         gone = self.n_suppressed if self.spec.leaves_out else 0
-        return Judge(*self.judged_by, self.n_rows - gone, len(self.spec.models))
+        return Requirements(*self.judged_by, self.n_rows - gone, len(self.spec.models))
 
 
 class RowPlan(ReleasePlan):

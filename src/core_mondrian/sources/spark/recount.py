@@ -26,7 +26,7 @@ from core_mondrian.recoding.plan import SUPPRESSED
 from core_mondrian.sources.counted_release import (
     Counted,
     CountedRelease,
-    Judge,
+    Requirements,
     columns_of_models,
     divide,
 )
@@ -93,7 +93,7 @@ class Recount:
         counted = plain.groupBy(*keys).agg(*counts)
         return cls(counted, (*names,), wanted, hidden, spec)
 
-    def judge(self, judge: Judge, *, is_small: bool = False) -> Verification:
+    def judge(self, asked: Requirements, *, is_small: bool = False) -> Verification:
         """Check every model; ``is_small``: all different rows fit here at once.
 
         Raises:
@@ -104,12 +104,12 @@ class Recount:
                 table = self.frame.toArrow()
             self._check_pseudonyms(np.any(table["wrong"].to_numpy()))
             values, rows = divide(table.drop_columns("wrong"))
-            return judge.verify(_named(values, self.columns), rows, self.names)
+            return asked.verify(_named(values, self.columns), rows, self.names)
         relations = Relations(self.frame.sparkSession)
         try:
             kept = _KeptCounts(self, relations)
             self._check_pseudonyms(self.hidden and kept.number("sum(wrong)"))
-            return kept.verify(judge, self.names)
+            return kept.verify(asked, self.names)
         finally:
             relations.keep_only()
 
@@ -219,7 +219,7 @@ def verify_spark(
         SpecError: the spec names columns the table does not have.
     """
     recount = Recount.of(frame, frame.columns, spec, has_unit=False)
-    return recount.judge(Judge(spec, budget))
+    return recount.judge(Requirements(spec, budget))
 
 
 @dataclass(frozen=True)

@@ -321,7 +321,9 @@ class _Work:
         table = self.database.temporary("checked")
         counted = count_cells(self.database, table, cells, made.rows)
         room = self.run.planner.limit.free // 3
-        found = _CheckedRelease(counted, spec).verify(self.plan.judge, released, room)
+        found = _CheckedRelease(counted, spec).verify(
+            self.plan.requirements, released, room
+        )
         if self._count_rows(self.target.sql) != found.n_rows:
             raise InternalError("the target has other rows than were checked")
         return found
