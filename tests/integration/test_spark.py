@@ -479,9 +479,10 @@ def test_hostile_table_is_released_in_parts(cluster: Cluster, spec: Spec) -> Non
 def test_rows_that_are_too_many_are_verified_bucket_by_bucket(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from core_mondrian.sources import counted_release
     from core_mondrian.sources.spark import recount
 
-    monkeypatch.setattr(recount, "_AT_ONCE", 3)
+    monkeypatch.setattr(counted_release, "_AT_ONCE", 3)
     ages = [age for age in range(20, 30) for _ in range(4)]
     table = pa.table(
         {"age": ages, "sick": ["flu", "cold"] * 20, "who": [*range(39), None]}
@@ -727,6 +728,33 @@ def test_classic_session_signs_what_can_be_verified_and_explained(
     for command in ("verify", "explain"):
         told = cli(command, *beside)
         assert told.code == 0, told.err
+
+
+@pytest.mark.parametrize("driver_tuples", [1_000_000, 20])
+def test_connect_session_signs_what_a_key_verifies(
+    cluster: Cluster, cli: Command, driver_tuples: int
+) -> None:
+    """Planned here and on the cluster: the manifest is signed here, by no server."""
+    pytest.importorskip("cryptography", reason="not installed: the extra 'sign'")
+    pq.write_table(census(300).select(QIDS[:2]), "in.parquet")
+    assert cli("keygen", "own.key").code == 0
+    asked = ("in.parquet", "out.parquet", "--qid", QIDS[0], "--qid", QIDS[1])
+    there = ("--engine", "spark", "--remote", cluster.remote)
+    more = ("--driver-tuples", driver_tuples, "--sign-key", "own.key")
+
+    done = cli("anonymize", *asked, "--k", "5", *there, *more)
+
+    assert done.code == 0, done.err
+    assert "wrote out.parquet.manifest.json.sig" in done.err
+    assert "signed      by key sha256:" in done.err
+    beside = ("--manifest", "out.parquet.manifest.json")
+    check = ("verify", "out.parquet", *beside, "--public-key", "own.key.pub")
+    assert cli(*check).code == 0
+    manifest = Path("out.parquet.manifest.json")
+    manifest.write_bytes(manifest.read_bytes() + b"\n")
+    spoiled = cli(*check)
+    assert spoiled.code != 0
+    assert "signature does not fit" in spoiled.err
 
 
 def test_options_of_a_cluster_need_the_engine(cli: Command) -> None:

@@ -1,16 +1,20 @@
-"""How much memory there is, and what fits into it."""
+"""How much memory and disk a run takes, and what fits into them."""
 
 import os
 import re
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
+import numpy as np
+
 from core_mondrian.errors import MemoryLimitError, SpecError
+from core_mondrian.recoding.plan import Shares
 from core_mondrian.runtime.progress import Progress
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import n_cores
-from core_mondrian.sources.disk_use import DiskUse
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.tuple_store import StoreLimits
 from core_mondrian.tables.files.kinds import BLOCK
@@ -34,6 +38,10 @@ _MOST_TASK: Final = 1 << 20
 """Tuples from which larger parts bring no more."""
 _COPIES: Final = 4
 """Times a batch is there while it is read, recoded and written."""
+_ALLOCATED: Final = 130
+"""Bytes per row that allocating rows of split tuples takes."""
+_PAUSE: Final = 1.0
+"""Seconds between two looks at a folder: it may hold thousands of files."""
 
 
 def parse_size(text: str | int) -> int:
@@ -165,6 +173,50 @@ class Limit:
                 f"{show_size(self.size)}",
                 hint="allow more: --memory SIZE; fewer --threads take less",
             )
+
+
+def rows_at_once(shares: Shares, room: int) -> int:
+    """Return how many rows of split tuples can be allocated in ``room`` bytes.
+
+    Raises:
+        MemoryLimitError: those of one tuple cannot.
+    """
+    room = max(room, 1 << 20)
+    largest = np.bincount(shares.tuple_of, shares.rows).max(initial=0) * _ALLOCATED
+    if largest > 2 * room:
+        raise MemoryLimitError(
+            "one tuple is split and has so many rows that allocating them needs "
+            f"{show_size(largest)}",
+            hint="allow more: --memory SIZE; or --disjoint, which splits none",
+        )
+    return room // _ALLOCATED
+
+
+class DiskUse:
+    """Looks at a folder now and then, and remembers the most that was in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._last = -_PAUSE
+        self.peak = 0
+        """Bytes."""
+
+    def look(self, *, now: bool = False) -> None:
+        """Look, unless that was just done."""
+        clock = time.monotonic()
+        if not now and clock - self._last < _PAUSE:
+            return
+        self._last = clock
+        self.peak = max(self.peak, folder_size(self._folder))
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of all files below a folder, as far as they are still there."""
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            size += path.stat().st_size if path.is_file() else 0
+    return size
 
 
 def watch(

@@ -22,7 +22,7 @@ from core_mondrian.measures.disclosure_warnings import (
     are_picked,
 )
 from core_mondrian.measures.utility import MeasureSums, Reach, sum_part
-from core_mondrian.recoding.plan import Plan, plan_of
+from core_mondrian.recoding.plan import DIVIDED, Plan, Shares, plan_of
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
@@ -221,6 +221,40 @@ class TakeArrays:
     def __call__(self, number: int, arrays: Arrays) -> tuple[Arrays, Arrays]:
         del number
         return {}, {name: arrays[name] for name in self.names}
+
+
+class Pieces(NamedTuple):
+    """The pieces of a described part's tuples, tuple by tuple."""
+
+    number: NDArray[np.int32]
+    leaf: NDArray[np.int32]
+    """Among those of all parts; `SUPPRESSED`: none."""
+    rows: NDArray[np.int32]
+    content: NDArray[np.uint64]
+    is_divided: Flags
+
+    @classmethod
+    def of(cls, arrays: Arrays, first_leaf: int) -> "Pieces":
+        """Read what `DescribePart` keeps."""
+        number, leaf, rows, content = (
+            arrays[name] for name in ("number", "leaf", "rows", "content")
+        )
+        leaf = np.where(leaf < 0, leaf, leaf + first_leaf).astype(np.int32)
+        is_same = number[1:] == number[:-1]
+        is_divided = np.append(False, is_same) | np.append(is_same, False)
+        return cls(number, leaf, rows, content, is_divided)
+
+    def places(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return tuples, and the leaf of each; `DIVIDED`: several."""
+        first = np.flatnonzero(np.diff(self.number, prepend=-1))
+        leaf = np.where(self.is_divided[first], np.int32(DIVIDED), self.leaf[first])
+        return self.number[first], leaf
+
+    def shares(self) -> Shares:
+        """Return how many rows of divided tuples go where."""
+        own = np.flatnonzero(self.is_divided & (self.rows > 0)).astype(np.int32)
+        rows = self.rows[own].astype(np.int64)
+        return Shares(self.number[own], self.leaf[own], rows, own, self.content[own])
 
 
 def pack(array: pa.Array) -> NDArray[np.uint8]:

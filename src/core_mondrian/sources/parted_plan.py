@@ -10,7 +10,7 @@ It answers what `Plan` answers, as far as writing rows asks for it.
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
@@ -26,26 +26,19 @@ from core_mondrian.engine.parts import PartitionStore
 from core_mondrian.errors import InternalError, SpecError, list_names
 from core_mondrian.measures.column_warnings import find_mistyped
 from core_mondrian.measures.disclosure_warnings import (
-    DisclosureWarning,
     Generalized,
     KindCounts,
-    RowSample,
-    find_concerns,
     seen_columns,
 )
 from core_mondrian.measures.utility import Measures, Reach, finish_measures
 from core_mondrian.recoding.plan import (
-    DIVIDED,
-    Place,
     Shares,
-    places_of,
     with_resolved_hierarchies,
 )
 from core_mondrian.recoding.recode import as_released
 from core_mondrian.release.owner_record import SALT
 from core_mondrian.release.result import PartedFigures, PartedRelease, Release
 from core_mondrian.runtime.stages import Stages
-from core_mondrian.sources.class_ledger import ClassLedger
 from core_mondrian.sources.mapped_files import give_back, make_file, map_file
 from core_mondrian.sources.part_tasks import (
     Blanked,
@@ -55,18 +48,17 @@ from core_mondrian.sources.part_tasks import (
     PartContext,
     PickClasses,
     Picked,
+    Pieces,
     unpack,
 )
-from core_mondrian.sources.recounted_plan import RecountedPlan
-from core_mondrian.sources.shown_labels import LabelJoin, ShownLabels, ShownParts
+from core_mondrian.sources.row_plan import LookedAtRows, ReleasePlan, RowPlan
+from core_mondrian.sources.shown_labels import ClassLedger, LabelJoin, ShownLabels
 from core_mondrian.sources.tuple_relation import as_records
-from core_mondrian.sources.tuple_store import LocalStore
+from core_mondrian.sources.tuple_store import LocalStore, PartFiles
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
 from core_mondrian.tables.keys import Key
-from core_mondrian.verification.verify import (
-    Verification,
-)
+from core_mondrian.verification.verify import Verification
 
 Codes = NDArray[np.int32]
 DataT = TypeVar("DataT")
@@ -96,9 +88,18 @@ def make_parted_plan(
     """
     grown, described = describe_parts(store, encoded, spec, key, stages)
     give_back()
-    parts = DescribedParts(store, len(described))
-    labels, ledger = join_labels(store.connection, store.folder, parts, encoded)
-    plan = PartedPlan(encoded, grown, spec, key, described, ledger, labels, store)
+    labels, ledger = join_labels(store.connection, store.files, described, encoded)
+    plan = PartedPlan(
+        encoded=encoded,
+        grown=grown,
+        spec=spec,
+        key=key,
+        described=described,
+        ledger=ledger,
+        labels=labels,
+        files=store.files,
+        store=store,
+    )
     plan.lay_out()
     plan.settle()
     give_back()
@@ -140,29 +141,25 @@ def describe_parts(
 
 def join_labels(
     connection: Any,  # noqa: ANN401
-    folder: Path,
-    parts: ShownParts,
+    files: PartFiles,
+    described: Sequence[Described],
     encoded: Encoded,
 ) -> tuple[list[ShownLabels], ClassLedger]:
     """Join what all parts show, column by column, and open a ledger of classes."""
-    every = range(len(encoded.table.columns))
-    labels = [LabelJoin(connection, folder, parts, i).run() for i in every]
+
+    def shown(column: int) -> Iterator[pa.Array]:
+        for number in range(len(described)):
+            yield unpack(files.load(DESCRIBED, number, f"shown{column}"))
+
+    labels = [
+        LabelJoin(connection, files.folder, partial(shown, i), i).run()
+        for i in range(len(encoded.table.columns))
+    ]
     return labels, ClassLedger(connection, len(labels))
 
 
 @dataclass(frozen=True)
-class DescribedParts:
-    """What the parts of a local store show, see `ShownParts`."""
-
-    store: LocalStore
-    n_parts: int
-
-    def shown(self, number: int, column: int) -> pa.Array:
-        return unpack(self.store.load(DESCRIBED, number, f"shown{column}"))
-
-
-@dataclass(frozen=True)
-class PartedClasses(RecountedPlan):
+class PartedClasses(ReleasePlan):
     """The classes of a release in parts, wherever the parts are."""
 
     encoded: Encoded
@@ -173,12 +170,9 @@ class PartedClasses(RecountedPlan):
     ledger: ClassLedger
     labels: Sequence[ShownLabels]
     """What all parts show, column by column."""
+    files: PartFiles
+    """What is known of their leaves."""
     store: TupleStore
-
-    @property
-    def allocation_key(self) -> bytes:
-        """Decides which rows of divided tuples go where."""
-        return self.key.derive("allocation")
 
     @property
     def n_rows(self) -> int:
@@ -211,15 +205,20 @@ class PartedClasses(RecountedPlan):
         """The quasi-identifiers."""
         return [column.name for column in self.encoded.table.columns]
 
-    def add_part(
-        self, number: int, index: Codes, rows: NDArray[np.int64]
-    ) -> list[Codes]:
-        """Take what the leaves of a part show, and their rows; return the ranks."""
-        ranks = [
-            shown.of_part(number, index[:, i]) for i, shown in enumerate(self.labels)
-        ]
-        self.ledger.add(ranks, rows, self.first_leaf[number])
-        return ranks
+    def enter(self) -> Iterator[list[Codes]]:
+        """Enter all classes into the ledger; yield what leaves show, part by part."""
+        self.ledger.open()
+        for number, first in enumerate(self.first_leaf[:-1]):
+            index, rows = (
+                self.files.load(DESCRIBED, number, name)
+                for name in ("index", "leaf_rows")
+            )
+            ranks = [
+                shown.of_part(number, index[:, i])
+                for i, shown in enumerate(self.labels)
+            ]
+            self.ledger.add(ranks, rows, first)
+            yield ranks
 
     @cached_property
     def digest(self) -> str:
@@ -271,20 +270,35 @@ class PartedClasses(RecountedPlan):
 
     @cached_property
     def shown_schema(self) -> pa.Schema:
-        """The columns that classes show, and their types."""
         none = np.zeros(0, dtype=np.int32)
         return self.show_ranks([none for _ in self.names], none.astype(np.int64)).schema
 
-    def places(self, names: Sequence[str]) -> list[Place]:
-        """Return the columns of the release of a table with such columns, in order."""
-        return places_of(self.spec, names, self.shown_schema.names)
-
-    def look(self, names: Sequence[str]) -> "LookedAtClasses":
-        """Pick the classes whose rows are looked at for what they give away."""
+    def look(self, names: Sequence[str]) -> LookedAtRows:
         n_columns = len(seen_columns(self.spec, names))
         task = PickClasses(self.kinds(), n_columns, self.first_leaf)
-        found = self.store.run(task, DESCRIBED)
-        return LookedAtClasses.of(found, self.encoded.table, self.spec, self.n_leaves)
+        parts = self.store.run(task, DESCRIBED)
+        first = np.cumsum([0, *(part.rows.size for part in parts)])
+        pairs = zip(parts, first.tolist(), strict=False)
+        owner = np.concatenate([part.owner + at for part, at in pairs])
+        joined = Picked(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+        tuples = replace(
+            self.encoded.table,
+            sensitive=(),
+            codes=joined.codes,
+            counts=joined.counts,
+            n_units=None,
+            figures=None,
+        )
+        release = Generalized(
+            tuples,
+            ReleasedClasses(owner.astype(np.int32), joined.rows, (), ()),
+            np.ascontiguousarray(joined.mixed.T),
+            chance=joined.chance,
+            n_classes=self.n_leaves,
+        )
+        leaves = np.zeros(self.n_leaves + 1, dtype=np.bool_)
+        leaves[joined.leaf] = True
+        return LookedAtRows(self.spec, release, leaves, joined.number, joined.leaf)
 
     def release(
         self,
@@ -294,7 +308,6 @@ class PartedClasses(RecountedPlan):
         by: Sequence[str] = (),
         **evidence: Any,  # noqa: ANN401
     ) -> Release[DataT]:
-        """Return the release as `anonymize` does; ``data`` says where it is."""
         if by:
             raise SpecError(
                 f"losses by {list_names(by)} need all distinct tuples in memory at "
@@ -341,7 +354,7 @@ class PartedClasses(RecountedPlan):
 
 
 @dataclass(frozen=True)
-class PartedPlan(PartedClasses):
+class PartedPlan(PartedClasses, RowPlan):
     """What is released of every tuple of a local store, and which rows go where."""
 
     store: LocalStore
@@ -349,24 +362,23 @@ class PartedPlan(PartedClasses):
     def lay_out(self) -> None:
         """Write where each tuple goes, and what each leaf shows, to files."""
         folder, n_tuples = self.store.folder, self.encoded.table.n_tuples
-        leaf = make_file(folder / "leaf", np.int32, n_tuples)
         shown = [make_file(path, np.int32, self.n_leaves) for path in self._shown_files]
-        self.ledger.open()
-        for number, (start, stop) in enumerate(pairwise(self.first_leaf)):
-            index, tuples, own, rows = (
-                self.store.load(DESCRIBED, number, name)
-                for name in ("index", "number", "leaf", "leaf_rows")
-            )
-            self._place_tuples(leaf, tuples, own, start)
-            ranks = self.add_part(number, index, rows)
+        for (start, stop), ranks in zip(
+            pairwise(self.first_leaf), self.enter(), strict=True
+        ):
             for column, rank in zip(shown, ranks, strict=True):
                 column[start:stop] = rank
+        leaf = make_file(folder / "leaf", np.int32, n_tuples)
+        for pieces in self._pieces():
+            tuples, own = pieces.places()
+            leaf[tuples] = own
 
-    def _place_tuples(self, leaf: Codes, tuples: Codes, own: Codes, start: int) -> None:
-        """Note the leaf of each tuple of a part; those in several are `DIVIDED`."""
-        leaf[tuples] = np.where(own < 0, own, own + start)
-        is_same = tuples[1:] == tuples[:-1]
-        leaf[tuples[1:][is_same]] = DIVIDED
+    def _pieces(self) -> Iterator[Pieces]:
+        """Yield the pieces of tuples, part by part."""
+        for number, start in enumerate(self.first_leaf[:-1]):
+            names = ("number", "leaf", "rows", "content")
+            arrays = {x: self.files.load(DESCRIBED, number, x) for x in names}
+            yield Pieces.of(arrays, start)
 
     @property
     def _shown_files(self) -> list[Path]:
@@ -375,12 +387,10 @@ class PartedPlan(PartedClasses):
 
     @cached_property
     def leaf(self) -> Codes:
-        """The leaf of each tuple; `SUPPRESSED`, or `DIVIDED`: several."""
         return map_file(self.store.folder / "leaf", np.int32)
 
     def owners(self, numbers: Codes) -> Codes:
-        """Return the same tuples: they are counted as the plan numbers them."""
-        return numbers
+        return numbers  # they are counted as the plan numbers them
 
     def exchanged_persons(self) -> NDArray[np.int64]:
         """Return the person that each is replaced by; see `encoding.persons`."""
@@ -401,25 +411,17 @@ class PartedPlan(PartedClasses):
 
     @cached_property
     def shares(self) -> Shares:
-        """Where the rows of divided tuples go."""
-        found: list[list[NDArray[Any]]] = []
-        for number, start in enumerate(self.first_leaf[:-1]):
-            tuples, leaf, rows, content = (
-                self.store.load(DESCRIBED, number, name)
-                for name in ("number", "leaf", "rows", "content")
-            )
-            own = np.flatnonzero(self.leaf[tuples] == DIVIDED)
-            own = own[rows[own] > 0]
-            leaf = np.where(leaf < 0, leaf, leaf + start).astype(np.int32)
-            found.append([x[own] for x in (tuples, leaf, rows, content)])
-        tuples, leaf, rows, content = (
-            np.concatenate(x) for x in zip(*found, strict=True)
-        )
+        every = (pieces.shares() for pieces in self._pieces())
+        found = Shares(*(np.concatenate(x) for x in zip(*every, strict=True)))
         # Pieces of one tuple are in one part, and keep their order.
-        order = np.argsort(tuples, kind="stable")
-        piece = np.arange(order.size, dtype=np.int32)
-        sums = rows[order].astype(np.int64)
-        return Shares(tuples[order], leaf[order], sums, piece, content[order])
+        order = np.argsort(found.tuple_of, kind="stable")
+        return Shares(
+            tuple_of=found.tuple_of[order],
+            leaf=found.leaf[order],
+            rows=found.rows[order],
+            piece=np.arange(order.size, dtype=np.int32),
+            content=found.content[order],
+        )
 
     @cached_property
     def _ranks(self) -> list[Codes]:
@@ -441,7 +443,6 @@ class PartedPlan(PartedClasses):
             _ = self._class_numbers
 
     def show(self, leaves: Codes) -> pa.Table:
-        """Return what rows of leaves show; those below 0 are blank."""
         inside, is_blank = np.maximum(leaves, 0), leaves < 0
 
         def taken(known: NDArray[Any]) -> NDArray[Any]:
@@ -467,60 +468,3 @@ class PartedPlan(PartedClasses):
                 yield batch["n"].to_numpy().astype("<i8").tobytes()
 
         return salt, {"input": digest_input(self.encoded, salt, codes(), counts())}
-
-
-@dataclass(frozen=True)
-class LookedAtClasses:
-    """Classes that were picked by lot, and their tuples."""
-
-    release: Generalized
-    spec: Spec
-    number: NDArray[np.int64]
-    leaf: NDArray[np.int64]
-    n_leaves: int
-
-    @classmethod
-    def of(
-        cls, parts: Sequence[Picked], table: EncodedTable, spec: Spec, n_leaves: int
-    ) -> "LookedAtClasses":
-        first = np.cumsum([0, *(part.rows.size for part in parts)])
-        pairs = zip(parts, first.tolist(), strict=False)
-        owner = np.concatenate([part.owner + at for part, at in pairs])
-        joined = Picked(*(np.concatenate(x) for x in zip(*parts, strict=True)))
-        tuples = replace(
-            table,
-            sensitive=(),
-            codes=joined.codes,
-            counts=joined.counts,
-            n_units=None,
-            figures=None,
-        )
-        classes = ReleasedClasses(owner.astype(np.int32), joined.rows, (), ())
-        release = Generalized(
-            tuples,
-            classes,
-            np.ascontiguousarray(joined.mixed.T),
-            chance=joined.chance,
-            n_classes=n_leaves,
-        )
-        return cls(release, spec, joined.number, joined.leaf, n_leaves)
-
-    @property
-    def leaves(self) -> NDArray[np.bool_]:
-        """Return of each leaf whether its rows are looked at; last, suppressed rows."""
-        flags = np.zeros(self.n_leaves + 1, dtype=np.bool_)
-        flags[self.leaf] = True
-        return flags
-
-    def pieces(self, tuples: Codes, leaves: Codes) -> Codes:
-        """Return the places of rows' tuples among those of the picked classes."""
-        known = self.number * (self.n_leaves + 1) + self.leaf
-        order = np.argsort(known, kind="stable")
-        asked = tuples.astype(np.int64) * (self.n_leaves + 1) + leaves
-        found = order[np.searchsorted(known, asked, sorter=order)]
-        return found.astype(np.int32)
-
-    def find_concerns(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
-        """Say what columns that pass through may give away, by what was seen."""
-        # One column after the other: who has the rows does one thing at a time.
-        return find_concerns(looked, self.spec, self.release, threads=1)

@@ -4,7 +4,7 @@ Files larger than memory, databases and clusters count their tuples, get a plan,
 carry it out themselves; what they made is recounted before it is given away.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -17,16 +17,12 @@ from core_mondrian.encoding.collapse import TuplePacker
 from core_mondrian.encoding.encoder import collapse, encode, weigh_tuples
 from core_mondrian.errors import InternalError, PrivacyViolation, SpecError, list_names
 from core_mondrian.measures.disclosure_warnings import (
-    DisclosureWarning,
     Generalized,
-    RowSample,
-    find_concerns,
     sample_leaves,
     seen_columns,
 )
 from core_mondrian.measures.groups import count_groups
 from core_mondrian.recoding.plan import (
-    Place,
     Plan,
     Shares,
     build_plan,
@@ -36,15 +32,12 @@ from core_mondrian.recoding.plan import (
 from core_mondrian.release.from_plan import release_from
 from core_mondrian.release.result import Release
 from core_mondrian.runtime.stages import Stages
-from core_mondrian.sources.recounted_plan import RecountedPlan
+from core_mondrian.sources.row_plan import LookedAtRows, RowPlan
 from core_mondrian.sources.tuple_counts import TupleCounts
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import check_columns, open_frame, row_weights
 from core_mondrian.tables.keys import Key
-from core_mondrian.verification.verify import (
-    Verification,
-    WholeTable,
-)
+from core_mondrian.verification.verify import Verification
 
 DataT = TypeVar("DataT")
 Integers = NDArray[np.int64]
@@ -61,7 +54,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class RemotePlan(RecountedPlan):
+class RemotePlan(RowPlan):
     """A plan, and the counts it was made from."""
 
     plan: Plan
@@ -69,32 +62,12 @@ class RemotePlan(RecountedPlan):
     spec: Spec
     """As asked; the plan's may be stricter."""
     budget: int
+    key: Key
 
     @property
     def judged_by(self) -> tuple[Spec, int]:
         plan = self.plan
         return with_resolved_hierarchies(plan.spec, plan.encoded), plan.budget
-
-    def verify(
-        self, values: pa.Table, rows: Integers, names: Sequence[str]
-    ) -> Verification:
-        return self._as_asked(super().verify(values, rows, names))
-
-    def verify_buckets(
-        self,
-        buckets: Iterable[tuple[pa.Table, Integers]],
-        whole: WholeTable,
-        names: Sequence[str],
-    ) -> Verification:
-        return self._as_asked(super().verify_buckets(buckets, whole, names))
-
-    def _as_asked(self, found: Verification) -> Verification:
-        """Leave out models that only the plan was made with."""
-        return replace(found, models=found.models[: len(self.spec.models)])
-
-    @property
-    def key(self) -> Key:
-        return self.plan.key
 
     @property
     def n_rows(self) -> int:
@@ -110,11 +83,10 @@ class RemotePlan(RecountedPlan):
 
     @cached_property
     def leaf(self) -> Codes:
-        """The leaf of each counted tuple; see `Plan.leaf_of_tuple`."""
         return self.plan.leaf
 
     def owners(self, numbers: Codes) -> Codes:
-        """Return the tuple that counted ones are; several may be one."""
+        # Several counted ones may be one tuple.
         return self.plan.tuple_of[numbers]
 
     @property
@@ -122,27 +94,20 @@ class RemotePlan(RecountedPlan):
         return self.plan.shares
 
     @property
-    def allocation_key(self) -> bytes:
-        return self.plan.allocation_key
+    def shown_schema(self) -> pa.Schema:
+        return self.plan.shown.schema
 
     def show(self, leaves: Codes) -> pa.Table:
-        """Return what rows of leaves show; those below 0 are blank."""
         shown_at = np.where(leaves < 0, self.n_leaves, leaves)
         return self.plan.shown.take(pa.array(shown_at))
 
-    def places(self, names: Sequence[str]) -> list[Place]:
-        """Return the columns of the release of a table with such columns, in order."""
-        return self.plan.places(names)
-
-    @cached_property
-    def generalized(self) -> Generalized:
-        return Generalized.of(self.plan.pieces, self.plan.recoded.classes)
-
-    def look(self, names: Sequence[str]) -> "_LookedAtLeaves":
-        """Pick the rows that are looked at for what they give away."""
-        n_columns = len(seen_columns(self.spec, names))
-        leaves = sample_leaves(self.plan, self.generalized, n_columns)
-        return _LookedAtLeaves(self, leaves)
+    def look(self, names: Sequence[str]) -> LookedAtRows:
+        plan = self.plan
+        release = Generalized.of(plan.pieces, plan.recoded.classes)
+        leaves = sample_leaves(plan, release, len(seen_columns(self.spec, names)))
+        return LookedAtRows(
+            self.spec, release, leaves, plan.tuple_of_piece, plan.leaf_of_piece
+        )
 
     def entries(self) -> Entries:
         """Divide the counted tuples as their rows are, tuple by tuple."""
@@ -171,7 +136,6 @@ class RemotePlan(RecountedPlan):
         by: Sequence[str] = (),
         **evidence: Any,  # noqa: ANN401
     ) -> Release[DataT]:
-        """Return the release as `anonymize` does; ``data`` says where it is."""
         equity = () if self.spec.equity is None else (self.spec.equity,)
         named = tuple(dict.fromkeys((*by, *equity)))
         if named or self.spec.weight is not None:
@@ -195,22 +159,6 @@ class RemotePlan(RecountedPlan):
             for name in by
         }
         return {"_weights": weights, "_groups": groups}
-
-
-@dataclass(frozen=True, slots=True)
-class _LookedAtLeaves:
-    """See `row_plan.LookedAtRows`."""
-
-    planned: RemotePlan
-    leaves: NDArray[np.bool_]
-
-    def pieces(self, tuples: Codes, leaves: Codes) -> Codes:
-        return self.planned.plan.pieces_of(tuples, leaves)
-
-    def find_concerns(self, looked: RowSample) -> tuple[DisclosureWarning, ...]:
-        # One column after the other: who has the rows does one thing at a time.
-        planned = self.planned
-        return find_concerns(looked, planned.spec, planned.generalized, threads=1)
 
 
 def make_plan(
@@ -267,7 +215,7 @@ def _draw_up(
     while True:
         plan = draw(spec)
         budget = plan.budget if budget is None else budget
-        planned = RemotePlan(plan, counts, asked, budget)
+        planned = RemotePlan(plan, counts, asked, budget, plan.key)
         try:
             _check(planned)
         except PrivacyViolation:
@@ -294,7 +242,7 @@ def _check(planned: RemotePlan) -> None:
             places = pa.array(np.arange(len(column)), mask=leaf[kept] < 0)
             column = column.take(places)
         shown = shown.append_column(name, column)
-    planned.verify(shown, entries.rows[kept], shown.column_names)
+    planned.requirements.verify(shown, entries.rows[kept], shown.column_names)
 
 
 def _by_class(planned: RemotePlan, entries: Entries) -> Entries:

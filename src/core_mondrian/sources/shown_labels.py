@@ -1,14 +1,18 @@
-"""What all parts of a release show in one column, kept in files.
+"""What all parts of a release show, column by column and class by class, on disk.
 
 Texts are as many as the classes, if these are ranges of a fine column: no more of them
 is in memory than a batch asks for. The ends of ranges that are kept apart are values
 of the column, and its values are in memory anyway.
+
+Classes of several parts that show the same are one. A class is kept by the ranks of
+what it shows among all that its column shows; -1 is a blank.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +20,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core_mondrian.encoding.columns import comparable
-from core_mondrian.recoding.labels import BOUNDS, Labels, number_distinct
+from core_mondrian.recoding.labels import (
+    BOUNDS,
+    Labels,
+    digest_columns,
+    number_distinct,
+)
 from core_mondrian.sources.mapped_files import map_file
 from core_mondrian.sources.spill import insert, read_batches
 
@@ -24,53 +33,20 @@ Codes = NDArray[np.int32]
 _SLICE: Final = 1 << 16
 
 
-class ShownParts(Protocol):
-    """The parts of a release."""
-
-    @property
-    def n_parts(self) -> int: ...
-
-    def shown(self, number: int, column: int) -> pa.Array:
-        """Return what a part shows in a column, nothing of it twice."""
-
-
-@dataclass(frozen=True)
-class _Values:
-    """An end of labels that has few values."""
-
-    values: pa.Array
-    """From the smallest on."""
-    codes: Codes
-    """By label."""
-
-    def take(self, places: NDArray[np.integer[Any]]) -> pa.Array:
-        return self.values.take(pa.array(self.codes[places]))
-
-
-@dataclass(frozen=True)
-class _Texts:
-    """An end of labels that is a text of its own in each."""
-
-    offsets: NDArray[np.int64]
-    bytes: NDArray[np.uint8]
-
-    def take(self, places: NDArray[np.integer[Any]]) -> pa.Array:
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.bytes)]
-        n = self.offsets.size - 1
-        texts = pa.Array.from_buffers(pa.large_string(), n, buffers)
-        return texts.take(pa.array(places)).cast(pa.string())
-
-
 @dataclass(frozen=True)
 class ShownLabels:
     """The labels of a column, from the smallest on."""
 
-    ends: Sequence[_Values | _Texts]
-    n: int
+    labels: pa.ChunkedArray
+    """In a file, of which only what is looked at is in memory."""
     ranks: Codes
     """Where what the parts show is among them, part by part."""
     first: Sequence[int]
     """By part: where its ranks begin; and last the end."""
+
+    @property
+    def n(self) -> int:
+        return len(self.labels)
 
     def of_part(self, number: int, index: Codes) -> Codes:
         """Return the ranks of what leaves of a part show; -1: blank."""
@@ -79,10 +55,7 @@ class ShownLabels:
 
     def take(self, ranks: NDArray[np.integer[Any]]) -> pa.Array:
         """Return the labels of these ranks."""
-        ends = [end.take(ranks) for end in self.ends]
-        if len(ends) == 1:
-            return ends[0]
-        return pa.StructArray.from_arrays(ends, names=list(BOUNDS))
+        return self.labels.take(pa.array(ranks)).combine_chunks()
 
     def show(self, ranks: Codes) -> pa.Array:
         """Return one column of a release; -1: blank. Texts are a dictionary."""
@@ -109,7 +82,8 @@ class LabelJoin:
 
     connection: Any
     folder: Path
-    parts: ShownParts
+    shown: Callable[[], Iterable[pa.Array]]
+    """Yields what each part shows, nothing of it twice."""
     column: int
 
     def run(self) -> ShownLabels:
@@ -122,7 +96,7 @@ class LabelJoin:
             f"CREATE OR REPLACE TABLE labels AS SELECT DISTINCT {keys} "
             f"FROM part_labels ORDER BY {keys}"
         )
-        ends = [self._keep(*end) for end in zip(names, domains, strict=True)]
+        labels = self._keep(names, domains)
         same = " AND ".join(f"p.{name} = l.{name}" for name in names)
         # Rows of a table that was sorted are numbered in that order.
         ranks = self._write(
@@ -130,15 +104,13 @@ class LabelJoin:
             "SELECT CAST(l.rowid AS INTEGER) AS x FROM part_labels AS p "
             f"JOIN labels AS l ON {same} ORDER BY p.place",
         )
-        n = self.connection.sql("SELECT count(*) FROM labels").fetchall()[0][0]
         for name in ("part_labels", "labels"):
             self.connection.execute(f"DROP TABLE {name}")
-        return ShownLabels(ends, n, ranks, first)
+        return ShownLabels(labels, ranks, first)
 
     def _shown(self) -> Iterator[list[pa.Array]]:
         """Yield both ends, or the one, of what each part shows."""
-        for number in range(self.parts.n_parts):
-            shown = self.parts.shown(number, self.column)
+        for shown in self.shown():
             yield shown.flatten() if pa.types.is_struct(shown.type) else [shown]
 
     def _domains(self) -> list[pa.Array | None]:
@@ -170,22 +142,25 @@ class LabelJoin:
             insert(self.connection, "part_labels", pa.table(columns))
         return first
 
-    def _keep(self, name: str, domain: pa.Array | None) -> _Values | _Texts:
-        """Write an end of all labels to files."""
-        if domain is not None:
-            codes = self._write(name, f"SELECT {name} AS x FROM labels")
-            return _Values(domain, codes)
-        path = self._path(name)
-        offsets = self._path("offsets")
-        with path.open("wb") as file, offsets.open("wb") as edges:
-            end = np.zeros(1, dtype=np.int64)
-            end.tofile(edges)
-            for batch in read_batches(self.connection, f"SELECT {name} FROM labels"):
-                texts = batch.column(0)
-                end = end[-1] + np.cumsum(pc.binary_length(texts).to_numpy())
-                end.astype(np.int64).tofile(edges)
-                file.write(b"".join(texts.to_pylist()))
-        return _Texts(map_file(offsets, np.int64), map_file(path, np.uint8))
+    def _keep(
+        self, names: Sequence[str], domains: Sequence[pa.Array | None]
+    ) -> pa.ChunkedArray:
+        """Write all labels to a file, some at a time, and return them."""
+        path = self._path("values")
+        schema = pa.schema(
+            [("label", _join_ends([_no_values(x) for x in domains]).type)]
+        )
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
+            sql = f"SELECT {', '.join(names)} FROM labels"
+            for batch in read_batches(self.connection, sql):
+                columns = (column.combine_chunks() for column in batch.columns)
+                ends = [
+                    own.cast(pa.string()) if domain is None else domain.take(own)
+                    for own, domain in zip(columns, domains, strict=True)
+                ]
+                file.write_batch(pa.record_batch([_join_ends(ends)], schema=schema))
+        written = pa.py_buffer(map_file(path, np.uint8))
+        return pa.ipc.open_file(written).read_all().column("label")
 
     def _write(self, name: str, sql: str) -> Codes:
         """Write the numbers that a query finds to a file."""
@@ -199,6 +174,102 @@ class LabelJoin:
         return self.folder / f"labels{self.column}.{name}"
 
 
+def _no_values(domain: pa.Array | None) -> pa.Array:
+    return pa.array([], pa.string()) if domain is None else domain[:0]
+
+
+def _join_ends(ends: Sequence[pa.Array]) -> pa.Array:
+    """Return labels, given both ends of them, or the one."""
+    if len(ends) == 1:
+        return ends[0]
+    return pa.StructArray.from_arrays(ends, names=list(BOUNDS))
+
+
 def _sorted(values: pa.Array) -> pa.Array:
     distinct = values.unique()
     return distinct.take(pc.sort_indices(comparable(distinct)))
+
+
+class ClassTotals(NamedTuple):
+    """What is known of all classes."""
+
+    n_classes: int
+    smallest: int | None
+    squares: int
+
+
+@dataclass(frozen=True)
+class ClassLedger:
+    """The classes, by what they show in so many columns."""
+
+    connection: Any
+    n_columns: int
+
+    @property
+    def _keys(self) -> str:
+        return ", ".join(f"r{i}" for i in range(self.n_columns))
+
+    def open(self) -> None:
+        """Begin with no class."""
+        ranks = [f"r{i} INTEGER" for i in range(self.n_columns)]
+        columns = ", ".join([*ranks, "leaf INTEGER", "n BIGINT"])
+        self.connection.execute(f"CREATE OR REPLACE TABLE classes ({columns})")
+
+    def add(self, ranks: Sequence[Codes], rows: NDArray[np.int64], first: int) -> None:
+        """Take leaves, numbered from ``first`` on: what they show, and their rows."""
+        columns: dict[str, Any] = {f"r{i}": rank for i, rank in enumerate(ranks)}
+        columns["leaf"] = np.arange(first, first + rows.size, dtype=np.int32)
+        columns["n"] = rows
+        insert(self.connection, "classes", pa.table(columns))
+
+    def digest(
+        self, shown: Mapping[str, Iterable[Sequence[str]]], *, with_blank: bool
+    ) -> str:
+        """Return the digest of the classes; see `recode.release_digest`."""
+        seen = "" if with_blank else f"WHERE greatest({self._keys}, -1) >= 0 "
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE shown_classes AS SELECT {self._keys}, "
+            f"CAST(sum(n) AS BIGINT) AS n FROM classes {seen}GROUP BY {self._keys} "
+            f"ORDER BY {self._keys}"
+        )
+
+        def column(name: str) -> Iterator[NDArray[Any]]:
+            sql = f"SELECT {name} FROM shown_classes"
+            for batch in read_batches(self.connection, sql):
+                yield batch[name].to_numpy()
+
+        names = (*(f"r{i}" for i in range(self.n_columns)), "n")
+        found = digest_columns(shown, (column(name) for name in names))
+        self.connection.execute("DROP TABLE shown_classes")
+        return found
+
+    @cached_property
+    def totals(self) -> ClassTotals:
+        """Count the classes that a reader can tell apart."""
+        n, least, squares = self.connection.sql(
+            "SELECT count(*), min(n), CAST(sum(n * n) AS VARCHAR) FROM (SELECT sum(n) "
+            f"AS n FROM classes GROUP BY {self._keys}) AS t"
+        ).fetchall()[0]
+        return ClassTotals(n, None if least is None else int(least), int(squares or 0))
+
+    def numbers(self, *, with_blank: bool) -> Iterator[NDArray[np.int64]]:
+        """Yield the number of each leaf's class, from 1 on by what it shows.
+
+        A class that is blank all over has none (-1), unless ``with_blank``.
+        """
+        keys = self._keys
+        same = " AND ".join(f"a.r{i} = b.r{i}" for i in range(self.n_columns))
+        ranks = ", ".join(f"a.r{i}" for i in range(self.n_columns))
+        has_none = "false" if with_blank else f"greatest({ranks}) < 0"
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE distinct_classes AS SELECT DISTINCT {keys} "
+            f"FROM classes ORDER BY {keys}"
+        )
+        # Rows of a table that was sorted are numbered in that order.
+        for batch in read_batches(
+            self.connection,
+            f"SELECT CASE WHEN {has_none} THEN -1 ELSE b.rowid + 1 END AS number "
+            f"FROM classes AS a JOIN distinct_classes AS b ON {same} ORDER BY a.leaf",
+        ):
+            yield batch["number"].to_numpy().astype(np.int64)
+        self.connection.execute("DROP TABLE distinct_classes")

@@ -45,11 +45,35 @@ class StoreLimits:
     threads: int
 
 
+@dataclass(frozen=True)
+class PartFiles:
+    """Arrays that are kept of parts, in files of a folder: STAGE/PART/NAME.npy."""
+
+    folder: Path
+
+    def place(self, stage: str, number: int) -> Path:
+        """Return the folder of a part."""
+        return self.folder / stage / f"{number:05d}"
+
+    def save(self, stage: str, number: int, arrays: Arrays) -> None:
+        """Keep some arrays of a part."""
+        place = self.place(stage, number)
+        place.mkdir(parents=True)
+        for name, array in arrays.items():
+            np.save(place / f"{name}.npy", array)
+
+    def load(self, stage: str, number: int, name: str) -> NDArray[Any]:
+        """Return one of them."""
+        array: NDArray[Any] = np.load(self.place(stage, number) / f"{name}.npy")
+        return array
+
+
 class LocalStore(TupleRelation):
     """See `parts.PartitionStore`."""
 
     def __init__(self, folder: Path, limits: StoreLimits, stages: Stages) -> None:
         self.folder = folder
+        self.files = PartFiles(folder)
         self.task_tuples = limits.task_tuples
         self._threads = limits.threads
         self.stages = stages
@@ -144,7 +168,7 @@ class LocalStore(TupleRelation):
         part_of = {node: i for i, part in enumerate(parts) for node in part.numbers}
         numbers = np.full(max(part_of) + 1, -1, dtype=np.int64)
         numbers[list(part_of)] = list(part_of.values())
-        places = [self._place(stage, i) for i in range(len(parts))]
+        places = [self.files.place(stage, i) for i in range(len(parts))]
         for place in places:
             place.mkdir(parents=True)
             (place / "tuples").touch()
@@ -170,7 +194,7 @@ class LocalStore(TupleRelation):
         def do(number: int) -> ResultT:
             kept, summary = task(number, self._load(stage, number))
             if target is not None:
-                self._save(target, number, kept)
+                self.files.save(target, number, kept)
             return summary
 
         done: list[ResultT] = []
@@ -194,11 +218,8 @@ class LocalStore(TupleRelation):
             if folder.is_dir() and folder.name != "spill":
                 shutil.rmtree(folder)
 
-    def _place(self, stage: str, number: int) -> Path:
-        return self.folder / stage / f"{number:05d}"
-
     def _load(self, stage: str, number: int) -> Arrays:
-        place = self._place(stage, number)
+        place = self.files.place(stage, number)
         raw = place / "tuples"
         if raw.exists():
             width = len(self.shape.record) + 1
@@ -206,14 +227,3 @@ class LocalStore(TupleRelation):
             own: Codes = np.ascontiguousarray(records[:, :-1])
             return {"records": own, "node": records[:, -1].copy()}
         return {file.stem: np.load(file) for file in place.iterdir()}
-
-    def load(self, stage: str, number: int, name: str) -> NDArray[Any]:
-        """Return one of the arrays that are kept of a part."""
-        array: NDArray[Any] = np.load(self._place(stage, number) / f"{name}.npy")
-        return array
-
-    def _save(self, stage: str, number: int, arrays: Arrays) -> None:
-        place = self._place(stage, number)
-        place.mkdir(parents=True)
-        for name, array in arrays.items():
-            np.save(place / f"{name}.npy", array)

@@ -3,7 +3,7 @@
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,20 +21,6 @@ NUMBERS = st.integers(-5, 5)
 DAYS = st.dates(date(2000, 1, 1), date(2000, 1, 9))
 
 
-class Parts(NamedTuple):
-    """What parts show in one column."""
-
-    arrays: list[pa.Array]
-
-    @property
-    def n_parts(self) -> int:
-        return len(self.arrays)
-
-    def shown(self, number: int, column: int) -> pa.Array:
-        assert column == 0
-        return self.arrays[number]
-
-
 def struct(pairs: list[Any], kind: pa.DataType) -> pa.Array:
     ends = [pa.array([pair[i] for pair in pairs], kind) for i in (0, 1)]
     return pa.StructArray.from_arrays(ends, names=list(BOUNDS))
@@ -43,7 +29,7 @@ def struct(pairs: list[Any], kind: pa.DataType) -> pa.Array:
 def join(arrays: list[pa.Array], folder: Path) -> ShownLabels:
     connection = connect(folder, 64 << 20, 1, name="labels.duckdb")
     try:
-        return LabelJoin(connection, folder, Parts(arrays), 0).run()
+        return LabelJoin(connection, folder, lambda: arrays, 0).run()
     finally:
         connection.close()
 
@@ -121,7 +107,7 @@ def test_many_labels_keep_their_order(tmp_path: Path) -> None:
     parts = [pa.array([f"[{x}]" for x in some]) for some in np.split(numbers, 3)]
     connection = connect(tmp_path, 64 << 20, 2, name="labels.duckdb")
 
-    labels = LabelJoin(connection, tmp_path, Parts(parts), 0).run()
+    labels = LabelJoin(connection, tmp_path, lambda: parts, 0).run()
 
     connection.close()
     expected = sorted(f"[{x}]" for x in numbers.tolist())

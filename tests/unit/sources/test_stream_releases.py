@@ -498,7 +498,7 @@ def test_rows_of_divided_tuples_are_dealt_out_in_buckets(
     people: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Limit, "free", property(lambda _: 3 << 20))
-    monkeypatch.setattr("core_mondrian.sources.split_rows._ALLOCATED", 10_000)
+    monkeypatch.setattr("core_mondrian.sources.memory._ALLOCATED", 10_000)
     source = tmp_path / "people.parquet"
     pq.write_table(people, source, row_group_size=250)
 

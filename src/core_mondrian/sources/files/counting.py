@@ -46,8 +46,6 @@ class Counts:
 
     kind: str
     columns: tuple[str, ...]
-    values: tuple[pa.Array, ...]
-    """By column: its distinct values; code 0 is missing, 1 the first of them."""
     kept: Tally
     """Tuples in memory: all, if none are on disk."""
     spilled: Path | None
@@ -56,6 +54,11 @@ class Counts:
     """Fingerprints of the parts."""
     n_bad: int = 0
     first_bad: str = ""
+
+    @property
+    def values(self) -> tuple[pa.Array, ...]:
+        """By column: its distinct values; code 0 is missing, 1 the first of them."""
+        return self.kept.values
 
     @property
     def n_counted(self) -> int:
@@ -168,7 +171,6 @@ class Counting:
         return Counts(
             kind=self.source.kind,
             columns=self.columns,
-            values=kept.values,
             kept=kept,
             spilled=spilled,
             parts=parts,
@@ -303,7 +305,6 @@ def _counts(table: pa.Table, notes: Mapping[str, Any]) -> Counts:
     return Counts(
         kind=notes["kind"],
         columns=tuple(notes["columns"]),
-        values=values,
         kept=whole,
         spilled=None,
         parts=tuple(notes["parts"]),

@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.encoding.collapse import TuplePacker
-from core_mondrian.engine.grow_parts import check_parts
 from core_mondrian.errors import InternalError
 from core_mondrian.measures.disclosure_warnings import (
     DisclosureWarning,
@@ -23,32 +20,27 @@ from core_mondrian.release.owner_record import record_text
 from core_mondrian.release.result import Release
 from core_mondrian.release.signatures import sealed
 from core_mondrian.runtime.stages import Stages
-from core_mondrian.sources.disk_planner import DiskPlanner, tuple_places
-from core_mondrian.sources.files.batch_counts import Tally
 from core_mondrian.sources.files.counting import Counting, Counts, save_counts
 from core_mondrian.sources.files.csv_blocks import BadRows
-from core_mondrian.sources.files.non_numeric import find_words, refuse_words
 from core_mondrian.sources.files.recount import Counter as DuckCounter
 from core_mondrian.sources.files.recount import Recount, count_repeats
-from core_mondrian.sources.files.row_routing import RowPlaces
 from core_mondrian.sources.files.rows import Recoder
 from core_mondrian.sources.files.source import Source, open_release
 from core_mondrian.sources.files.targets import Targets, suffix_of
-from core_mondrian.sources.files.values import TypedValues, tuple_counts, type_values
+from core_mondrian.sources.files.values import (
+    TypedTuples,
+    find_words,
+    refuse_words,
+    type_values,
+)
 from core_mondrian.sources.files.workspace import Workspace
-from core_mondrian.sources.files.writing import Drafts, Writing, Written
+from core_mondrian.sources.files.writing import Drafts, RowPlaces, Writing, Written
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.memory import Limit, Sizes, used_memory
-from core_mondrian.sources.remote_plan import make_plan
-from core_mondrian.sources.row_coder import (
-    Codes,
-    RowCoder,
-    TupleIndex,
-    TupleWords,
-)
+from core_mondrian.sources.planner import Planned, Planner
+from core_mondrian.sources.row_coder import RowCoder
 from core_mondrian.sources.row_plan import LookedAtRows, RowPlan, check_released_names
 from core_mondrian.sources.tuple_counts import counted_columns
-from core_mondrian.sources.tuple_store import LocalStore
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.files import kinds
 from core_mondrian.tables.files.atomic_write import Content, write_files
@@ -56,13 +48,6 @@ from core_mondrian.tables.files.cells import unified_texts
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.counting import code_column
 from core_mondrian.verification.verify import Verification
-
-
-class Planned(NamedTuple):
-    """A plan, and how rows find their tuples in it."""
-
-    plan: RowPlan
-    coder: RowCoder
 
 
 @dataclass(frozen=True)
@@ -93,11 +78,11 @@ class Run:
         counts = self.count(before, space.folder / "counted")
         if not self._is_finished(before):
             space.save(counts)
-        values = self.type(counts)
-        with self._planned(counts, values, space) as planned:
-            places = planned.plan.places(self.source.schema.names)
-            check_released_names([place.name for place in places])
-            return self._write(planned, values, counts, space)
+        tuples = self.type(counts)
+        planned = self._planner(space).plan(tuples)
+        places = planned.plan.places(self.source.schema.names)
+        check_released_names([place.name for place in places])
+        return self._write(planned, tuples, space)
 
     def _is_finished(self, before: Counts | None) -> bool:
         return before is not None and len(before.parts) == len(self.source.parts)
@@ -121,7 +106,7 @@ class Run:
         give_back()
         return counts
 
-    def type(self, counts: Counts) -> TypedValues:
+    def type(self, counts: Counts) -> TypedTuples:
         """Give the counts types; rows with words in place of numbers are bad."""
         if self.source.kind != "csv":
             return type_values(self.source, self.spec, counts, [])
@@ -135,70 +120,21 @@ class Run:
             self.bad.n += n_rows
         return values
 
-    @contextmanager
-    def _planned(
-        self, counts: Counts, values: TypedValues, space: Workspace
-    ) -> Iterator[Planned]:
-        """Plan with all tuples in memory, or with tuples on disk."""
-        most = self.limit.tuples_in_memory(len(self.columns), self.policy)
-        if counts.spilled is None and counts.kept.n_tuples <= most:
-            yield self._plan_in_memory(counts.kept, values)
-            return
-        folder = space.folder / "store"
-        folder.mkdir(mode=0o700)
-        limits = self.limit.store(len(self.columns), self.policy, self.sizes.threads)
-        store = LocalStore(folder, limits, self.stages)
-        try:
-            yield self._plan_on_disk(counts, values, store)
-        finally:
-            store.close()
-
-    def _plan_in_memory(self, tally: Tally, values: TypedValues) -> Planned:
-        good = np.flatnonzero(~values.is_bad(tally.codes))
-        codes = tally.codes if good.size == tally.n_tuples else tally.codes[good]
-        kept = Tally(tally.values, codes, tally.rows[good])
-        counts = tuple_counts(values, self.columns, kept)
-        plan = make_plan(
-            counts,
-            self.spec,
-            self.key,
-            by=self.by,
-            threads=self.sizes.threads,
+    def _planner(self, space: Workspace) -> Planner:
+        has_report = self.targets.report is not None
+        return Planner(
+            spec=self.spec,
+            key=self.key,
+            limit=self.limit,
             stages=self.stages,
+            threads=self.sizes.threads,
+            folder=space.folder,
+            by=self.by,
+            needs_all=("a report",) if has_report else (),
         )
-        del counts
-        packer = TuplePacker(kept.bits, kept.n_tuples)
-        for place in range(len(kept.bits)):
-            packer.append(np.ascontiguousarray(kept.codes[:, place]))
-        index = TupleIndex(kept.bits, TupleWords(packer.words))
-        coder = RowCoder(self.columns, tally.values, index, values.bad)
-        give_back()
-        return Planned(plan, coder)
-
-    def _plan_on_disk(
-        self, counts: Counts, values: TypedValues, store: LocalStore
-    ) -> Planned:
-        asked = {"a report": self.targets.report is not None, "--by": bool(self.by)}
-        needs_all = [name for name, is_asked in asked.items() if is_asked]
-        check_parts(self.spec, needs_all)
-        places = tuple_places(self.columns, self.spec)
-
-        def chunks() -> Iterator[tuple[list[Codes], NDArray[np.int64]]]:
-            for codes, rows in counts.chunks():
-                good = ~values.is_bad(codes)
-                yield [codes[good, place] for place in places], rows[good]
-
-        planner = DiskPlanner(store, self.spec, self.key, self.limit, self.stages)
-        plan, index = planner.plan(
-            values.meanings, values.rows, chunks(), counts.n_counted
-        )
-        names = [self.columns[place] for place in places]
-        kept = [counts.values[place] for place in places]
-        bad = [values.bad[place] for place in places]
-        return Planned(plan, RowCoder(names, kept, index, bad))
 
     def _write(
-        self, planned: Planned, values: TypedValues, counts: Counts, space: Workspace
+        self, planned: Planned, tuples: TypedTuples, space: Workspace
     ) -> Release[Path]:
         plan, drafts = planned.plan, self._drafts(space)
         # The plan takes its share of the memory, and stays.
@@ -206,7 +142,7 @@ class Run:
         left = self.limit.sizes(row, self.sizes.threads, used_memory())
         run = replace(self, sizes=left)
         look = plan.look(self.source.schema.names)
-        written = run.write(planned, look, values, counts, drafts)
+        written = run.write(planned, look, tuples, drafts)
         self.source.check_unchanged()
         _check_rows(plan, written)
         verification = run.verify(plan, drafts)
@@ -221,7 +157,7 @@ class Run:
             warnings=concerns,
             n_bad=self.bad.n,
         )
-        self._place(release, drafts, counts, space)
+        self._place(release, drafts, tuples.counts, space)
         return release
 
     def _drafts(self, space: Workspace) -> Drafts:
@@ -239,21 +175,24 @@ class Run:
         self,
         planned: Planned,
         look: LookedAtRows,
-        values: TypedValues,
-        counts: Counts,
+        tuples: TypedTuples,
         drafts: Drafts,
     ) -> Written:
         """Write all rows to the drafts."""
-        plan = planned.plan
-        typed = {}
+        plan, counts, typed = planned.plan, tuples.counts, {}
         if self.source.kind == "csv":
             names = self.spec.quasi_identifiers
-            typed = {name: values.meanings[name] for name in names}
+            typed = {name: tuples.meanings[name] for name in names}
         recoder = Recoder(
             source=self.source,
             spec=self.spec,
             plan=plan,
-            coder=planned.coder,
+            coder=RowCoder(
+                [counts.columns[i] for i in planned.places],
+                [counts.values[i] for i in planned.places],
+                planned.lookup,
+                [tuples.bad[i] for i in planned.places],
+            ),
             typed=typed,
             look=look,
             persons=self._persons(counts),

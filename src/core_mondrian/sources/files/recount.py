@@ -93,7 +93,7 @@ class Recount:
                 columns.append(SHOWS_PSEUDONYM)
             counted = _CountedFile(connection, self.spec, columns, self.types)
             room = self.counter.memory
-            return counted.verify(plan, source.schema.names, room)
+            return counted.verify(plan.requirements, source.schema.names, room)
 
     def _columns(self, source: Source) -> list[str]:
         """Return the columns that models look at, as the release has them."""

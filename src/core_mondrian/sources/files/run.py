@@ -5,26 +5,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from core_mondrian.api import check_threads
 from core_mondrian.errors import SpecError, drops_context
 from core_mondrian.release.report_file import ReportFile
 from core_mondrian.release.result import Release
 from core_mondrian.release.signatures import Signer
 from core_mondrian.runtime.progress import Progress, watched
-from core_mondrian.sources.disk_use import DiskUse
-from core_mondrian.sources.files.batch_counts import Tally
 from core_mondrian.sources.files.counting import Counts, fit, load_counts
 from core_mondrian.sources.files.counting import save_counts as keep
 from core_mondrian.sources.files.csv_blocks import BadRows
 from core_mondrian.sources.files.file_run import Run
 from core_mondrian.sources.files.source import check_streamable, open_source
 from core_mondrian.sources.files.targets import Targets, check_targets
-from core_mondrian.sources.files.values import tuple_counts
 from core_mondrian.sources.files.workspace import open_workspace
-from core_mondrian.sources.memory import Limit, parse_size, watch
-from core_mondrian.sources.tuple_counts import TupleCounts
+from core_mondrian.sources.memory import DiskUse, Limit, parse_size, watch
+from core_mondrian.sources.tuple_counts import TupleCounts, gather
 from core_mondrian.spec.declaration import Spec, as_spec
 from core_mondrian.tables.files.atomic_write import Content, check_place, write_files
 from core_mondrian.tables.files.sizes import machine_memory
@@ -174,10 +169,8 @@ def count_files(  # noqa: PLR0913  # one parameter an option of the command
     if path is not None:
         files: dict[Path, Content] = {path: lambda file: keep(counts, file)}
         write_files(files, overwrite=overwrite, private=[path])
-    values = run.type(counts)
-    good = np.flatnonzero(~values.is_bad(counts.kept.codes))
-    kept = Tally(counts.values, counts.kept.codes[good], counts.kept.rows[good])
-    return tuple_counts(values, run.columns, kept)
+    tuples = run.type(counts)
+    return TupleCounts.of(tuples, *gather(tuples))
 
 
 def _path(path: str | Path | None) -> Path | None:

@@ -85,7 +85,7 @@ class Draft:
         self.stages.report("verify")
         recount = Recount.of(self.whole, self.names, self.spec, has_unit=self._has_unit)
         plan = self.tuples.plan
-        found = recount.judge(plan, is_small=isinstance(plan, RemotePlan))
+        found = recount.judge(plan.requirements, is_small=isinstance(plan, RemotePlan))
         self.stages.end("verify")
         return found
 

@@ -33,7 +33,7 @@ _CELLS_PER_RUN: Final = 16
 
 
 @dataclass(frozen=True)
-class CodedTuples:
+class NumberedTuples:
     """The tuples that were counted, coded and numbered.
 
     Two relations: `TUPLES`, see `tuple_relation`, and `NUMBERED`, which has the keys of
@@ -47,7 +47,7 @@ class CodedTuples:
 
 def code_tuples(
     relations: Relations, counted: CountedTuples, spec: Spec
-) -> CodedTuples:
+) -> NumberedTuples:
     """Give every counted tuple codes, and a number in the order of its codes.
 
     Raises:
@@ -71,7 +71,7 @@ def code_tuples(
         coded = _join_values(coded, source.keys[source.counted.index(name)], values)
     encoded = codes.with_tuples(counted.n_tuples)
     ranking = _Ranking(relations, shape, encoded, counted.n_tuples, source.keys)
-    return CodedTuples(codes, shape, ranking.run(coded))
+    return NumberedTuples(codes, shape, ranking.run(coded))
 
 
 def _count_values(counted: "DataFrame", key: str) -> tuple[Any, NDArray[np.int64]]:

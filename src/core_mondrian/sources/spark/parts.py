@@ -7,7 +7,6 @@ what each part shows, to a ledger on the driver's disk ◄─┘
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,7 @@ from core_mondrian.encoding.persons import draw_alike
 from core_mondrian.recoding.plan import SUPPRESSED
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import n_cores
-from core_mondrian.sources.part_tasks import Described, TakeArrays, unpack
+from core_mondrian.sources.part_tasks import Described, TakeArrays
 from core_mondrian.sources.parted_plan import (
     DESCRIBED,
     PartedClasses,
@@ -43,6 +42,7 @@ from core_mondrian.sources.spark.tuples import (
 from core_mondrian.sources.spark.workers import placing, sharing, showing
 from core_mondrian.sources.spill import connect
 from core_mondrian.sources.tuple_relation import TUPLES
+from core_mondrian.sources.tuple_store import PartFiles
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
@@ -75,12 +75,13 @@ def plan_there(
         store = SparkStore(relations, coded, task_tuples, stages)
         encoded = coded.codes.with_tuples(coded.n_tuples)
         grown, described = describe_parts(store, encoded, spec, key, stages)
-        with _folder() as folder:
+        with tempfile.TemporaryDirectory(prefix="core-mondrian-") as name:
+            folder = Path(name)
             connection = connect(folder, _LEDGER, n_cores(), name="ledger.duckdb")
             try:
-                parts = _LocalParts(store, described, folder)
-                parts.fetch(len(encoded.table.columns))
-                labels, ledger = join_labels(connection, folder, parts, encoded)
+                files = PartFiles(folder)
+                _fetch(store, described, files, len(encoded.table.columns))
+                labels, ledger = join_labels(connection, files, described, encoded)
                 plan = PartedClasses(
                     encoded=encoded,
                     grown=grown,
@@ -89,9 +90,11 @@ def plan_there(
                     described=described,
                     ledger=ledger,
                     labels=labels,
+                    files=files,
                     store=store,
                 )
-                parts.enter(plan)
+                for _ in plan.enter():
+                    pass
                 _ = plan.digest, plan.measures, plan.shown_schema, plan.salted_digests
                 tuples = _Layout(plan, store, counted).run()
                 stages.end("describe")
@@ -103,57 +106,25 @@ def plan_there(
         raise
 
 
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """Yield a folder of our own, as long as it is needed."""
-    with tempfile.TemporaryDirectory(prefix="core-mondrian-") as name:
-        yield Path(name)
+def _fetch(
+    store: SparkStore, described: Sequence[Described], files: PartFiles, n_columns: int
+) -> None:
+    """Take what classes show to files on the driver's disk, some parts at a time."""
+    names = ["index", "leaf_rows", *(f"shown{i}" for i in range(n_columns))]
+    for numbers in _bundles(described):
+        found = store.fetch(TakeArrays(names), DESCRIBED, numbers)
+        for number, arrays in zip(numbers, found, strict=True):
+            files.save(DESCRIBED, number, arrays)
 
 
-@dataclass(frozen=True)
-class _LocalParts:
-    """What the parts show, in files on the driver's disk; see `ShownParts`."""
-
-    store: SparkStore
-    described: Sequence[Described]
-    folder: Path
-
-    @property
-    def n_parts(self) -> int:
-        return len(self.described)
-
-    def fetch(self, n_columns: int) -> None:
-        """Take what classes show to files, some parts at a time."""
-        names = ["index", "leaf_rows", *(f"shown{i}" for i in range(n_columns))]
-        task = TakeArrays(names)
-        for numbers in self._bundles():
-            found = self.store.fetch(task, DESCRIBED, numbers)
-            for number, arrays in zip(numbers, found, strict=True):
-                for name, array in arrays.items():
-                    np.save(self._file(number, name), array)
-
-    def _bundles(self) -> Iterator[range]:
-        first = n_leaves = 0
-        for number, one in enumerate(self.described):
-            if n_leaves and n_leaves + one.n_leaves > _LEAVES:
-                yield range(first, number)
-                first, n_leaves = number, 0
-            n_leaves += one.n_leaves
-        yield range(first, self.n_parts)
-
-    def _file(self, number: int, name: str) -> Path:
-        return self.folder / f"{number:06d}.{name}.npy"
-
-    def shown(self, number: int, column: int) -> pa.Array:
-        return unpack(np.load(self._file(number, f"shown{column}")))
-
-    def enter(self, plan: PartedClasses) -> None:
-        """Enter all classes into the ledger."""
-        plan.ledger.open()
-        for number in range(self.n_parts):
-            names = ("index", "leaf_rows")
-            index, rows = (np.load(self._file(number, name)) for name in names)
-            plan.add_part(number, index, rows)
+def _bundles(described: Sequence[Described]) -> Iterator[range]:
+    first = n_leaves = 0
+    for number, one in enumerate(described):
+        if n_leaves and n_leaves + one.n_leaves > _LEAVES:
+            yield range(first, number)
+            first, n_leaves = number, 0
+        n_leaves += one.n_leaves
+    yield range(first, len(described))
 
 
 @dataclass(frozen=True)
@@ -185,7 +156,6 @@ class _Layout:
             relations[PLACES],
             self.counted.n_tuples,
             relations[LABELS],
-            plan.shown_schema.names,
             shares,
             plan.n_split,
             relations,

@@ -99,10 +99,11 @@ def lay_out(placed: PlacedRows, places: Sequence[Place]) -> "DataFrame":
     labels = sized(tuples.labels, tuples.plan.n_leaves)
     joined = placed.frame.join(labels, LEAF)
     schema = placed.frame.schema
+    shown = tuples.plan.shown_schema.names
     columns: list[Column] = []
     for place in places:
         if place.how == "shown":
-            columns.append(F.col(f"s{tuples.shown.index(place.name)}"))
+            columns.append(F.col(f"s{shown.index(place.name)}"))
             continue
         column = _without_notes(schema[source.place(str(place.source))])
         # Fewer than k rows are suppressed: what they show would be somebody's.

@@ -1,13 +1,12 @@
 """Count a released table again on the cluster, and look at what passes through."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from core_mondrian.errors import (
     PrivacyViolation,
@@ -24,47 +23,33 @@ from core_mondrian.measures.disclosure_warnings import (
 )
 from core_mondrian.measures.row_sample import distinct_rows_of_frame
 from core_mondrian.recoding.plan import SUPPRESSED
-from core_mondrian.sources.counted_release import columns_of_models
+from core_mondrian.sources.counted_release import (
+    Counted,
+    CountedRelease,
+    Requirements,
+    columns_of_models,
+    divide,
+)
 from core_mondrian.sources.spark.arrow import in_utc, send
 from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.recode import PlacedRows, place_rows
 from core_mondrian.sources.spark.relations import Relations
 from core_mondrian.sources.spark.rows import key_of, numbered
-from core_mondrian.sources.spark.tuples import LEAF, ROWS, TUPLE
+from core_mondrian.sources.spark.tuples import LEAF, TUPLE
 from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.frames import open_frame
 from core_mondrian.tables.pseudonyms import LENGTH, PATTERN
 from core_mondrian.verification.verify import (
     SHOWS_PSEUDONYM,
     Verification,
-    WholeTable,
-    verify_buckets,
-    verify_counts,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Buckets: TypeAlias = Iterable[tuple[pa.Table, NDArray[np.int64]]]
-_AT_ONCE: Final = 1 << 19
-"""Different rows that come here at a time."""
 _BUCKETS: Final = 1 << 12
 _TOGETHER: Final = 1_000_000
 """Rows of which several columns are counted at once."""
-
-
-class Judge(Protocol):
-    """Judges counted rows, all of them or bucket by bucket; see `verify_buckets`."""
-
-    def verify(
-        self, values: pa.Table, rows: NDArray[np.int64], names: Sequence[str]
-    ) -> Verification:
-        """Judge all rows."""
-
-    def verify_buckets(
-        self, buckets: Buckets, whole: WholeTable, names: Sequence[str]
-    ) -> Verification:
-        """Judge rows of some classes after the other."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +57,7 @@ class Recount:
     """The rows of a release, counted on the cluster by what models look at."""
 
     frame: "DataFrame"
-    """Keys ``k0 …``, ``rows``, and ``w0 …``: how many cells are no pseudonyms."""
+    """Keys ``k0 …``, ``n``, and ``wrong``: how many cells are no pseudonyms."""
     names: tuple[str, ...]
     """The columns of the release."""
     columns: Sequence[str]
@@ -103,94 +88,87 @@ class Recount:
             mark = F.when(F.coalesce(*cells).isNotNull(), F.lit(True))  # noqa: FBT003
             keys.append(mark.alias(f"k{len(wanted)}"))
             wanted.append(SHOWS_PSEUDONYM)
-        wrong = [
-            F.count_if(~cell.rlike(PATTERN)).alias(f"w{i}")
-            for i, cell in enumerate(cells)
-        ]
-        counted = plain.groupBy(*keys).agg(F.count(F.lit(1)).alias(ROWS), *wrong)
+        wrong = sum((F.count_if(~cell.rlike(PATTERN)) for cell in cells), F.lit(0))
+        counts = F.count(F.lit(1)).alias("n"), wrong.alias("wrong")
+        counted = plain.groupBy(*keys).agg(*counts)
         return cls(counted, (*names,), wanted, hidden, spec)
 
-    def judge(self, judge: Judge, *, is_small: bool = False) -> Verification:
+    def judge(self, asked: Requirements, *, is_small: bool = False) -> Verification:
         """Check every model; ``is_small``: all different rows fit here at once.
 
         Raises:
             PrivacyViolation: a class fails, or something is there that should not be.
         """
         if is_small:
-            return judge.verify(*self._fetch(self.frame), self.names)
+            with working("count the release"):
+                table = self.frame.toArrow()
+            self._check_pseudonyms(np.any(table["wrong"].to_numpy()))
+            values, rows = divide(table.drop_columns("wrong"))
+            return asked.verify(_named(values, self.columns), rows, self.names)
         relations = Relations(self.frame.sparkSession)
         try:
-            relations.put("counted", self.frame.withColumn("bucket", self._bucket))
-            return self._judge_kept(relations["counted"], judge)
+            kept = _KeptCounts(self, relations)
+            self._check_pseudonyms(self.hidden and kept.number("sum(wrong)"))
+            return kept.verify(asked, self.names)
         finally:
             relations.keep_only()
 
-    @property
-    def _bucket(self) -> "Column":
-        """The bucket of a counted row: all rows of a class are in one."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        others = {*self.spec.sensitive, self.spec.unit, SHOWS_PSEUDONYM}
-        keys = zip(numbered("k", self.columns), self.columns, strict=True)
-        shown = [key for key, name in keys if name not in others]
-        return F.pmod(F.xxhash64(*shown), F.lit(_BUCKETS)).cast("int")
-
-    def _judge_kept(self, kept: "DataFrame", judge: Judge) -> Verification:
-        """Fetch counts that are kept on the cluster bucket by bucket."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        with working("count the release"):
-            found = kept.groupBy("bucket").agg(F.count(F.lit(1)), F.sum(ROWS)).toArrow()
-        bucket, n, rows = (found.column(i).to_numpy() for i in range(3))
-        different = np.zeros(_BUCKETS, dtype=np.int64)
-        different[bucket] = n
-        if different.sum() <= _AT_ONCE:
-            return judge.verify(*self._fetch(kept), self.names)
-        # As many buckets together as fit.
-        bundle = (np.cumsum(different) - 1) // _AT_ONCE
-        edges = [0, *(np.flatnonzero(np.diff(bundle)) + 1).tolist(), _BUCKETS]
-        bundles = (
-            self._fetch(kept.filter(f"bucket >= {first} AND bucket < {last}"))
-            for first, last in pairwise(edges)
-        )
-        whole = self._whole(kept, int(rows.sum()))
-        return judge.verify_buckets(bundles, whole, self.names)
-
-    def _fetch(self, counted: "DataFrame") -> tuple[pa.Table, NDArray[np.int64]]:
-        with working("count the release"):
-            table = counted.toArrow()
-        if any(np.any(table[f"w{i}"].to_numpy()) for i in range(len(self.hidden))):
+    def _check_pseudonyms(self, is_wrong: object) -> None:
+        if is_wrong:
             raise PrivacyViolation(
                 f"columns for pseudonyms hold other things: {self.hidden}",
                 hint=f"they are {LENGTH} digits of 0-9 and a-f",
             )
-        return self._values(table), table[ROWS].to_numpy().astype(np.int64)
 
-    def _values(self, table: pa.Table) -> pa.Table:
-        keys = [key for key in table.column_names if key.startswith("k")]
-        own = [self.columns[int(key[1:])] for key in keys]
-        return in_utc(table.select(keys).rename_columns(own))
 
-    def _whole(self, kept: "DataFrame", n_rows: int) -> WholeTable:
-        """Count the sensitive values of all rows but those that show nothing."""
+class _KeptCounts(CountedRelease):
+    """The different rows of a release, kept on the cluster."""
+
+    def __init__(self, recount: Recount, relations: Relations) -> None:
         from pyspark.sql import functions as F  # noqa: N812
 
-        unit = self.spec.unit
-        keys = zip(numbered("k", self.columns), self.columns, strict=True)
-        key_of_name = {name: key for key, name in keys}
-        if self.spec.suppressed == "blank":
-            shown = [key for name, key in key_of_name.items() if name != unit]
-            kept = kept.filter(" OR ".join(f"{key} IS NOT NULL" for key in shown))
-        values, n_persons = {}, None
+        self.spec, self.columns = recount.spec, recount.columns
+        # All rows of a class are in one bucket.
+        bucket = F.pmod(F.xxhash64(*map(self.cell, self.shown)), F.lit(_BUCKETS))
+        counted = recount.frame.withColumn("bucket", bucket.cast("int"))
+        relations.put("counted", counted)
+        self.table, self._session = relations.view("counted"), relations.session
+
+    def cell(self, name: str) -> str:
+        return f"k{self.columns.index(name)}"
+
+    def _fetch(self, cells: Sequence[str], more: str = "") -> pa.Table:
+        sql = f"SELECT {', '.join(cells)} FROM {self.table} {more}"
         with working("count the release"):
-            for name in self.spec.sensitive:
-                by_value = kept.groupBy(key_of_name[name]).agg(F.sum(ROWS).alias(ROWS))
-                found = by_value.toArrow()
-                rows = found[ROWS].to_numpy().astype(np.int64)
-                values[name] = self._values(found), rows
-            if unit is not None:
-                n_persons = kept.select(key_of_name[unit]).distinct().count()
-        return WholeTable(n_rows, values, n_persons)
+            return self._session.sql(sql).toArrow()
+
+    def read(self, names: Sequence[str], n: str, more: str) -> Iterator[pa.Table]:
+        found = self._fetch([*map(self.cell, names), f"{n} AS n"], more)
+        yield _named(found, [*names, "n"])
+
+    def number(self, expression: str) -> int:
+        return int(self._fetch([expression])[0][0].as_py() or 0)
+
+    def count_persons(self, unit: str) -> int:
+        # Those of all classes may be too many to be sent here.
+        persons = f"SELECT DISTINCT {self.cell(unit)} FROM {self.table} {self.seen}"
+        with working("count the release"):
+            return self._session.sql(persons).count()
+
+    def buckets(self, most: int) -> Iterator[Counted]:
+        found = self._fetch(["bucket", "count(*) AS n"], "GROUP BY bucket")
+        different = np.zeros(_BUCKETS, dtype=np.int64)
+        different[found["bucket"].to_numpy()] = found["n"].to_numpy()
+        # As many buckets together as fit.
+        bundle = (np.cumsum(different) - 1) // most
+        edges = [0, *(np.flatnonzero(np.diff(bundle)) + 1).tolist(), _BUCKETS]
+        for first, last in pairwise(edges):
+            more = f"WHERE bucket >= {first} AND bucket < {last}"
+            yield divide(pa.concat_tables(self.read(self.columns, "n", more)))
+
+
+def _named(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return in_utc(table.rename_columns([*names]))
 
 
 def same_counts(
@@ -241,27 +219,7 @@ def verify_spark(
         SpecError: the spec names columns the table does not have.
     """
     recount = Recount.of(frame, frame.columns, spec, has_unit=False)
-    return recount.judge(_JudgeBySpec(spec, budget))
-
-
-@dataclass(frozen=True)
-class _JudgeBySpec:
-    """Judges a table that may be anybody's."""
-
-    spec: Spec
-    budget: int | None
-
-    def verify(
-        self, values: pa.Table, rows: NDArray[np.int64], names: Sequence[str]
-    ) -> Verification:
-        return verify_counts(values, rows, self.spec, budget=self.budget, names=names)
-
-    def verify_buckets(
-        self, buckets: Buckets, whole: WholeTable, names: Sequence[str]
-    ) -> Verification:
-        budget = self.budget
-        budget = self.spec.budget(whole.n_rows) if budget is None else budget
-        return verify_buckets(buckets, whole, self.spec, budget=budget, names=names)
+    return recount.judge(Requirements(spec, budget))
 
 
 @dataclass(frozen=True)

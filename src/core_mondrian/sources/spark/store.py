@@ -14,7 +14,7 @@ from core_mondrian.engine.parts import PartRoots, Task
 from core_mondrian.errors import InternalError
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.sources.spark.arrow import send
-from core_mondrian.sources.spark.coding import CodedTuples
+from core_mondrian.sources.spark.coding import NumberedTuples
 from core_mondrian.sources.spark.failures import working
 from core_mondrian.sources.spark.packing import unpack_value
 from core_mondrian.sources.spark.relations import Relations
@@ -37,7 +37,7 @@ class SparkStore(TupleRelation):
     def __init__(
         self,
         relations: Relations,
-        coded: CodedTuples,
+        coded: NumberedTuples,
         task_tuples: int,
         stages: Stages,
     ) -> None:

@@ -3,12 +3,11 @@
 import re
 import secrets
 import shutil
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from core_mondrian.errors import DataError, OutputError, SpecError
 from core_mondrian.sources.spark.failures import working
@@ -57,48 +56,10 @@ _OPTIONS: Final[dict[str, dict[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class Spot(ABC):
-    """Where a table is, or will be."""
-
-    text: str
-
-    @abstractmethod
-    def read(self, session: "SparkSession") -> "DataFrame":
-        """Return the table."""
-
-    @abstractmethod
-    def write(self, frame: "DataFrame") -> None:
-        """Make the table."""
-
-    @abstractmethod
-    def read_back(self, session: "SparkSession", like: "DataFrame") -> "DataFrame":
-        """Return the table that was written of ``like``, in its types."""
-
-    @abstractmethod
-    def exists(self, session: "SparkSession") -> bool:
-        """Return whether something is there."""
-
-    @abstractmethod
-    def beside(self) -> AbstractContextManager[tuple["Spot", "Spot"]]:
-        """Return two new places next to this one, for what is not finished."""
-
-    @abstractmethod
-    def make_private(self) -> None:
-        """Let no other user read what is here, if that is for us to say."""
-
-    @abstractmethod
-    def move(self, session: "SparkSession", to: "Spot") -> None:
-        """Put what is here in another place of its kind, where nothing is."""
-
-    @abstractmethod
-    def remove(self, session: "SparkSession") -> None:
-        """Remove what is here, if there is anything."""
-
-
-@dataclass(frozen=True)
-class Folder(Spot):
+class Folder:
     """A file, or a folder of files of one kind."""
 
+    text: str
     kind: str
 
     @property
@@ -124,6 +85,7 @@ class Folder(Spot):
             )
 
     def read_back(self, session: "SparkSession", like: "DataFrame") -> "DataFrame":
+        """Return the table that was written of ``like``, in its types."""
         with working(f"read {self.text}"):
             return self._reader(session).schema(like.schema).load(self.text)
 
@@ -131,18 +93,21 @@ class Folder(Spot):
         return self.path.exists()
 
     @contextmanager
-    def beside(self) -> Iterator[tuple[Spot, Spot]]:
+    def beside(self) -> Iterator[tuple["Spot", "Spot"]]:
+        """Yield two new places next to this one, for what is not finished."""
         with draft_folder(self.path.resolve().parent, private=True) as held:
             own = held.resolve()  # by its name: Spark is another process
             new, old = (Folder(str(own / name), self.kind) for name in ("new", "old"))
             yield new, old
 
     def make_private(self) -> None:
+        """Let no other user read what is here, if that is for us to say."""
         for file in self.path.rglob("*"):
             file.chmod(0o700 if file.is_dir() else 0o600)
         self.path.chmod(0o700 if self.path.is_dir() else 0o600)
 
-    def move(self, session: "SparkSession", to: Spot) -> None:  # noqa: ARG002
+    def move(self, session: "SparkSession", to: "Spot") -> None:  # noqa: ARG002
+        """Put what is here in another place of its kind, where nothing is."""
         self.path.rename(to.text)
 
     def remove(self, session: "SparkSession") -> None:  # noqa: ARG002
@@ -153,8 +118,10 @@ class Folder(Spot):
 
 
 @dataclass(frozen=True)
-class Table(Spot):
+class Table:
     """A table of Spark's catalog, or a view to read."""
+
+    text: str
 
     def read(self, session: "SparkSession") -> "DataFrame":
         with working(f"read table {self.text}"):
@@ -172,7 +139,7 @@ class Table(Spot):
             return session.catalog.tableExists(self.text)
 
     @contextmanager
-    def beside(self) -> Iterator[tuple[Spot, Spot]]:
+    def beside(self) -> Iterator[tuple["Spot", "Spot"]]:
         yield self._new(), self._new()
 
     def _new(self) -> "Table":
@@ -183,13 +150,17 @@ class Table(Spot):
     def make_private(self) -> None:
         """Do nothing: the catalog has rights of its own."""
 
-    def move(self, session: "SparkSession", to: Spot) -> None:
+    def move(self, session: "SparkSession", to: "Spot") -> None:
         with working(f"name table {to.text}", OutputError):
             session.sql(f"ALTER TABLE {self.text} RENAME TO {to.text}")
 
     def remove(self, session: "SparkSession") -> None:
         with working(f"remove table {self.text}", OutputError):
             session.sql(f"DROP TABLE IF EXISTS {self.text}")
+
+
+Spot: TypeAlias = Folder | Table
+"""Where a table is, or will be."""
 
 
 def spot_of(text: str) -> Spot:

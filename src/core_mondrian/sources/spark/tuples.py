@@ -56,8 +56,6 @@ class PlannedTuples:
     labels: "DataFrame"
     """``leaf``, and what it shows: ``s0 …``. The last is of suppressed rows, if these
     stay."""
-    shown: Sequence[str]
-    """What the columns that are shown are called in the release."""
     shares: "DataFrame | None"
     """Where rows of divided tuples go, as `Shares` has it; None: there are none."""
     n_split: int
@@ -131,7 +129,6 @@ def plan_here(
         send(session, pa.table(places)),
         counted.n_tuples,
         send(session, labels.append_column(LEAF, pa.array(leaves))),
-        plan.shown.column_names,
         send(session, pa.table(divided)) if shares.n_rows else None,
         shares.n_rows,
     )

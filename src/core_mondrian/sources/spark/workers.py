@@ -4,16 +4,16 @@ Functions inside functions, because Spark counts the arguments of what it calls.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core_mondrian.engine.parts import Arrays, Task
-from core_mondrian.recoding.plan import DIVIDED, Shares
+from core_mondrian.engine.parts import Task
+from core_mondrian.recoding.plan import Shares
 from core_mondrian.recoding.recode import as_released
-from core_mondrian.sources.part_tasks import unpack
+from core_mondrian.sources.part_tasks import Pieces, unpack
 from core_mondrian.sources.spark.arrow import in_utc
 from core_mondrian.sources.spark.packing import pack_value, unpack_value
 from core_mondrian.sources.tuple_relation import as_records
@@ -23,6 +23,7 @@ from core_mondrian.tables.pseudonyms import pseudonymize
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 PART: Final = "part"
+_SHARES: Final = ("tuple", "leaf", "rows", "piece", "content")
 
 
 def packing(names: Sequence[str]) -> Callable[[pa.Table], pa.Table]:
@@ -69,11 +70,8 @@ def placing(first_leaf: Sequence[int]) -> Callable[[Batches], Batches]:
 
     def place(batches: Batches) -> Batches:
         for number, arrays in _parts(batches):
-            pieces = _Pieces.of(arrays, first_leaf[number])
-            first = np.flatnonzero(np.diff(pieces.number, prepend=-1))
-            is_divided = pieces.is_divided[first]
-            leaf = np.where(is_divided, np.int32(DIVIDED), pieces.leaf[first])
-            yield pa.record_batch({"tuple": pieces.number[first], "leaf": leaf})
+            tuples, leaf = Pieces.of(arrays, first_leaf[number]).places()
+            yield pa.record_batch({"tuple": tuples, "leaf": leaf})
 
     return place
 
@@ -83,34 +81,11 @@ def sharing(first_leaf: Sequence[int]) -> Callable[[Batches], Batches]:
 
     def share(batches: Batches) -> Batches:
         for number, arrays in _parts(batches):
-            pieces = _Pieces.of(arrays, first_leaf[number])
-            own = np.flatnonzero(pieces.is_divided & (arrays["rows"] > 0))
-            yield pa.record_batch(
-                {
-                    "tuple": pieces.number[own],
-                    "leaf": pieces.leaf[own],
-                    "rows": arrays["rows"][own].astype(np.int64),
-                    "piece": own.astype(np.int32),
-                    "content": arrays["content"][own].view(np.int64),
-                }
-            )
+            shares = Pieces.of(arrays, first_leaf[number]).shares()
+            cells = [*shares[:-1], shares.content.view(np.int64)]
+            yield pa.record_batch(dict(zip(_SHARES, cells, strict=True)))
 
     return share
-
-
-class _Pieces(NamedTuple):
-    """The pieces of a part's tuples, tuple by tuple."""
-
-    number: NDArray[np.int32]
-    leaf: NDArray[np.int32]
-    is_divided: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, arrays: Arrays, first_leaf: int) -> "_Pieces":
-        number, leaf = arrays["number"], arrays["leaf"]
-        leaf = np.where(leaf < 0, leaf, leaf + first_leaf).astype(np.int32)
-        is_same = number[1:] == number[:-1]
-        return cls(number, leaf, np.append(False, is_same) | np.append(is_same, False))
 
 
 def showing(
@@ -146,9 +121,9 @@ def allocating(
         """Take all rows of some tuples, and how many of them go to which leaf."""
         # A shuffle keeps no order; pieces are numbered in the order of their tuples.
         ordered = shares.sort_by([("tuple", "ascending"), ("piece", "ascending")])
-        names_of = ("tuple", "leaf", "rows", "piece", "content")
-        parts = [ordered[name].to_numpy() for name in names_of]
-        tuples, leaf, n_rows, piece, content = parts
+        tuples, leaf, n_rows, piece, content = (
+            ordered[name].to_numpy() for name in _SHARES
+        )
         known = Shares(tuples, leaf, n_rows, piece, content.view(np.uint64))
         own = rows.drop_columns(["tuple"]).rename_columns(list(names))
         contents = row_keys(open_frame(own), others, np.arange(rows.num_rows))

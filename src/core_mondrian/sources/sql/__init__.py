@@ -1,16 +1,15 @@
 """Tables in databases: counted and recoded there, as SQL.
 
 anonymize         anonymize_sql(): the stages, in order
-open              which database is meant
+open              which database is meant, and a connection to it
 base              what the databases have in common
 duckdb_file       a DuckDB file
 sqlite_file       an SQLite file
 postgresql        a PostgreSQL server
-source            what is read: a table, a view or a query
 target            what is made: a table or a view
 names             names as SQL spells them
-value_table       our tables that hold cells of the source
-planning          counted tuples to a plan, in memory or on disk
+value_table       the source, and our tables that hold its cells
+planning          counted tuples as codes, and their places in a plan
 lookup_tables     the plan as tables inside the database
 recoding          the statements that give each row what its class shows
 row_sample        columns that pass through, as far as a database shows them

@@ -1,7 +1,6 @@
 """anonymize_sql(): a table in a database in, a verified release beside it out."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,18 +19,17 @@ from core_mondrian.runtime.progress import Progress, Throughput, watched
 from core_mondrian.runtime.stages import Stages
 from core_mondrian.runtime.threads import n_cores
 from core_mondrian.sources.counted_release import CountedRelease, columns_of_models
-from core_mondrian.sources.disk_use import DiskUse
-from core_mondrian.sources.memory import Limit, parse_size, watch
+from core_mondrian.sources.memory import DiskUse, Limit, parse_size, watch
+from core_mondrian.sources.planner import Planner
 from core_mondrian.sources.row_plan import RowPlan
-from core_mondrian.sources.sql.base import Cell, Column, Database, Space
+from core_mondrian.sources.sql.base import Cell, Column, Database
 from core_mondrian.sources.sql.failures import naming
 from core_mondrian.sources.sql.lookup_tables import MapMaker, cells_of, outputs_of
 from core_mondrian.sources.sql.names import Name, parse_name, quoted
-from core_mondrian.sources.sql.open import open_database
-from core_mondrian.sources.sql.planning import Planned, Planner
+from core_mondrian.sources.sql.open import connected, open_database
+from core_mondrian.sources.sql.planning import TuplePlaces
 from core_mondrian.sources.sql.recoding import Places
 from core_mondrian.sources.sql.row_sample import find_concerns
-from core_mondrian.sources.sql.source import keep_rows, open_source
 from core_mondrian.sources.sql.target import (
     check_names,
     check_request,
@@ -46,13 +44,13 @@ from core_mondrian.sources.sql.value_table import (
     ValueTable,
     count_cells,
     exact_cells,
+    keep_rows,
     open_relation,
+    open_source,
 )
 from core_mondrian.sources.tuple_counts import counted_columns
 from core_mondrian.spec.declaration import Spec, check_look_alikes
-from core_mondrian.tables.files.atomic_write import output_error
 from core_mondrian.tables.files.sizes import machine_memory
-from core_mondrian.tables.files.staging import draft_folder
 from core_mondrian.tables.frames import check_columns, open_frame
 from core_mondrian.tables.keys import key_for
 from core_mondrian.tables.pseudonyms import LENGTH
@@ -108,37 +106,24 @@ def anonymize_sql(  # noqa: PLR0913  # one parameter an option of the command
     check_request(opened, spec, view=view)
     asked = (by,) if isinstance(by, str) else tuple(by)
     n_threads = n_cores() if threads is None else threads
-    with ExitStack() as stack:
-        folder = _open_folder(stack, opened)
-        # What DuckDB takes for the source's rows is not there for tuples.
-        share = limit.duckdb
-        here = Limit(limit.size - share) if opened.shares_memory else limit
+    # What DuckDB takes for the source's rows is not there for tuples.
+    share = limit.duckdb
+    here = Limit(limit.size - share) if opened.shares_memory else limit
+    with connected(opened, share, n_threads) as folder:
         disk = DiskUse(folder)
-        stages = watch(limit, progress, disk)
         planner = Planner(
             spec=spec,
             key=secret,
             limit=here,
-            stages=stages,
+            stages=watch(limit, progress, disk),
             threads=n_threads,
             folder=folder,
             by=asked,
-            needs_all=(*needs_all, *(["--by"] if asked else [])),
+            needs_all=tuple(needs_all),
         )
-        stack.enter_context(closing(opened))
-        with naming(opened, "open the database"):
-            opened.begin(Space(folder, share, n_threads))
         run = _Run(opened, planner, source, is_view=view)
         release = run.make(target, publish or _commit, overwrite=overwrite)
     return replace(release, disk_bytes=disk.peak)
-
-
-def _open_folder(stack: ExitStack, database: Database) -> Path:
-    """Make a folder for what does not fit into memory, which is ours alone."""
-    try:
-        return stack.enter_context(draft_folder(database.folder, private=True))
-    except OSError as error:
-        raise output_error(database.folder, error) from None
 
 
 def _commit(release: Release[str], commit: Callable[[], None]) -> None:
@@ -172,7 +157,7 @@ class _Run:
             check_source(database, found, name, self.spec)
             rows = found if self.is_view else self._keep_rows(found)
             counted = self._count(rows)
-            planned = self.planner.plan(counted)
+            planned = TuplePlaces.make(self.planner, counted)
         with naming(database, "make the target", OutputError):
             rights = make_room(database, name, self.spec) if overwrite else None
             work = _Work(self, rows, counted, planned, name)
@@ -211,7 +196,7 @@ class _Work:
     run: _Run
     source: Relation
     counted: ValueTable
-    planned: Planned
+    planned: TuplePlaces
     target: Name
 
     @property
@@ -336,7 +321,9 @@ class _Work:
         table = self.database.temporary("checked")
         counted = count_cells(self.database, table, cells, made.rows)
         room = self.run.planner.limit.free // 3
-        found = _CheckedRelease(counted, spec).verify(self.plan, released, room)
+        found = _CheckedRelease(counted, spec).verify(
+            self.plan.requirements, released, room
+        )
         if self._count_rows(self.target.sql) != found.n_rows:
             raise InternalError("the target has other rows than were checked")
         return found

@@ -7,7 +7,7 @@ sees one state or the next, and all states together keep the promise of a series
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from core_mondrian.series.state import Rules, State, series_spec
 from core_mondrian.series.state_file import read_parts, state_parts
 from core_mondrian.series.step_rows import persons_of, step_rows
 from core_mondrian.sources.memory import Limit
-from core_mondrian.sources.sql.base import Database, Space
+from core_mondrian.sources.sql.base import Database
 from core_mondrian.sources.sql.failures import naming
 from core_mondrian.sources.sql.live_tables import (
     Entering,
@@ -37,12 +37,12 @@ from core_mondrian.sources.sql.live_tables import (
     Placed,
     SourceRows,
 )
-from core_mondrian.sources.sql.open import open_database
+from core_mondrian.sources.sql.open import connected, open_database
 from core_mondrian.sources.sql.target import check_request
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.files.atomic_write import output_error, undisturbed
+from core_mondrian.tables.files.atomic_write import undisturbed
 from core_mondrian.tables.files.sizes import machine_memory
-from core_mondrian.tables.files.staging import draft_folder, published
+from core_mondrian.tables.files.staging import published
 from core_mondrian.tables.keys import open_key
 from core_mondrian.verification.verify import Verification
 from core_mondrian.verification.verify_series import (
@@ -224,14 +224,8 @@ def _connected(database: str | Path, threads: int | None) -> Iterator[Database]:
             hint="make a series of files: core-mondrian series create",
         )
     n_threads = n_cores() if threads is None else threads
-    with ExitStack() as stack:
-        try:
-            folder = stack.enter_context(draft_folder(opened.folder, private=True))
-        except OSError as error:
-            raise output_error(opened.folder, error) from None
-        stack.enter_context(closing(opened))
+    with connected(opened, Limit(machine_memory()).duckdb, n_threads):
         with naming(opened, "open the database"):
-            opened.begin(Space(folder, Limit(machine_memory()).duckdb, n_threads))
             opened.spell_alike()
         yield opened
 

@@ -18,9 +18,12 @@ from core_mondrian.errors import DataError, OutputError, SpecError
 from core_mondrian.sources.sql.base import Column, Database
 from core_mondrian.sources.sql.failures import NO_SCHEMA
 from core_mondrian.sources.sql.names import Name, is_query, parse_name, quoted
-from core_mondrian.sources.sql.source import open_source
 from core_mondrian.sources.sql.target import check_lengths, check_names
-from core_mondrian.sources.sql.value_table import ValueTable, open_relation
+from core_mondrian.sources.sql.value_table import (
+    ValueTable,
+    open_relation,
+    open_source,
+)
 from core_mondrian.spec.declaration import Spec
 
 Integers = NDArray[np.int64]

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from core_mondrian.recoding.plan import SUPPRESSED, Place
-from core_mondrian.sources.memory import Limit
+from core_mondrian.sources.counted_release import whole_groups
+from core_mondrian.sources.memory import Limit, rows_at_once
 from core_mondrian.sources.row_plan import RowPlan
-from core_mondrian.sources.split_rows import rows_at_once
 from core_mondrian.sources.sql.base import Cell, Column, Database
 from core_mondrian.sources.sql.names import Name, quoted
-from core_mondrian.sources.sql.planning import Planned
+from core_mondrian.sources.sql.planning import TuplePlaces
 from core_mondrian.sources.sql.recoding import Places, SplitRows
 from core_mondrian.sources.sql.value_table import (
     Relation,
@@ -22,7 +22,6 @@ from core_mondrian.sources.sql.value_table import (
     count_cells,
     exact_cells,
 )
-from core_mondrian.sources.whole_groups import whole_groups
 from core_mondrian.tables.cell_keys import cell_keys, combine_keys
 from core_mondrian.tables.pseudonyms import pseudonymize
 
@@ -51,7 +50,7 @@ class MapMaker:
 
     database: Database
     source: Relation
-    planned: Planned
+    planned: TuplePlaces
     name_of: Callable[[str], Name]
     folder: Path
     limit: Limit
@@ -223,11 +222,11 @@ def _draw_lots(
     )
 
 
-def outputs_of(database: Database, source: Relation, planned: Planned) -> list[Cell]:
+def outputs_of(
+    database: Database, source: Relation, planned: TuplePlaces
+) -> list[Cell]:
     """Return the columns of the release, in order."""
-    places = planned.plan.places(source.names)
-    none = np.zeros(0, dtype=np.int32)
-    shown = planned.plan.show(none).schema
+    places, shown = planned.plan.places(source.names), planned.plan.shown_schema
     return [
         _shown(database, source, planned, place, shown)
         if place.how == "shown"
@@ -251,13 +250,15 @@ def _carried(database: Database, source: Relation, plan: RowPlan, place: Place) 
 def _shown(
     database: Database,
     source: Relation,
-    planned: Planned,
+    planned: TuplePlaces,
     place: Place,
     shown: pa.Schema,
 ) -> Cell:
     cell = f"w.w{shown.names.index(place.name)}"
     kind = shown.field(place.name).type
-    own = None if place.source is None else planned.types.field(place.source).type
+    own = (
+        None if place.source is None else planned.tuples.schema.field(place.source).type
+    )
     if place.source is None or kind != own or _is_text(kind):
         return Cell(Column(place.name, database.kind_of(kind)), cell)
     column = source.column(place.source)

@@ -1,11 +1,16 @@
-"""Which database is meant: a file, by what is in it, or a server, by its address."""
+"""Which database is meant, a file or a server, and a connection to it."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from core_mondrian.errors import DataError, SpecError, not_there
-from core_mondrian.sources.sql.base import Database
+from core_mondrian.sources.sql.base import Database, Space
+from core_mondrian.sources.sql.failures import naming
+from core_mondrian.tables.files.atomic_write import output_error
 from core_mondrian.tables.files.kinds import unreadable
+from core_mondrian.tables.files.staging import draft_folder
 
 _SQLITE: Final = b"SQLite format 3\0"
 _DUCKDB: Final = b"DUCK"
@@ -69,3 +74,22 @@ def _open_file(path: Path) -> Database:
         f"{path}: neither a DuckDB nor an SQLite file",
         hint="tables in other files are read without a database",
     )
+
+
+@contextmanager
+def connected(opened: Database, memory: int, threads: int) -> Iterator[Path]:
+    """Connect and begin a transaction; yield a folder that is ours alone.
+
+    Raises:
+        OutputError: there can be no such folder.
+        DataError: the database cannot be opened.
+    """
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(draft_folder(opened.folder, private=True))
+        except OSError as error:
+            raise output_error(opened.folder, error) from None
+        stack.enter_context(closing(opened))
+        with naming(opened, "open the database"):
+            opened.begin(Space(folder, memory, threads))
+        yield folder

@@ -1,4 +1,7 @@
-"""Tables of ours in a database that hold cells of the source, and how they are read."""
+"""The source in a database, tables of ours that hold its cells, and how to read them.
+
+A table is read as it is; a view or a query as it was when first looked at.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +11,7 @@ import pyarrow as pa
 
 from core_mondrian.errors import DataError
 from core_mondrian.sources.sql.base import Cell, Column, Database, Reading
-from core_mondrian.sources.sql.names import Name, quoted
+from core_mondrian.sources.sql.names import Name, is_query, parse_name, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,41 @@ class Relation:
 def open_relation(database: Database, sql: str) -> Relation:
     """Look up the columns of a table or view."""
     return Relation(sql, database.columns(sql))
+
+
+def open_source(database: Database, source: str) -> Relation:
+    """Return the source as it stands in the database.
+
+    Raises:
+        SpecError: it is neither a query nor a name.
+        DataError: there is no such table.
+    """
+    if is_query(source):
+        # On lines of its own: it may end in a comment.
+        return open_relation(database, f"(\n{source.strip().rstrip(';')}\n) AS q")
+    name = parse_name(source, "the source")
+    if database.find(name) is None:
+        raise DataError(
+            f"the database has no table or view {name.sql}",
+            hint="names are taken as they are spelled, capital letters as well",
+        )
+    return open_relation(database, name.sql)
+
+
+def keep_rows(
+    database: Database,
+    source: str,
+    relation: Relation,
+    report: Callable[[float], None],
+) -> Relation:
+    """Return the rows as they are now: views and queries may give others each time."""
+    if not is_query(source):
+        name = parse_name(source, "the source")
+        if database.find(name) == "table":
+            return relation
+    kept = database.temporary("source")
+    database.run(f"CREATE {kept.new_table} AS SELECT * FROM {relation.sql}", report)
+    return Relation(kept.sql, relation.columns)
 
 
 @dataclass(frozen=True)
