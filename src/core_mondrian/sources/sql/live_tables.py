@@ -216,6 +216,7 @@ class LiveTables:
         self.database.run(
             f"CREATE VIEW {self.view.sql} AS SELECT {cells} FROM {self.rows.sql}"
         )
+        self.database.let_read_only(self.view)
 
     def change(self, leaving: Integers, entering: "Entering") -> None:
         """Take rows out, and put others in; either may be none."""
