@@ -128,6 +128,27 @@ def test_cells_that_pass_through_keep_their_types(live_place: Place) -> None:
     assert (found.counts.n_shown, found.counts.n_withdrawn) == (12, 0)
 
 
+def test_cells_are_not_rounded_to_the_type_of_the_first_rows(
+    live_place: Place,
+) -> None:
+    live_place.run(
+        "CREATE TABLE people AS SELECT id, id % 2 AS age, id AS paid "
+        "FROM (SELECT * FROM generate_series(1, 8) AS g(id)) AS q"
+    )
+    live, _ = LiveView.create(live_place.url, "people", "shown", SPEC, row_key="id")
+    more = "INSERT INTO people SELECT id + {}, age, paid + {} FROM people WHERE id < 7"
+
+    live_place.run("ALTER TABLE people ALTER paid TYPE DOUBLE PRECISION")
+    live_place.run(more.format(100, 1))
+    assert live.refresh().counts.n_shown == 14
+    before = shown(live_place)
+
+    live_place.run(more.format(200, 0.25))
+    with pytest.raises(DataError, match=r"'paid' has another type .* 6 new cells"):
+        live.refresh()
+    assert shown(live_place) == before
+
+
 def test_a_query_is_followed_and_names_are_as_spelled(live_place: Place) -> None:
     filled(live_place, [*AGES, 7, 8, 9], "The people")
     query = (
