@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core_mondrian import (
+    BestPolicy,
     DataError,
     InfeasibleError,
     KAnonymity,
@@ -858,6 +859,7 @@ def test_a_column_called_like_the_cohort_is_refused(tmp_path: Path) -> None:
         ({"class_id": "class"}, "the cohort is one"),
         ({"shuffle": 1}, "shuffle"),
         ({"nice": True}, "nice bounds"),
+        ({"policy": BestPolicy(equity="sex")}, "best.equity"),
     ],
 )
 def test_what_no_series_can_do_is_refused(tmp_path: Path, wrong: Any, why: str) -> None:
