@@ -8,7 +8,7 @@ from (
     from {{ model }}
     group by {{ core_mondrian.core_mondrian_columns(columns) }}
 ) as sizes
-where n < {{ k | int }}
+where n < {{ core_mondrian.core_mondrian_least("k", k) }}
 group by n
 {% endtest %}
 
@@ -21,6 +21,14 @@ group by n
 {% macro core_mondrian_values(column) -%}
     count(distinct {{ adapter.quote(column) }})
     + max(case when {{ adapter.quote(column) }} is null then 1 else 0 end)
+{%- endmacro %}
+
+{# Whatever is no number is 0 as one, and no class is smaller than that. #}
+{% macro core_mondrian_least(name, n) -%}
+    {%- if n | int | string != n | string or n | int < 1 -%}
+        {{ exceptions.raise_compiler_error(name ~ " is a whole number, 1 or more") }}
+    {%- endif -%}
+    {{ n | int }}
 {%- endmacro %}
 
 {% macro core_mondrian_columns(columns) -%}

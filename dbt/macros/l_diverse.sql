@@ -7,6 +7,6 @@ from (
     from {{ model }}
     group by {{ core_mondrian.core_mondrian_columns(columns) }}
 ) as sizes
-where n < {{ l | int }}
+where n < {{ core_mondrian.core_mondrian_least("l", l) }}
 group by n
 {% endtest %}

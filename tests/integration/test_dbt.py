@@ -98,6 +98,18 @@ def test_columns_that_are_no_list_are_refused(columns: Any) -> None:
         rendered("k_anonymous", "t", columns, 5)
 
 
+@pytest.mark.parametrize("least", [None, "", "five", "5.5", 5.5, True, 0, -5, [5]])
+def test_what_is_no_number_is_refused_and_passes_no_table(least: Any) -> None:
+    with pytest.raises(Refused, match="k is a whole number, 1 or more"):
+        rendered("k_anonymous", "t", ["age"], least)
+    with pytest.raises(Refused, match="l is a whole number, 1 or more"):
+        rendered("l_diverse", "t", ["age"], "ill", least)
+
+
+def test_a_number_may_be_written_as_text() -> None:
+    assert "where n < 5\n" in rendered("k_anonymous", "t", ["age"], "5")
+
+
 def build(folder: Path, *arguments: str) -> tuple[int, dict[str, str]]:
     """Return the exit code of `dbt build`, and what became of each model and test."""
     more = {

@@ -128,6 +128,27 @@ def test_cells_that_pass_through_keep_their_types(live_place: Place) -> None:
     assert (found.counts.n_shown, found.counts.n_withdrawn) == (12, 0)
 
 
+def test_cells_are_not_rounded_to_the_type_of_the_first_rows(
+    live_place: Place,
+) -> None:
+    live_place.run(
+        "CREATE TABLE people AS SELECT id, id % 2 AS age, id AS paid "
+        "FROM (SELECT * FROM generate_series(1, 8) AS g(id)) AS q"
+    )
+    live, _ = LiveView.create(live_place.url, "people", "shown", SPEC, row_key="id")
+    more = "INSERT INTO people SELECT id + {}, age, paid + {} FROM people WHERE id < 7"
+
+    live_place.run("ALTER TABLE people ALTER paid TYPE DOUBLE PRECISION")
+    live_place.run(more.format(100, 1))
+    assert live.refresh().counts.n_shown == 14
+    before = shown(live_place)
+
+    live_place.run(more.format(200, 0.25))
+    with pytest.raises(DataError, match=r"'paid' has another type .* 6 new cells"):
+        live.refresh()
+    assert shown(live_place) == before
+
+
 def test_a_query_is_followed_and_names_are_as_spelled(live_place: Place) -> None:
     filled(live_place, [*AGES, 7, 8, 9], "The people")
     query = (
@@ -165,11 +186,14 @@ def test_persons_are_counted_and_not_shown(live_place: Place) -> None:
 # What is kept from whoever may read the view
 
 
-def test_a_reader_sees_the_view_and_nothing_behind_it(postgres: Place) -> None:
+@pytest.mark.parametrize("given", ["SELECT", "ALL"])
+def test_a_reader_sees_the_view_and_nothing_behind_it(
+    given: str, postgres: Place
+) -> None:
     postgres.run(
         "DROP ROLE IF EXISTS reader",
         f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'",
-        "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader",
+        f"ALTER DEFAULT PRIVILEGES GRANT {given} ON TABLES TO reader",
     )
     try:
         live = begun(postgres, [*AGES, 20, 21, 22])
@@ -180,7 +204,7 @@ def test_a_reader_sees_the_view_and_nothing_behind_it(postgres: Place) -> None:
         _check_reader(postgres)
     finally:
         postgres.run(
-            "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM reader",
+            "ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM reader",
             "DROP OWNED BY reader",
             "DROP ROLE reader",
         )
@@ -206,6 +230,8 @@ def _check_reader(postgres: Place) -> None:
             ),
             *(f"SELECT {name} FROM shown" for name in ("xmin", "xmax", "ctid", "r")),
             *("DELETE FROM shown", "UPDATE shown SET age = '1'"),
+            # It would leave out those that a refresh is about to delete.
+            "SELECT * FROM shown FOR UPDATE SKIP LOCKED",
         ):
             with pytest.raises(adbc_driver_postgresql.dbapi.Error):
                 rows(hidden)
@@ -227,6 +253,19 @@ def _check_reader(postgres: Place) -> None:
         assert sorted(seen) == sorted(
             "".join(x for (x,) in rows("SELECT shown::text FROM shown"))
         )
+
+
+def test_names_of_views_may_hold_what_formats_are_made_of(postgres: Place) -> None:
+    filled(postgres, AGES)
+    postgres.run(
+        "CREATE ROLE other", "ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO other"
+    )
+    try:
+        LiveView.create(postgres.url, "people", "100%s 'a'", SPEC, row_key="id")
+    finally:
+        postgres.run("DROP OWNED BY other", "DROP ROLE other")
+
+    assert postgres.fetch("SELECT count(*) FROM \"100%s 'a'\"") == [(6,)]
 
 
 def test_a_refresh_that_failed_leaves_no_mark(

@@ -19,7 +19,7 @@ from core_mondrian.engine.funnel_counts import Funnel
 from core_mondrian.engine.layout import Search
 from core_mondrian.engine.search.equity import Balance
 from core_mondrian.engine.tree import PartitionTree
-from core_mondrian.errors import SpecError
+from core_mondrian.errors import SpecError, drops_context
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.measures.disclosure_warnings import DisclosureWarning
 from core_mondrian.recoding.recode import Recoded, release_digest
@@ -348,6 +348,7 @@ class Release(Generic[FrameT]):
 
         return build_record(self)
 
+    @drops_context
     def save(
         self,
         path: str | Path,
@@ -389,6 +390,7 @@ class Release(Generic[FrameT]):
         columns = [asdict(column) for column in self.measures().columns]
         return like(self.data, pa.Table.from_pylist(columns))
 
+    @drops_context
     def report_html(
         self,
         *,
@@ -416,6 +418,7 @@ class Release(Generic[FrameT]):
             of=of or Subject(),
         )
 
+    @drops_context
     def report(
         self,
         path: str | Path,

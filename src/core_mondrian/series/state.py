@@ -200,6 +200,7 @@ def series_spec(spec: Spec, rules: Rules) -> Spec:
         "suppressed = 'separate'": wanted.suppressed == "separate",
         "class_id: the cohort is one": wanted.class_id is not None,
         "shuffle with a fixed seed": wanted.shuffle is not None,
+        "best.equity": wanted.equity is not None,
     }
     for what, is_wrong in wrong.items():
         if is_wrong:

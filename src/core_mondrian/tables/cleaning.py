@@ -53,11 +53,12 @@ def clean_table(table: pa.Table, threads: int | None = 1) -> pa.Table:
 
 
 def clean_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return an Arrow column with the cells it shows."""
-    kind = column.type
-    chunks = _joined(column) if _has_dictionary(kind) else column.chunks
-    cleaned = [clean_array(chunk) for chunk in chunks]
-    return pa.chunked_array(cleaned, clean_type(kind))
+    """Return an Arrow column with the cells it shows, in one chunk.
+
+    Chunks such as those of the source would say in which of them rows were left out.
+    """
+    cleaned = [clean_array(chunk) for chunk in _joined(column)]
+    return pa.chunked_array(cleaned, clean_type(column.type))
 
 
 def take_arrow(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
@@ -86,6 +87,10 @@ def _joined(column: pa.ChunkedArray) -> list[pa.Array]:
     try:
         return [pa.concat_arrays(column.chunks)]
     except pa.ArrowException:
+        if not _has_dictionary(column.type) and len(column) > 1:
+            # Too many bytes for one array of text. Halves are of these rows alone.
+            half = len(column) // 2
+            return [*_joined(column.slice(0, half)), *_joined(column.slice(half))]
         # All values of all dictionaries are too many for the codes; those in use may
         # not be.
         return [pa.concat_arrays([clean_array(chunk) for chunk in column.chunks])]

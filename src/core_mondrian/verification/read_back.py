@@ -16,7 +16,7 @@ from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.runtime.array_types import Frame
 from core_mondrian.spec.declaration import Spec, bound_names
 from core_mondrian.tables.files.dialect import WRITTEN, Dialect
-from core_mondrian.tables.files.kinds import parts_of
+from core_mondrian.tables.files.kinds import kind_of, parts_of
 from core_mondrian.tables.files.read import read_table
 from core_mondrian.verification.verify import Verification, verified_columns, verify
 
@@ -38,11 +38,19 @@ def read_release(
     that were made here: cells may look like another one.
     """
     parts = parts_of(file) if file.is_dir() else []
+    _check_hidden(file)
     # Spark writes files without a row, and without the names of columns.
     parts = [part for part in parts if part.is_dir() or part.stat().st_size] or parts
     if parts:
         tables = [read_release(part, spec, columns, dialect) for part in parts]
-        return pa.concat_tables(tables, promote_options="permissive")
+        try:
+            return pa.concat_tables(tables, promote_options="permissive")
+        except pa.ArrowException:
+            raise DataError(
+                f"{file}: a column is of one type in some parts, and of another in "
+                "others",
+                hint="name one release: its parts have columns of the same types",
+            ) from None
     return read_table(
         file,
         typed=[  # the others are as they came
@@ -56,6 +64,18 @@ def read_release(
         columns=columns,
         dialect=dialect,
     )
+
+
+def _check_hidden(folder: Path) -> None:
+    """Refuse a folder with a table that is taken for notes, and so not looked at."""
+    names = folder.iterdir() if folder.is_dir() else ()
+    hidden = sorted(x for x in names if x.name.startswith((".", "_")) and kind_of(x))
+    if hidden:
+        raise DataError(
+            f"{hidden[0]}: a table that is no part of the release, by its name, and "
+            "would go with it",
+            hint="remove it, or rename it without the first sign",
+        )
 
 
 class Verified(NamedTuple):

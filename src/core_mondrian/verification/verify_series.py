@@ -139,6 +139,11 @@ def verify_next(
     Raises:
         PrivacyViolation: a part fails, or the releases are not of one series.
     """
+    if any(map(_NAME.fullmatch, spec.null_values)):
+        raise SpecError(
+            "null_values has names of cohorts, which would count as one",
+            hint="a cohort is called r, its release, c, and a number",
+        )
     after = after.without_blank(spec)
     before = None if before is None else before.without_blank(spec)
     _new_cohorts(before, after, cohort)
@@ -171,6 +176,9 @@ def _spellings(columns: Iterable[pa.ChunkedArray]) -> Iterable[Coded]:
     A row that is written anew stands out among those that are as they were.
     """
     for column in columns:
+        if pa.types.is_nested(column.type):  # of floats, maybe
+            texts = pa.array([repr(cell) for cell in column.to_pylist()], pa.string())
+            yield code_column(pa.chunked_array([texts]))
         if not pa.types.is_floating(column.type):
             continue
         numbers = column.to_numpy()
@@ -307,11 +315,12 @@ def _part_table(
 ) -> tuple[pa.Table, Integers]:
     """Return distinct rows with the part they are in, and how often each occurs."""
     tables, counts = [], []
-    for name, n_rows in parts.items():
+    for number, n_rows in enumerate(parts.values()):
         held = np.flatnonzero(n_rows)
         some = rows.take(pa.array(held))
-        text = pa.array([name] * held.size, pa.string())
-        tables.append(some.append_column(_PART, text))
+        # A number: a text could be one of the spec's null values, as any other.
+        which = pa.array(np.full(held.size, number))
+        tables.append(some.append_column(_PART, which))
         counts.append(n_rows[held])
     return pa.concat_tables(tables), np.concatenate(counts).astype(np.int64)
 

@@ -73,6 +73,9 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         pd.DataFrame({"a": [1, 1], "w": ["1", CANARY]}),
         Spec(("a",), (KAnonymity(2),), weight="w"),
     ),
+    "saving what passes through": lambda x: anonymize(
+        pd.DataFrame({"a": [1, 1], "b": pd.Series([1, CANARY], dtype=object)}), SPEC
+    ).save(x / "b.parquet"),
     "bytes that are no text": lambda x: read_table(_damaged_text(x)),
     "a row that is too long": lambda x: read_table(_too_many_cells(x)),
     "a row that is too long, streamed": lambda x: anonymize_files(

@@ -222,7 +222,36 @@ def test_nice_bounds_do_not_tell_how_large_a_suppressed_decimal_was() -> None:
         for more in ([], ["1200.00"])
     ]
 
-    assert released == [["[-5.00, 10.00]"] * 4] * 2
+    assert released == [["[-5, 10]"] * 4] * 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["1", "1", "2", "2"], "[1, 2]"),
+        (["1.50", "1.50", "20.00", "7.25"], "[1.5, 20.0]"),
+        (["0", "0", "0", "0"], "0"),
+        (["1000", "1000", "1000", "1000"], "1000"),
+    ],
+)
+def test_ranges_do_not_tell_how_many_digits_a_suppressed_decimal_had(
+    texts: list[str], shown: str
+) -> None:
+    spec = Spec(
+        ("a", "b"),
+        (KAnonymity(4),),
+        policy=PaperPolicy(),
+        inline_below=0,
+        suppress=Suppression(rows=1),
+    )
+    hidden = decimals(*texts, "3.123456789")
+    hidden["b"] = [*"xxxx", "y"]
+
+    release = anonymize(hidden, spec)
+    alone = anonymize(hidden.head(4).assign(a=decimals(*texts)["a"]), spec)
+
+    assert release.n_suppressed == 1
+    assert release.data["a"].tolist() == alone.data["a"].tolist() == [shown] * 4
 
 
 def test_a_population_may_have_decimals_larger_than_all_of_the_table() -> None:

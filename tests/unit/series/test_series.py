@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core_mondrian import (
+    BestPolicy,
     DataError,
     InfeasibleError,
     KAnonymity,
@@ -41,6 +42,7 @@ from core_mondrian.verification.verify_series import Numbered, verify_series
 SPEC = Spec(("age",), (KAnonymity(3),))
 YOUNG = [20, 21, 22]
 OLD = [60, 61, 62]
+NAN = float("nan")
 
 
 def table(ages: dict[int, Any], **more: Any) -> pa.Table:
@@ -608,6 +610,53 @@ def test_who_left_stays_as_a_blank_row(tmp_path: Path, suffix: str) -> None:
     assert told["rows"]["released"] == 18
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (0.0, -0.0),
+        (None, NAN),
+        ([0.0], [-0.0]),
+        ([None], [NAN]),
+        ({"x": 0.0}, {"x": -0.0}),
+        ({"x": [None]}, {"x": [NAN]}),
+    ],
+)
+def test_a_row_that_is_written_anew_fails_the_recount(before: Any, after: Any) -> None:
+    kind = pa.array([after]).type
+    one, two = (
+        pa.table(
+            {
+                "age": ["[20, 22]"] * 6,
+                "cohort": ["r1c1"] * 6,
+                "note": pa.array([first, *[before] * 5], kind, from_pandas=False),
+            }
+        )
+        for first in (before, after)
+    )
+
+    assert verify_series(map(Numbered, (1, 2), (one, one)), SPEC, "cohort").n_rows == 12
+    with pytest.raises(PrivacyViolation, match="have changed there"):
+        verify_series(map(Numbered, (1, 2), (one, two)), SPEC, "cohort")
+
+
+@pytest.mark.parametrize("odd", [("r1c1", "r1c2"), ("left", "shown")])
+def test_null_values_make_no_two_parts_one(odd: tuple[str, str]) -> None:
+    # Both leave together: two rows of either cohort, of which each has three.
+    spec = replace(SPEC, null_values=("", *odd))
+    one = pa.table(
+        {
+            "age": ["[20, 22]"] * 3 + ["[60, 62]"] * 3,
+            "cohort": ["r1c1"] * 3 + ["r1c2"] * 3,
+        }
+    )
+    releases = (one, one.take(pa.array([0, 3])))
+
+    with pytest.raises(
+        (PrivacyViolation, SpecError), match=r"fails for|names of cohorts"
+    ):
+        verify_series(map(Numbered, (1, 2), releases), spec, "cohort")
+
+
 def test_blank_rows_of_nobody_fail_the_recount() -> None:
     spec = replace(SPEC, suppressed="blank")
     cohort = pa.array(["r1c1"] * 3)
@@ -858,6 +907,7 @@ def test_a_column_called_like_the_cohort_is_refused(tmp_path: Path) -> None:
         ({"class_id": "class"}, "the cohort is one"),
         ({"shuffle": 1}, "shuffle"),
         ({"nice": True}, "nice bounds"),
+        ({"policy": BestPolicy(equity="sex")}, "best.equity"),
     ],
 )
 def test_what_no_series_can_do_is_refused(tmp_path: Path, wrong: Any, why: str) -> None:

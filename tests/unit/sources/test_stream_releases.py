@@ -574,6 +574,46 @@ def test_progress_tells_rows_per_second(people: pa.Table, tmp_path: Path) -> Non
         assert any("rows/s" in getattr(done, "text", "") for done in told[stage])
 
 
+@pytest.mark.parametrize("target", ["out.parquet", "out"])
+def test_rows_are_divided_anew_wherever_some_were_left_out(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("tables.files.write", "sources.files.writing"):
+        monkeypatch.setattr(f"core_mondrian.{module}.ROWS_TOGETHER", 50)
+    who = ["few" if i in (40, 60) else "many" for i in range(122)]
+    notes = [f"{'zyx'[i % 3]}{i % 7}" for i in range(122)]
+    source = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"who": who, "note": notes}), source, row_group_size=20)
+    budget = Suppression(rows=2)
+    spec = Spec(("who",), k=100, suppress=budget, policy=PaperPolicy(), inline_below=0)
+
+    found = anonymize_files(source, tmp_path / target, spec)
+
+    out = tmp_path / target
+    parts = sorted(out.iterdir()) if out.is_dir() else [out]
+    assert found.n_suppressed == 2
+    assert [part.stem for part in parts[1:]] == (
+        ["part-00001", "part-00002"] if out.is_dir() else []
+    )
+    assert [n for part in parts for n in groups_of(part)] == [50, 50, 20]
+    shown = [cell for part in parts for cell in pq.read_table(part)["note"].to_pylist()]
+    assert shown == [note for i, note in enumerate(notes) if i not in (40, 60)]
+    for part in parts:
+        assert all(held == sorted(held) for held in dictionaries(part) if len(held) > 1)
+
+
+def groups_of(file: Path) -> list[int]:
+    metadata = pq.read_metadata(file)
+    return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+
+
+def dictionaries(file: Path) -> Iterator[list[str]]:
+    """What the dictionary pages of a column list, row group by row group."""
+    with pq.ParquetFile(file, read_dictionary=["note"]) as opened:
+        for i in range(opened.num_row_groups):
+            yield opened.read_row_group(i)["note"].chunk(0).dictionary.to_pylist()
+
+
 def test_no_dictionary_of_the_source_rides_along(tmp_path: Path) -> None:
     secret = [f"secret-{i}" for i in range(50)]
     kind = pa.dictionary(pa.int32(), pa.string())

@@ -36,7 +36,7 @@ from core_mondrian import (
     p_sensitize,
 )
 from core_mondrian.models.distinct import DistinctLDiversity
-from core_mondrian.tables.cleaning import clean_frame, clean_table
+from core_mondrian.tables.cleaning import clean_column, clean_frame, clean_table
 from core_mondrian.tables.files.kinds import source_schema
 from core_mondrian.tables.files.read import read_table
 from core_mondrian.tables.files.write import write_table
@@ -174,6 +174,41 @@ def test_runs_do_not_show_where_a_row_was_left_out() -> None:
     released = anonymize(pa.table({"a": ROWS, "run": runs}), losing_spec()).data
 
     assert released["run"].chunk(0).run_ends.to_pylist() == [6]
+
+
+def test_chunks_do_not_show_where_a_row_was_left_out(tmp_path: Path) -> None:
+    halves = [ROWS[:4], ROWS[4:]], [[1, 2, 3, 4], [5, 6, 7, 8]]
+    table = pa.table(
+        {
+            name: pa.chunked_array(parts)
+            for name, parts in zip("ab", halves, strict=True)
+        }
+    )
+
+    release = anonymize(table, losing_spec())
+    release.save(tmp_path / "a.arrow")
+
+    assert release.data["b"].to_pylist() == [1, 2, 4, 5, 7, 8]
+    assert [column.num_chunks for column in release.data.columns] == [1, 1]
+    with pa.ipc.open_file(tmp_path / "a.arrow") as file:
+        assert file.num_record_batches == 1
+
+
+def test_a_text_that_is_too_long_for_one_chunk_is_halved_by_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def concat(arrays: list[pa.Array]) -> pa.Array:
+        if sum(map(len, arrays)) > 3:
+            raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+        return joined(arrays)
+
+    joined = pa.concat_arrays
+    monkeypatch.setattr(pa, "concat_arrays", concat)
+
+    cleaned = clean_column(pa.chunked_array([["a"], ["b", "c"], ["d", "e"]]))
+
+    assert [len(chunk) for chunk in cleaned.chunks] == [2, 3]
+    assert cleaned.to_pylist() == list("abcde")
 
 
 def test_an_ordered_dictionary_keeps_its_order_over_chunks() -> None:

@@ -34,7 +34,7 @@ from core_mondrian.sources.files.rows import Codes, Recoder, Released
 from core_mondrian.sources.memory import Limit, Sizes, rows_at_once
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.staging import create_private
-from core_mondrian.tables.files.write import TableFile
+from core_mondrian.tables.files.write import ROWS_TOGETHER, TableFile
 
 Report = Callable[[float], None]
 _MOST_SIGHTS: Final = 32
@@ -251,6 +251,11 @@ class _Sink:
         self._template = template.table
         self._guard = recoder.spec.guard_formulas
         self._file = self._apart = self._units = None
+        # Where rows may be left out, batches as parts would say how many of each are.
+        spec, n_rows = recoder.spec, recoder.plan.n_rows
+        self._divides_anew = spec.leaves_out and spec.budget(n_rows) > 0
+        self._waiting: list[pa.Table] = []
+        self._n_parts = 0
         if drafts.is_folder:
             drafts.release.mkdir()
         else:
@@ -271,6 +276,8 @@ class _Sink:
         """Do what a worker can do: make a piece, or write a part."""
         if self._file is not None:
             return self._file.prepare(table)
+        if self._divides_anew:
+            return table
         if table.num_rows:
             self._write_part(number, table)
         return None
@@ -284,12 +291,24 @@ class _Sink:
         """Append what was prepared."""
         if self._file is not None:
             self._file.write(piece)
+        elif piece is not None:
+            self._waiting.append(piece)
+            while sum(map(len, self._waiting)) >= ROWS_TOGETHER:
+                self._write_next_part()
         if self._apart is not None and found.suppressed is not None:
             self._apart.write(self._apart.prepare(found.suppressed))
         if self._units is not None and found.units is not None:
             found.units.astype(np.int32).tofile(self._units)
 
+    def _write_next_part(self) -> None:
+        waiting = pa.concat_tables(self._waiting)
+        self._waiting = [waiting.slice(ROWS_TOGETHER)]
+        self._write_part(self._n_parts, waiting.slice(0, ROWS_TOGETHER))
+        self._n_parts += 1
+
     def finish(self, written: Written) -> None:
         """A folder has at least one part."""
+        if any(map(len, self._waiting)):
+            self._write_next_part()
         if self._file is None and not written.n_released:
             self._write_part(0, self._template)

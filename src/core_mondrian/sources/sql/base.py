@@ -263,6 +263,10 @@ class Database(ABC):
         """Keep a table with original rows from all but its owner, as a file is."""
         return
 
+    def let_read_only(self, name: Name) -> None:  # noqa: ARG002
+        """Take from all but a view's owner every right except to read it."""
+        return
+
     def rights(self, name: Name) -> Any:  # noqa: ANN401, ARG002
         """Return who may do what with a table that is going to be replaced.
 

@@ -219,6 +219,7 @@ class LiveTables:
         self.database.run(
             f"CREATE VIEW {self.view.sql} AS SELECT {cells} FROM {self.rows.sql}"
         )
+        self.database.let_read_only(self.view)
 
     def change(self, leaving: Integers, entering: "Entering") -> None:
         """Take rows out, and put others in; either may be none."""
@@ -231,6 +232,29 @@ class LiveTables:
             )
         if entering.rows.size:
             self.database.run(f"INSERT INTO {self.rows.sql} {entering.upload()}")
+            self._check_passed(entering)
+
+    def _check_passed(self, entering: "Entering") -> None:
+        """Refuse cells that the types of the first rows have changed: 1.5 to 2, say."""
+        kinds = open_relation(self.database, self.rows.sql)
+        for name, cell, source in entering.passing:
+            if kinds.column(cell).kind == source.kind:
+                continue
+            place = entering.source.columns.index(source)
+            n_changed = self.database.number(
+                f"SELECT count(*) AS n FROM {self.rows.sql} AS t "
+                f"JOIN {self.database.temporary('entering').sql} AS m "
+                f"ON t.{_ROW} = m.{_ROW} "
+                f"JOIN {entering.source.name.sql} AS k ON k.id = m.id "
+                f"WHERE {self.database.cast(f't.{cell}', source)} "
+                f"IS DISTINCT FROM k.c{place}"
+            )
+            if n_changed:
+                raise DataError(
+                    f"column {name!r} has another type than when the view was made, "
+                    f"and {n_changed:,} new cells do not fit that one",
+                    hint="convert it in the source, or create another view",
+                )
 
     def drop(self) -> None:
         """Remove all of it."""
@@ -257,6 +281,14 @@ class Entering:
         """Their columns in the table of rows; a name and no more."""
         names = [_ROW, *(f"c{i}" for i in range(self.shown.num_columns))]
         return [Column(name, "") for name in names]
+
+    @property
+    def passing(self) -> Iterator[tuple[str, str, Column]]:
+        """Columns that pass through: their names here, there, and in the source."""
+        names = [column.name for column in self.source.columns]
+        for i, name in enumerate(self.shown.column_names):
+            if not self._own(name):
+                yield name, f"c{i}", self.source.columns[names.index(name)]
 
     def upload(self) -> str:
         """Return the query that gives them: cells that pass through never leave."""

@@ -340,6 +340,13 @@ class PostgreSQL(Database):
 
     def protect(self, name: Name) -> None:
         """Take back what default privileges of the schema gave away."""
+        self._revoke("ALL", name)
+
+    def let_read_only(self, name: Name) -> None:
+        # Whoever may change rows may lock them, and so finds those that others delete.
+        self._revoke("INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER", name)
+
+    def _revoke(self, rights: str, name: Name) -> None:
         table = literal(name.sql)
         self.run(
             "DO $$ DECLARE one record; BEGIN FOR one IN "
@@ -347,8 +354,8 @@ class PostgreSQL(Database):
             "FROM pg_class AS c, aclexplode(c.relacl) AS a "
             f"WHERE c.oid = to_regclass({table}) AND a.grantee <> c.relowner LOOP "
             "IF one.grantee = 0 THEN "
-            f"EXECUTE 'REVOKE ALL ON ' || {table} || ' FROM PUBLIC'; ELSE "
-            f"EXECUTE format('REVOKE ALL ON ' || {table} || ' FROM %I', one.who); "
+            f"EXECUTE format('REVOKE {rights} ON %s FROM PUBLIC', {table}); ELSE "
+            f"EXECUTE format('REVOKE {rights} ON %s FROM %I', {table}, one.who); "
             "END IF; END LOOP; END $$"
         )
 

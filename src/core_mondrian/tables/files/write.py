@@ -37,6 +37,8 @@ _COMPRESSES_VIEWS = 25
 """Arrow before this version crashes when it compresses views of text."""
 _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of text can hold; sets of values may be long."""
+ROWS_TOGETHER: Final = 1 << 17
+"""Rows of each row group except the last: whatever rows were left out where."""
 
 
 @drops_context
@@ -109,6 +111,7 @@ class TableFile:
         self._schema = _wanted_schema(template, source)
         self._file: BinaryIO | None = None
         self._parquet: pq.ParquetWriter | None = None
+        self._waiting: list[pa.Table] = []
         if self._is_csv:
             _check_csv(template, path)
             self._file = _open_csv(path)
@@ -128,14 +131,27 @@ class TableFile:
         """Append what `prepare` returned."""
         if self._file is not None and isinstance(piece, list):
             self._file.writelines(piece)
-        elif self._parquet is not None and len(piece):
-            self._parquet.write_table(piece, row_group_size=len(piece))
+        elif isinstance(piece, pa.Table) and len(piece):
+            self._waiting.append(piece)
+            while sum(map(len, self._waiting)) >= ROWS_TOGETHER:
+                self._write_group()
+
+    def _write_group(self) -> None:
+        """Write a row group: pieces would say how many rows each of them had before."""
+        waiting = pa.concat_tables(self._waiting)
+        rest = waiting.slice(ROWS_TOGETHER)
+        self._waiting = [rest] if len(rest) else []
+        if self._parquet is not None and len(waiting):
+            group = clean_table(waiting.slice(0, ROWS_TOGETHER))
+            self._parquet.write_table(group, row_group_size=ROWS_TOGETHER)
 
     def close(self) -> None:
         """End the file."""
         if self._file is not None:
             self._file.close()
         if self._parquet is not None:
+            if self._waiting:
+                self._write_group()
             self._parquet.add_key_value_metadata(_parquet_notes(self._schema))
             self._parquet.close()
 
