@@ -1,6 +1,7 @@
 """Ranges of classes: as text, or with both bounds in the column's own type."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import reduce
 from typing import Final
 
@@ -84,14 +85,18 @@ def moment_texts(*ends: ArrowArray) -> list[ArrowArray]:
 
     An ending goes where all ends of a range have it, so that what is written is decided
     by the range alone, and whoever reads it gets the same moments back. Times with a
-    zone keep everything: their midnight depends on the zone.
+    zone keep everything: their midnight depends on the zone. Decimals lose zeros at
+    their end likewise: a column has as many digits as any of its rows needs, and that
+    row may be suppressed.
 
     >>> days = pa.array([0, 86_400]).cast(pa.timestamp("s")).cast(pa.timestamp("us"))
     >>> moment_texts(days)[0].to_pylist()
     ['1970-01-01', '1970-01-02']
     """
-    texts = [end.cast(pa.string()) for end in ends]
     kinds = [end.type for end in ends]
+    if all(pa.types.is_decimal(kind) for kind in kinds):
+        return _decimal_texts(ends)
+    texts = [end.cast(pa.string()) for end in ends]
     if not all(pa.types.is_timestamp(x) or pa.types.is_time(x) for x in kinds):
         return texts
     if any(getattr(kind, "tz", None) is not None for kind in kinds):
@@ -105,3 +110,22 @@ def moment_texts(*ends: ArrowArray) -> list[ArrowArray]:
             for text in texts
         ]
     return texts
+
+
+def _decimal_texts(ends: Sequence[ArrowArray]) -> list[ArrowArray]:
+    ranges = zip(*(end.to_pylist() for end in ends), strict=True)
+    found = zip(*(_without_zeros(one) for one in ranges), strict=True)
+    texts = [pa.array(text, pa.string()) for text in found]
+    return texts or [pa.array([], pa.string()) for _ in ends]
+
+
+def _without_zeros(ends: Sequence[Decimal | None]) -> list[str | None]:
+    """Return decimals of one scale without the zeros at the end that all have.
+
+    >>> _without_zeros([Decimal("1.500"), Decimal("20.000")])
+    ['1.5', '20.0']
+    """
+    texts = [None if end is None else f"{end:f}" for end in ends]
+    told = [text for text in texts if text is not None and "." in text]
+    n = min((len(text) - len(text.rstrip("0")) for text in told), default=0)
+    return [text and text[: len(text) - n].removesuffix(".") for text in texts]

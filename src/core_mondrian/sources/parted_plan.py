@@ -56,7 +56,7 @@ from core_mondrian.sources.shown_labels import ClassLedger, LabelJoin, ShownLabe
 from core_mondrian.sources.tuple_relation import as_records
 from core_mondrian.sources.tuple_store import LocalStore, PartFiles
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.encoded import EncodedTable, ReleasedClasses
+from core_mondrian.tables.encoded import ReleasedClasses
 from core_mondrian.tables.keys import Key
 from core_mondrian.verification.verify import Verification
 

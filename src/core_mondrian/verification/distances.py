@@ -13,7 +13,7 @@ from core_mondrian.verification.counts import Classes
 
 
 class Tree(Protocol):
-    """What is asked of a hierarchy; the definitions do without the room that has it."""
+    """A hierarchy, as far as the definitions read it."""
 
     labels: tuple[str, ...]
     low: NDArray[np.int32]
