@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from core_mondrian import (
     PrivacyViolation,
     Spec,
     SpecError,
+    Suppression,
     anonymize,
     anonymize_files,
     count_files,
@@ -336,14 +338,15 @@ def test_target_below_the_source_is_refused(tmp_path: Path) -> None:
 
 
 def test_existing_target_stays_unless_overwritten(tmp_path: Path) -> None:
+    spec = replace(SPEC, suppress=Suppression())  # parts are those of the source
     source = write_csv(tmp_path / "a.csv", people())
-    anonymize_files(source, tmp_path / "out", SPEC)
+    anonymize_files(source, tmp_path / "out", spec)
     before = sorted(path.name for path in (tmp_path / "out").iterdir())
     with pytest.raises(SpecError, match="not empty"):
-        anonymize_files(source, tmp_path / "out", SPEC)
+        anonymize_files(source, tmp_path / "out", spec)
 
     write_csv(tmp_path / "a.csv", people(40))
-    anonymize_files(source, tmp_path / "out", SPEC, overwrite=True)
+    anonymize_files(source, tmp_path / "out", spec, overwrite=True)
 
     after = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert len(after) < len(before)
