@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from core_mondrian.engine.funnel_counts import STAGES
+from core_mondrian.errors import drops_context
 from core_mondrian.release.report_file import (
     Audience,
     Subject,
@@ -43,6 +44,7 @@ _SUPPRESSED = {
 }
 
 
+@drops_context
 def report_html(
     release: AnyRelease,
     *,
