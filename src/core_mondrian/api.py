@@ -261,9 +261,9 @@ def with_requested_spec(
     release: Release[FrameT], spec: Spec, budget: int
 ) -> Release[FrameT]:
     """Return a release of a stricter spec as one of ``spec``."""
-    found = release.verification
-    found = replace(found, models=found.models[: len(spec.models)])
-    return replace(release, spec=spec, budget=budget, verification=found)
+    verification = release.verification
+    verification = replace(verification, models=verification.models[: len(spec.models)])
+    return replace(release, spec=spec, budget=budget, verification=verification)
 
 
 def _place_rows(frame: OpenFrame, plan: Plan, threads: int | None) -> NDArray[np.int32]:

@@ -435,8 +435,8 @@ def _census_batch(start: int, stop: int, seed: int) -> pa.RecordBatch:
 def _check_whole(name: str, value: int, least: int, most: int) -> None:
     """Refuse anything but a whole number in this range."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        found = type(value).__name__
-        message = f"{name} must be a whole number, got a value of type {found}"
+        kind = type(value).__name__
+        message = f"{name} must be a whole number, got a value of type {kind}"
         raise SpecError(message, hint=f"write {name}={least}, for example")
     if not least <= value <= most:
         message = f"{name} must be between {least} and {most}, got {value}"
@@ -648,10 +648,10 @@ def _unpack(archive: bytes) -> dict[str, bytes]:
         except (BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
             message = f"the download of Adult is not an archive with '{name}' in it"
             raise DataError(message, hint=_USE_A_PATH) from error
-        found = hashlib.sha256(contents[name]).hexdigest()
-        if found != expected:
+        digest = hashlib.sha256(contents[name]).hexdigest()
+        if digest != expected:
             message = (
-                f"'{name}' as downloaded: expected sha256 {expected}, found {found}"
+                f"'{name}' as downloaded: expected sha256 {expected}, found {digest}"
             )
             raise DataError(message, hint=_USE_A_PATH)
     return contents

@@ -149,8 +149,8 @@ class Sweep:
             if "k" in point.parameters:
                 others = {**point.parameters, "k": None}
                 curves.setdefault(tuple(others.items()), []).append(point)
-        found = (_find_knee(curve) for curve in curves.values())
-        return tuple(point for point in found if point is not None)
+        at_knees = (_find_knee(curve) for curve in curves.values())
+        return tuple(point for point in at_knees if point is not None)
 
     def to_rows(self) -> list[JsonObject]:
         """Return the points as plain values, and of each whether it is a knee."""
@@ -315,18 +315,18 @@ def _find_figures(encoded: Encoded, spec: Spec, task: _Task) -> Figures:
     if pieces is not None:
         pieced = pieces.of_table(pieced)
     classes = plan.recoded.classes
-    found = measure(plan.pieces, classes, spec)
+    measures = measure(plan.pieces, classes, spec)
     group = classes.of_tuple.astype(np.int64)
     counted = count_groups(pieced, group, classes.n_classes)
     standard = released_constraints(first_constraints(pieced, spec), pieced, group)
     sizes = counted.rows if counted.persons is None else counted.persons
     return Figures(
-        n_classes=found.n_classes,
-        n_suppressed=found.n_suppressed,
+        n_classes=measures.n_classes,
+        n_suppressed=measures.n_suppressed,
         n_blanked=encoded.n_blanked + plan.grown.n_blanked,
-        loss=found.loss,
+        loss=measures.loss,
         smallest_class=int(sizes.min()) if sizes.size else None,
-        average_class=found.average_class,
+        average_class=measures.average_class,
         highest_risk=1.0 / float(sizes.min()) if sizes.size else None,
         average_risk=sizes.size / int(sizes.sum()) if sizes.size else None,
         models=_reached(spec, pieced, counted, standard),

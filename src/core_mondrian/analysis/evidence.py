@@ -129,14 +129,14 @@ def check_manifest(
         SpecError: the key or the spec cannot be used.
     """
     raw = read_bytes(manifest)
-    told, record = parse_bytes(raw, manifest)
+    manifest_read, record = parse_bytes(raw, manifest)
     checks = (
         *_check_signature(raw, manifest, public_key),
         *_check_file(record, file),
-        *_check_table(data, spec, told),
+        *_check_table(data, spec, manifest_read),
         *_untold(),
     )
-    return Evidence(told, record, checks)
+    return Evidence(manifest_read, record, checks)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Redo:
 
 
 def check_source(
-    found: Evidence,
+    evidence: Evidence,
     source: IntoDataFrame,
     record: OwnerRecord | None,
     spec: Spec | None = None,
@@ -176,22 +176,22 @@ def check_source(
             "an input is checked by the owner's record, and there is none",
             hint="name it by --record FILE: it was written as TARGET.owner.json",
         )
-    plain = found.record
+    plain = evidence.record
     rows = (record.n_read, record.budget)
-    asked = whole_spec(plain, found.manifest, rows) if spec is None else spec
+    asked = whole_spec(plain, evidence.manifest, rows) if spec is None else spec
     threads = None if redo is None else redo.threads
     _, encoded = load_and_encode(source, asked, Stages(None), threads)
     checks = [
-        _same_release(found, record),
+        _same_release(evidence, record),
         _same_digest(record, "input", input_digest(encoded, record.salt)),
     ]
     if redo and checks[1].passed:
-        checks.extend(_remake(found, record, source, asked, redo))
+        checks.extend(_remake(evidence, record, source, asked, redo))
     elif redo:
         checks.append(Check("redone", None, "not made again of another input"))
     now = {one.what for one in checks}
-    kept = (one for one in found.checks if one.what not in now)
-    return replace(found, checks=(*kept, *checks))
+    kept = (one for one in evidence.checks if one.what not in now)
+    return replace(evidence, checks=(*kept, *checks))
 
 
 def _check_signature(
@@ -210,11 +210,11 @@ def _check_signature(
 
 def _check_file(record: JsonMapping, file: Path | None) -> Iterator[Check]:
     files = record.get("files")
-    told = files.get("release") if isinstance(files, dict) else None
-    if told is None or file is None:
+    digest = files.get("release") if isinstance(files, dict) else None
+    if digest is None or file is None:
         why = "columns that pass through are not covered: the manifest has no digest"
         yield Check("file", None, f"{why} of the file")
-    elif digest_file(file) == told:
+    elif digest_file(file) == digest:
         yield Check("file", True, "every byte is as it was written")  # noqa: FBT003
     else:
         problem = "the file of the release was changed: its digest is another"
@@ -225,19 +225,19 @@ def _check_table(
     data: IntoDataFrame, spec: Spec | None, manifest: Manifest
 ) -> Iterator[Check]:
     try:
-        found = explain(data, spec, manifest, depth=0)
+        explanation = explain(data, spec, manifest, depth=0)
     except (SpecError, DataError) as error:
         if spec is not None:
             raise
         problem = f"the table does not fit the manifest: {error.message}"
         yield Check("release", False, problem)  # noqa: FBT003
         return
-    for problem in found.problems:
+    for problem in explanation.problems:
         yield Check("release", False, problem)  # noqa: FBT003
-    if not found.problems:
-        yield from _compare_with_manifest(found, manifest)
-        yield from _models(found, manifest)
-    for note in found.notes:
+    if not explanation.problems:
+        yield from _compare_with_manifest(explanation, manifest)
+        yield from _models(explanation, manifest)
+    for note in explanation.notes:
         yield Check("release", None, note)
 
 
@@ -272,23 +272,23 @@ def _untold() -> Iterator[Check]:
     yield Check("input", None, "it needs the input and the owner's record: --with")
 
 
-def _same_release(found: Evidence, record: OwnerRecord) -> Check:
-    if record.release == found.manifest.digest:
+def _same_release(evidence: Evidence, record: OwnerRecord) -> Check:
+    if record.release == evidence.manifest.digest:
         return Check("record", True, "the owner's record is of this release")  # noqa: FBT003
     problem = "the owner's record is of another release"
     return Check("record", False, problem)  # noqa: FBT003
 
 
-def _same_digest(record: OwnerRecord, what: str, found: str) -> Check:
-    told = record.plain["digests"].get(what)
-    if isinstance(told, str) and hmac.compare_digest(told, found):
+def _same_digest(record: OwnerRecord, what: str, digest: str) -> Check:
+    recorded = record.plain["digests"].get(what)
+    if isinstance(recorded, str) and hmac.compare_digest(recorded, digest):
         return Check(what, True, "the digest is that of the record")  # noqa: FBT003
     problem = f"the {what} is not that of the record: the digests differ"
     return Check(what, False, problem)  # noqa: FBT003
 
 
 def _remake(
-    found: Evidence,
+    evidence: Evidence,
     record: OwnerRecord,
     source: IntoDataFrame,
     spec: Spec,
@@ -297,12 +297,12 @@ def _remake(
     """Make the release again and yield what is the same."""
     key = record.key or redo.key
     again = remake(source, spec, record, redo)
-    told = salted_digests(again, record.salt)
+    digests = salted_digests(again, record.salt)
     if "tree" in record.plain["digests"]:  # else it did not fit into memory
-        yield _same_digest(record, "tree", told["tree"])
+        yield _same_digest(record, "tree", digests["tree"])
     figures = json.loads(manifest_text(again.figures()))
     differ = [name for name in _REMADE if figures[name] != record.plain.get(name)]
-    if again.digest != found.manifest.digest and _has_key(spec, key):
+    if again.digest != evidence.manifest.digest and _has_key(spec, key):
         differ.insert(0, "digest of the release")
     if not differ:
         text = "classes, counts and figures come out the same"
@@ -311,7 +311,7 @@ def _remake(
         return
     problem = f"made again, the release is another: {', '.join(differ)}"
     yield Check("redone", False, problem)  # noqa: FBT003
-    if again.manifest()["versions"] != found.record.get("versions"):
+    if again.manifest()["versions"] != evidence.record.get("versions"):
         yield Check("versions", None, "other versions made it; these may differ")
 
 

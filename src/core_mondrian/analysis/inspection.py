@@ -83,9 +83,9 @@ def inspect_table(table: pa.Table, progress: Progress | None = None) -> Inspecti
             columns.append(end(_uncounted(field.name, kind, column.null_count)))
             continue
         coded = _without_unused(code_column(column))
-        found = end(_describe(field.name, kind, coded))
-        columns.append(found)
-        if not found.is_nearly_unique and found.n_distinct:
+        described = end(_describe(field.name, kind, coded))
+        columns.append(described)
+        if not described.is_nearly_unique and described.n_distinct:
             candidates[field.name] = coded
     growing = end(_grow(_with_most_values(candidates), table.num_rows))
     return Inspection(table.num_rows, tuple(columns), growing)

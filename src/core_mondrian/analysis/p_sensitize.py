@@ -206,12 +206,12 @@ def p_sensitize(  # noqa: PLR0913  # each says something else about the request
     column = arrow_column(frame, sensitive)
     values = read_drawable(column, sensitive, asked.probabilities)
     cells = _countable(classes, values, asked)
-    found = survey(cells)
-    _check_reach(found, asked, values)
+    surveyed = survey(cells)
+    _check_reach(surveyed, asked, values)
     first = np.unique(classes, return_index=True)[1]
     changes = plan(
         cells=cells,
-        found=found,
+        surveyed=surveyed,
         p=asked.p,
         seeds=lambda short: _seeds(asked, keys, first[short]),
         keys=lambda rows: row_keys(frame, _others(frame, asked), rows),
@@ -276,8 +276,8 @@ def _number_classes(columns: list[Ranked], n_rows: int) -> Codes:
     for column in columns:
         n_values = len(column.values) + 1
         if n_keys * n_values > _LARGEST_KEY:
-            found, keys = np.unique(keys, return_inverse=True)
-            n_keys = found.size
+            distinct, keys = np.unique(keys, return_inverse=True)
+            n_keys = distinct.size
         keys = keys * n_values + column.codes
         n_keys *= n_values
     classes: Codes = np.unique(keys, return_inverse=True)[1].astype(np.int64)
@@ -305,9 +305,9 @@ def _countable(classes: Codes, values: Drawable, asked: Request) -> Cells:
     return Cells(rows, classes[rows], values.codes[rows], n_classes, values.weights)
 
 
-def _check_reach(found: Survey, asked: Request, values: Drawable) -> None:
+def _check_reach(surveyed: Survey, asked: Request, values: Drawable) -> None:
     """Raise InfeasibleError if a class cannot have ``p`` different values."""
-    p, name, reach = asked.p, repr(asked.sensitive), found.reach
+    p, name, reach = asked.p, repr(asked.sensitive), surveyed.reach
     most = int(reach.min())
     if most >= p:
         return
@@ -323,7 +323,7 @@ def _check_reach(found: Survey, asked: Request, values: Drawable) -> None:
             hint=hint,
         )
     failing = reach < p
-    few_rows = np.count_nonzero(found.rows[failing] < p)
+    few_rows = np.count_nonzero(surveyed.rows[failing] < p)
     raise InfeasibleError(
         f"{np.count_nonzero(failing):,} of {reach.size:,} classes cannot have {p} "
         f"different values of {name}: {few_rows:,} have too few rows with a value, the "
@@ -386,17 +386,18 @@ def _recount(
     asked: Request,
     changes: Changes,
 ) -> Comparison:
-    found = compare(
+    comparison = compare(
         before=frame,
         after=open_frame(changed),
         quasi_identifiers=asked.quasi_identifiers,
         sensitive=asked.sensitive,
         ignores_missing=asked.missing == "ignored",
     )
-    if found.k < asked.k or found.p < asked.p:
+    if comparison.k < asked.k or comparison.p < asked.p:
         raise InternalError(
-            f"k = {found.k} and p = {found.p} were reached, not what was asked for"
+            f"k = {comparison.k} and p = {comparison.p} were reached, not what was "
+            "asked for"
         )
-    if found.n_changed != changes.rows.size:
+    if comparison.n_changed != changes.rows.size:
         raise InternalError("other values were changed than those that were chosen")
-    return found
+    return comparison

@@ -82,7 +82,7 @@ def class_seeds(secret: bytes, classes: Sequence[Sequence[tuple[str, Plain]]]) -
 
 def plan(
     cells: Cells,
-    found: Survey,
+    surveyed: Survey,
     p: int,
     seeds: Callable[[Codes], Words],
     keys: Callable[[Codes], Words],
@@ -91,12 +91,12 @@ def plan(
 
     Args:
         cells: The table.
-        found: Its survey; every class must be able to reach ``p``.
+        surveyed: Its survey; every class must be able to reach ``p``.
         p: Different values a class needs.
         seeds: Given classes, two numbers for each; see `class_seeds`.
         keys: Given rows of the table, a number for each by its other cells.
     """
-    need = np.maximum(p - found.distinct, 0)
+    need = np.maximum(p - surveyed.distinct, 0)
     short = np.flatnonzero(need)
     if not short.size:
         return Changes(short, short)
@@ -108,7 +108,7 @@ def plan(
     chosen = _choose_rows(
         owner, cells.value_of[affected], keys(rows), start[:, 0], need[short]
     )
-    drawn = _draw_values(cells.weights, found.pairs, short, start[:, 1], need[short])
+    drawn = _draw_values(cells.weights, surveyed.pairs, short, start[:, 1], need[short])
     return Changes(rows[chosen], drawn)
 
 

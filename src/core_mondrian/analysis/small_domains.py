@@ -256,8 +256,8 @@ class _BySize:
         for ((_, value), shown), n in flow.items():
             classes[shown][value] += n
         counts = np.array([[*(c[v] for v in values), 0] for c in classes.values()])
-        found = ClassCounts(counts.sum(axis=1), counts, values)
-        return all(model.holds(found) for model in self._models)
+        one = ClassCounts(counts.sum(axis=1), counts, values)
+        return all(model.holds(one) for model in self._models)
 
 
 def _frame(people: list[Person], spec: Spec) -> pa.Table:

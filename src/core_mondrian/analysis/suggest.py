@@ -144,9 +144,9 @@ def _guess(
         return Guess(name, "identifier", f"{looks}; {_distinct(column)}")
     if has_words(name, _WEIGHTS) and _can_weigh(name, values):
         return Guess(name, "weight", "how many people a row stands for")
-    told = _known_to_others(column, looks)
-    if told is not None:
-        return told
+    reason = _known_to_others(column, looks)
+    if reason is not None:
+        return reason
     role: Role = "sensitive" if has_words(name, _SENSITIVE) else "carried"
     if column.is_nearly_unique and not pa.types.is_floating(values.type):
         role = "identifier"
@@ -294,14 +294,14 @@ def _quasi_identifiers(guesses: Sequence[Guess]) -> Iterator[str]:
 
 
 def _removed(guesses: Sequence[Guess]) -> Iterator[str]:
-    found = _of(guesses, "identifier")
-    if not found:
+    identifiers = _of(guesses, "identifier")
+    if not identifiers:
         return
     yield ""
     yield "# Identifiers: removed from the release. To keep rows linkable, move one to"
     yield '# pseudonyms = ["COLUMN"], which needs a key (--key-file).'
     yield "identifiers = ["
-    for guess in found:
+    for guess in identifiers:
         yield f"  {quoted(guess.name)},  # {guess.why}"
     yield "]"
 
@@ -328,12 +328,12 @@ def _null_values(null_values: Sequence[str]) -> Iterator[str]:
 
 
 def _carried(guesses: Sequence[Guess]) -> Iterator[str]:
-    found = [guess for guess in guesses if guess.role in ("carried", "sensitive")]
-    if not found:
+    carried = [guess for guess in guesses if guess.role in ("carried", "sensitive")]
+    if not carried:
         return
     yield ""
     yield "# Released as they are. Could others know one? Then it belongs above."
-    for guess in found:
+    for guess in carried:
         yield f"#   {quoted(guess.name)}: {guess.why}"
     yield "# Warnings about those that you have thought about are silenced by"
     yield '# accept = ["COLUMN"]'
@@ -353,13 +353,13 @@ def _hierarchies(guesses: Sequence[Guess]) -> Iterator[str]:
 
 
 def _models(guesses: Sequence[Guess]) -> Iterator[str]:
-    found = _of(guesses, "sensitive")
-    if not found:
+    sensitive = _of(guesses, "sensitive")
+    if not sensitive:
         return
     yield ""
     yield "# k says nothing about what all rows of a class share. To keep a class from"
     yield "# revealing everybody's value, ask for several of them (docs/models):"
-    for guess in found:
+    for guess in sensitive:
         yield "# [[models]]"
         yield '# name = "distinct-l-diversity"'
         yield "# l = 2"

@@ -57,9 +57,9 @@ class Bound:
 
     def to_json(self) -> JsonObject:
         """Return plain values, without the prices."""
-        found = asdict(self)
-        del found["prices"]
-        return found
+        plain = asdict(self)
+        del plain["prices"]
+        return plain
 
     def __str__(self) -> str:
         sure = "" if self.confidence is None else f" ({self.confidence:.0%} confidence)"

@@ -183,8 +183,8 @@ class _Label(_Column):
         return self.weight * min(leaves / self._leaves, 1.0)
 
     def losses(self, anchor: int, tuples: Places) -> Floats:
-        found: Floats = self._table[self.value[anchor], self.value[tuples]]
-        return found
+        lost: Floats = self._table[self.value[anchor], self.value[tuples]]
+        return lost
 
     def choices(
         self, anchor: int, tuples: Places, most: float

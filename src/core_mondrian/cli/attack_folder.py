@@ -38,20 +38,20 @@ def attack_folder(request: AttackRequest) -> Reply:
             path.name: (end(read_release(path, spec, dialect=WRITTEN)), spec)
             for path, spec in specs.items()
         }
-        found = attack_together(
+        attacked = attack_together(
             releases, before, sensitive=request.sensitive or [], progress=progress
         )
 
     def check() -> None:
         most = request.fail_above
-        if most is not None and found.share > most:
+        if most is not None and attacked.share > most:
             raise PrivacyViolation(
-                f"releases together leave {found.share:.2%} below k, more than "
+                f"releases together leave {attacked.share:.2%} below k, more than "
                 f"{most:.2%}",
                 hint="do not give all of them away",
             )
 
-    return Reply(found.to_json, partial(_show, found), check=check)
+    return Reply(attacked.to_json, partial(_show, attacked), check=check)
 
 
 def _specs(folder: Path) -> "dict[Path, Spec]":
@@ -60,7 +60,7 @@ def _specs(folder: Path) -> "dict[Path, Spec]":
     Raises:
         DataError: a manifest stands beside nothing, or there is none.
     """
-    found = {}
+    specs = {}
     manifests = sorted(folder.glob(f"*{_MANIFEST}"))
     if not manifests:  # of a series, maybe
         manifests = sorted(folder.glob(f"releases/*{_MANIFEST}"))
@@ -70,19 +70,19 @@ def _specs(folder: Path) -> "dict[Path, Spec]":
             raise DataError(
                 f"{manifest}: its release is gone", hint="put it beside the manifest"
             )
-        found[path] = _with_cohorts(manifest_spec(path), manifest)
-    if not found:
+        specs[path] = _with_cohorts(manifest_spec(path), manifest)
+    if not specs:
         raise DataError(
             f"{folder}: no release with a manifest",
             hint="put releases and their manifests into one folder",
         )
-    return found
+    return specs
 
 
 def _with_cohorts(spec: "Spec", manifest: Path) -> "Spec":
     """Return the spec of a release; if it is of a series, a cohort is a class."""
-    told = json.loads(manifest.read_bytes()).get("series")
-    return spec if told is None else replace(spec, class_id=str(told["cohort"]))
+    series = json.loads(manifest.read_bytes()).get("series")
+    return spec if series is None else replace(spec, class_id=str(series["cohort"]))
 
 
 def _show(together: "Together") -> None:

@@ -42,8 +42,8 @@ def read_source(
 
     dialect = find_dialect(path, asked)
     table = read_table(path, **how, dialect=dialect)
-    if found := dialect.describe():
-        echo(f"note: {path}: {found}")
+    if unusual := dialect.describe():
+        echo(f"note: {path}: {unusual}")
     return table
 
 

@@ -182,8 +182,8 @@ def _request_text(explanation: "Explanation") -> str:
 
 def _model_text(model: "ModelFinding") -> str:
     if model.passed is None:
-        told = "nothing" if model.told is None else f"{model.told:.9g}"
-        return f"{model.name}: not recounted (the manifest says it reached {told})"
+        stated = "nothing" if model.told is None else f"{model.told:.9g}"
+        return f"{model.name}: not recounted (the manifest says it reached {stated})"
     if not model.passed:
         return f"{model.name}: FAILS"
     reached = "vacuously" if model.reached is None else f"{model.reached:.9g}"

@@ -83,13 +83,13 @@ def _console() -> "Console":
 def _grouped(options: Sequence[Parameter]) -> dict[str, list[Parameter]]:
     """Return options by their panel; those of a small command are in one."""
     has_panels = len(options) >= _MANY
-    found: dict[str, list[Parameter]] = {}
+    panels: dict[str, list[Parameter]] = {}
     for option in options:
         panel = getattr(option, "rich_help_panel", None) if has_panels else None
-        found.setdefault(panel or _REST, []).append(option)
+        panels.setdefault(panel or _REST, []).append(option)
     # What belongs to no panel, such as --help, stands at the end.
-    rest = found.pop(_REST, [])
-    return {**found, _REST: rest}
+    rest = panels.pop(_REST, [])
+    return {**panels, _REST: rest}
 
 
 def metavar(parameter: Parameter) -> str:

@@ -92,7 +92,7 @@ def create_live(request: LiveCreateRequest) -> None:
 
     follow = request.follow
     with written_stays():
-        _, found = LiveView.create(
+        _, step = LiveView.create(
             request.database,
             request.source,
             request.target,
@@ -102,7 +102,7 @@ def create_live(request: LiveCreateRequest) -> None:
             cohort=follow.cohort,
             cohort_size=follow.cohort_size,
         )
-        _refreshed(found).print(as_json=request.as_json)
+        _refreshed(step).print(as_json=request.as_json)
         echo(f"made view {request.target}")
 
 

@@ -178,8 +178,8 @@ def _warn(message: Warning | str, *_where: object) -> None:
 
 
 def _print_error(exit_code: int, message: str, hint: str | None = None) -> int:
-    told = message if hint is None else f"{message}\nhint: {hint}"
-    echo(told)
+    text = message if hint is None else f"{message}\nhint: {hint}"
+    echo(text)
     return exit_code
 
 
@@ -223,9 +223,9 @@ class _Parts(TyperGroup):
 def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
     module, _, function = _COMMANDS[name].partition(":")
     own = import_module(f"core_mondrian.cli.{module}")
-    found = getattr(own, function)
-    if not isinstance(found, dict):
-        return get_command(stand_alone(found, name))
+    command_or_parts = getattr(own, function)
+    if not isinstance(command_or_parts, dict):
+        return get_command(stand_alone(command_or_parts, name))
     several = typer.Typer(
         cls=_Parts,
         context_settings=_HELP,
@@ -235,7 +235,7 @@ def _load(name: str) -> Any:  # noqa: ANN401  # a command of typer's
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    for part, command in found.items():
+    for part, command in command_or_parts.items():
         several.command(part, cls=Command)(_guarded(command))
     return get_command(several)
 

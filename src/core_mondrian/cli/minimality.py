@@ -139,13 +139,13 @@ def show_minimality(request: MinimalityRequest) -> None:
     the reader cannot distinguish. The figures are exact.
     """
     names, domain = request.chosen(), request.tables.domain()
-    found = list(_measure(domain, request.k, request.models, names))
+    by_column = list(_measure(domain, request.k, request.models, names))
 
     def plain() -> object:
-        lines = [{"name": name, **one.to_json()} for name, one in found]
+        lines = [{"name": name, **one.to_json()} for name, one in by_column]
         return {"format": 1, "lines": lines}
 
-    reply = Reply(plain, partial(_show, domain, found))
+    reply = Reply(plain, partial(_show, domain, by_column))
     reply.print(as_json=request.as_json)
 
 
@@ -171,7 +171,7 @@ def _measure(
             report = _reporter(progress, i, len(runs))
             asked = replace(spec, policy=policy)
             try:
-                found = measure_minimality(
+                minimality = measure_minimality(
                     domain, asked, procedure=procedure, report=report
                 )
             except InfeasibleError as error:
@@ -179,7 +179,7 @@ def _measure(
                     raise
                 echo(f"none        {name}, {spec.models[-1].name}: {error.message}")
             else:
-                yield name, found
+                yield name, minimality
 
 
 def _reporter(
@@ -219,7 +219,7 @@ def _chosen(names: list[str]) -> "dict[str, tuple[Policy, Procedure]]":
     return {name: known[name] for name in names}
 
 
-def _show(domain: "Domain", found: "list[tuple[str, Minimality]]") -> None:
+def _show(domain: "Domain", by_column: "list[tuple[str, Minimality]]") -> None:
     """Print the table, and say on stderr how to read it."""
     columns = " and ".join(str(size) for size in domain.sizes)
     missing = " or missing" if domain.missing else ""
@@ -231,7 +231,7 @@ def _show(domain: "Domain", found: "list[tuple[str, Minimality]]") -> None:
     typer.echo(_line("", groups))
     typer.echo(_line("", _TITLES))
     last = None
-    for name, one in found:
+    for name, one in by_column:
         models = ", ".join(model.name for model in one.spec.models)
         if models != last:
             typer.echo(models)
@@ -257,11 +257,11 @@ def _cells(one: "Minimality") -> list[str]:
 
 
 def _inferred(reader: "Reader") -> list[str]:
-    found = reader.values
-    if found is None:
+    values = reader.values
+    if values is None:
         return ["-"] * 5
-    shares = (found.certain, found.broken, found.above, found.highest)
-    guessed = found.guessed_at_face_value, found.guessed
+    shares = (values.certain, values.broken, values.above, values.highest)
+    guessed = values.guessed_at_face_value, values.guessed
     return [*map(_percent, shares), ">".join(map(_percent, guessed))]
 
 

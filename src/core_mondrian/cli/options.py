@@ -348,8 +348,8 @@ def read_key(file: Path | None, spec: "Spec | None" = None) -> bytes | None:
                 f"key file {file}: {error.strerror}", hint=CHECK_PATH
             ) from None
     else:
-        found = os.environ.get("CORE_MONDRIAN_KEY")
-        key = None if found is None else os.fsencode(found)
+        variable = os.environ.get("CORE_MONDRIAN_KEY")
+        key = None if variable is None else os.fsencode(variable)
     key_for(key, () if spec is None else spec.pseudonyms)
     return key
 

@@ -208,17 +208,17 @@ def _read_toml(file: Path) -> JsonObject:
     from core_mondrian.runtime.toml_positions import read_toml
 
     try:
-        found = read_toml(file.read_text(encoding="utf-8"))
+        values = read_toml(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise SpecError(f"{file}: {error.strerror}", hint=CHECK_PATH) from None
     except ValueError:  # no UTF-8, or no TOML
-        found = {"": {}}
-    if any(isinstance(chance, dict) for chance in found.values()):
+        values = {"": {}}
+    if any(isinstance(chance, dict) for chance in values.values()):
         raise SpecError(
             f"{file}: not lines 'value = number' of TOML",
             hint="put values in quotes, and name each once",
         )
-    return found
+    return values
 
 
 def _write(

@@ -51,12 +51,12 @@ def _process(
     value: object,
 ) -> object:
     """Return what a value means, in the ``usual`` way unless it is plain."""
-    found = _read(parameter, value)
-    if found is _UNREAD:
+    plain = _read(parameter, value)
+    if plain is _UNREAD:
         return usual(context, value)
     if parameter.callback is not None:
-        return parameter.callback(context, parameter, found)
-    return found
+        return parameter.callback(context, parameter, plain)
+    return plain
 
 
 def _read(parameter: Parameter, value: Any) -> object:  # noqa: ANN401

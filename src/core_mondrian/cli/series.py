@@ -190,19 +190,19 @@ def recount_series(
 
     spec = load_if_given(spec_file)
     with show_progress(as_json=as_json) as progress:
-        found = verify_released(folder, spec, progress=progress)
-    return Reply(found.to_json, print_notes=lambda: echo("\n".join(_lines(found))))
+        series = verify_released(folder, spec, progress=progress)
+    return Reply(series.to_json, print_notes=lambda: echo("\n".join(_lines(series))))
 
 
 def _lines(series: "ReleasedSeries") -> list[str]:
-    found = series.found
+    checked = series.found
     lines = [
-        f"releases    {found.n_releases:,}, {found.n_rows:,} rows together",
-        f"cohorts     {found.n_cohorts:,}; what leaves, stays and comes: "
-        f"{found.n_parts:,} parts, the smallest of {found.smallest_part:,} rows",
+        f"releases    {checked.n_releases:,}, {checked.n_rows:,} rows together",
+        f"cohorts     {checked.n_cohorts:,}; what leaves, stays and comes: "
+        f"{checked.n_parts:,} parts, the smallest of {checked.smallest_part:,} rows",
         *(
             f"model       {x.name} holds (reached {x.reached:.6g})"
-            for x in found.models
+            for x in checked.models
         ),
     ]
     if not series.is_whole:
@@ -226,8 +226,8 @@ def _records(folder: Path) -> list[JsonObject]:
 
 def _status(state: "State", records: list[JsonObject]) -> Reply:
     def plain() -> object:
-        told = [{"release": x["series"]["number"], **x["rows"]} for x in records]
-        return {"series": state.name, "releases": told}
+        rows = [{"release": x["series"]["number"], **x["rows"]} for x in records]
+        return {"series": state.name, "releases": rows}
 
     def show() -> None:
         models = ", ".join(model.title for model in state.spec.models)

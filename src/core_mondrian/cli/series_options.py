@@ -68,8 +68,8 @@ def rows_text(rows: Mapping[str, int]) -> str:
 
 def list_counts(rows: Mapping[str, int]) -> str:
     """Return counts of rows as text: how many came in and are shown, and others."""
-    told = {name: n for name, n in rows.items() if n or name in ("in", "shown")}
-    return ", ".join(f"{n:,} {name}" for name, n in told.items())
+    shown = {name: n for name, n in rows.items() if n or name in ("in", "shown")}
+    return ", ".join(f"{n:,} {name}" for name, n in shown.items())
 
 
 def previewed(counts: "RowCounts") -> Reply:

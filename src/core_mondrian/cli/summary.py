@@ -82,8 +82,8 @@ def _comparisons(release: "AnyRelease", measures: "Measures | None") -> Iterator
 def _target_text(release: "AnyRelease") -> str:
     """Return what the columns counted in a release that was made for a model."""
     weights = sorted((release.column_weights or {}).items(), key=lambda one: -one[1])
-    told = ", ".join(f"{name} {weight:g}" for name, weight in weights)
-    return escape_controls(f"{release.spec.target}; weights: {told}")
+    texts = ", ".join(f"{name} {weight:g}" for name, weight in weights)
+    return escape_controls(f"{release.spec.target}; weights: {texts}")
 
 
 def _remedy(release: "AnyRelease", column: "ColumnMeasures") -> str:
@@ -112,12 +112,13 @@ def policy_text(release: "AnyRelease") -> str:
     return policy.name
 
 
-def print_verification(found: "Verification") -> None:
+def print_verification(verification: "Verification") -> None:
     """Say on stderr what the recount found."""
-    if found.n_persons is not None:
-        echo(f"persons     {found.n_persons:,} in classes")
-    echo(f"classes     {found.n_classes:,}, the smallest has {found.smallest}")
-    for model in found.models:
+    if verification.n_persons is not None:
+        echo(f"persons     {verification.n_persons:,} in classes")
+    smallest = verification.smallest
+    echo(f"classes     {verification.n_classes:,}, the smallest has {smallest}")
+    for model in verification.models:
         reached = (
             f"{model.reached:.9g}" if math.isfinite(model.reached) else "vacuously"
         )

@@ -157,9 +157,11 @@ def _verify(request: VerifyRequest) -> Reply:
     if manifest is None:
         return _recount(request)
     with show_progress(as_json=request.as_json) as progress:
-        found = _find_evidence(request, evidence, manifest, progress)
+        checked = _find_evidence(request, evidence, manifest, progress)
     return Reply(
-        found.to_json, print_notes=partial(_print_checks, found), check=found.check
+        checked.to_json,
+        print_notes=partial(_print_checks, checked),
+        check=checked.check,
     )
 
 
@@ -190,20 +192,22 @@ def _recount(request: VerifyRequest) -> Reply:
             data = end(read_release(request.table, spec))
             if request.asked.flags["unit"] is None:  # else it was asked for here
                 spec = _countable(spec, data.column_names)
-            found = end(verify(data, spec))
+            verification = end(verify(data, spec))
     except PrivacyViolation as error:
         return _failed(error)
 
     def print_notes() -> None:
-        echo(f"rows        {found.n_rows:,}")
-        print_verification(found)
+        echo(f"rows        {verification.n_rows:,}")
+        print_verification(verification)
         if counted_by != spec.unit:
             echo(
                 f"note        rows were counted, not persons: the table has no column "
                 f"{counted_by!r}, as a release should not"
             )
 
-    return Reply(lambda: {"passed": True, **found.to_json()}, print_notes=print_notes)
+    return Reply(
+        lambda: {"passed": True, **verification.to_json()}, print_notes=print_notes
+    )
 
 
 def _failed(error: PrivacyViolation) -> Reply:
@@ -257,15 +261,15 @@ def _find_evidence(
     by = read_manifest(file).spec if spec is None else spec
     end = Steps(progress, "recounting", READ_AND_COUNT).end
     data = end(read_release(request.table, by))
-    found = end(
+    checked = end(
         check_manifest(
             data, file, file=request.table, spec=spec, public_key=evidence.public_key
         )
     )
     if evidence.source is None:
-        return found
+        return checked
     table, given = _read_source(
-        found, evidence.source, evidence.csv, request.asked.file
+        checked, evidence.source, evidence.csv, request.asked.file
     )
     record = find_record(request.table, evidence.record_file)
     redo = None
@@ -276,7 +280,7 @@ def _find_evidence(
             return _same_rows(again, table, by, request.table)
 
         redo = Redo(key, same_rows, progress=progress)
-    return check_source(found, table, record, given, redo=redo)
+    return check_source(checked, table, record, given, redo=redo)
 
 
 def _same_rows(again: "pa.Table", source: "pa.Table", spec: "Spec", file: Path) -> bool:
@@ -301,13 +305,13 @@ def _same_rows(again: "pa.Table", source: "pa.Table", spec: "Spec", file: Path) 
 
 
 def _read_source(
-    found: "Evidence", source: Path, csv: list[str] | None, spec_file: Path | None
+    evidence: "Evidence", source: Path, csv: list[str] | None, spec_file: Path | None
 ) -> tuple["pa.Table", "Spec | None"]:
     """Return the input as `anonymize` reads it, and the spec if one is given."""
     from core_mondrian.spec.toml_file import load_spec
 
     spec = None if spec_file is None else load_spec(spec_file)
-    by = found.manifest.spec if spec is None else spec
+    by = evidence.manifest.spec if spec is None else spec
     table = read_source(
         source, csv, typed=by.quasi_identifiers, null_values=by.null_values
     )

@@ -67,15 +67,15 @@ class RowGroups:
 
     def absorb(self, other: "RowGroups") -> Codes:
         """Take the groups of another table of the same rows; return their numbers."""
-        found = np.empty(other.n_groups, dtype=np.int32)
-        numbers = cython.declare(cython.int[::1], found)
+        own = np.empty(other.n_groups, dtype=np.int32)
+        numbers = cython.declare(cython.int[::1], own)
         table = cython.declare(RowGroups, other)
         group = cython.declare(cython.Py_ssize_t, 0)
         while True:
             with cython.nogil:
                 group = absorb_until_full(self, table, numbers, group)
             if group >= table.n_groups:
-                return found
+                return own
             self._enlarge()
 
     def _enlarge(self) -> None:
@@ -95,10 +95,10 @@ class RowGroups:
         with cython.nogil:
             insert_groups(self)
 
-    def find(self, wanted: Words, found: Codes) -> None:
+    def find(self, wanted: Words, into: Codes) -> None:
         """Look rows of words up; -1: there is none such."""
         others = cython.declare(cython.ulonglong[:, ::1], wanted)
-        numbers = cython.declare(cython.int[::1], found)
+        numbers = cython.declare(cython.int[::1], into)
         mask = cython.declare(cython.ulonglong, self.slots.shape[0] - 1)
         slot = cython.declare(cython.ulonglong)
         row = cython.declare(cython.Py_ssize_t)
@@ -155,18 +155,18 @@ def find_or_add(groups: RowGroups, row: int) -> int:
     """Return the group of a row, a new one if there is none; a slot must be free."""
     mask = cython.cast(cython.ulonglong, groups.slots.shape[0] - 1)
     slot = mixed(groups.words, row) & mask
-    found = groups.slots[slot]
-    while found >= 0 and not is_equal(
-        groups.words, groups.firsts[found], groups.words, row
+    number = groups.slots[slot]
+    while number >= 0 and not is_equal(
+        groups.words, groups.firsts[number], groups.words, row
     ):
         slot = (slot + 1) & mask
-        found = groups.slots[slot]
-    if found < 0:
-        found = groups.n_groups
-        groups.slots[slot] = found
-        groups.firsts[found] = row
+        number = groups.slots[slot]
+    if number < 0:
+        number = groups.n_groups
+        groups.slots[slot] = number
+        groups.firsts[number] = row
         groups.n_groups += 1
-    return found
+    return number
 
 
 def number_until_full(groups: RowGroups, group: Codes, first: int, last: int) -> int:

@@ -35,13 +35,13 @@ class RowParts:
 
     def count(self, first: int, last: int) -> Counts:
         """Count the rows from ``first`` up to ``last`` by their first digit."""
-        found = np.zeros(1 << DIGIT_BITS, dtype=np.int64)
-        counts = cython.declare(cython.longlong[::1], found)
+        n_rows_by_digit = np.zeros(1 << DIGIT_BITS, dtype=np.int64)
+        counts = cython.declare(cython.longlong[::1], n_rows_by_digit)
         begin = cython.declare(cython.Py_ssize_t, first)
         end = cython.declare(cython.Py_ssize_t, last)
         with cython.nogil:
             count_rows(self, begin, end, counts)
-        return found
+        return n_rows_by_digit
 
     def divide(self, counted: list[Counts], n_parts: int) -> tuple[Counts, Counts]:
         """Form parts of about as many rows each from the counts of some spans.

@@ -37,11 +37,11 @@ class Funnel(NamedTuple):
         """
         accepted = self.counts[STAGES.index("accepted")].tolist()
         order = sorted(range(len(accepted)), key=lambda i: -accepted[i])
-        found = []
+        pairs = []
         for pair in combinations(order, 2):
             x, y = sorted(pair, key=lambda i: self.kinds[i] != "number")
-            found.append((self.columns[x], self.columns[y]))
-        return found
+            pairs.append((self.columns[x], self.columns[y]))
+        return pairs
 
     def to_json(self) -> JsonObject:
         """Return the counts per column and per kind."""

@@ -160,7 +160,7 @@ def _weighed(
     heaviest = max(spec.weight_of(name) for name in by_column)
     weights = {name: spec.weight_of(name) / heaviest for name in by_column}
     total: NDArray[np.float64] = sum(
-        (found * weights[name] for name, found in by_column.items()),
+        (lost * weights[name] for name, lost in by_column.items()),
         start=np.zeros(1),
     )
     return total / math.fsum(weights.values())

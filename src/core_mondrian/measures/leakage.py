@@ -95,8 +95,8 @@ class HiddenCounts(NamedTuple):
         keys = carried.codes * (2 * width)
         keys += self.keys
         n = carried.n_codes
-        found = np.bincount(keys, self.counts, n * 2 * width)
-        table = found.astype(np.int64, copy=False).reshape(n, 2, width)
+        counts = np.bincount(keys, self.counts, n * 2 * width)
+        table = counts.astype(np.int64, copy=False).reshape(n, 2, width)
         alike = table.sum(axis=1)
         which, value = np.nonzero(alike)
         pairs = which, value

@@ -183,10 +183,10 @@ def gain_by_column(
     for own, left in zip(rows, residuals, strict=True):
         effects = _fit(bins, rows.sum(axis=0) - own, residuals.sum(axis=0) - left)
         errors = left - own * effects.sum(axis=0)
-        for effect, found in zip(effects, grown, strict=True):
+        for effect, gains in zip(effects, grown, strict=True):
             # With errors e and an effect f: sum (e + f)² - sum e², over rows.
-            found.append(math.fsum(effect * (2.0 * errors + own * effect)))
-    return np.maximum([math.fsum(found) for found in grown], 0.0)
+            gains.append(math.fsum(effect * (2.0 * errors + own * effect)))
+    return np.maximum([math.fsum(gains) for gains in grown], 0.0)
 
 
 def _fit(bins: Sequence[NDArray[np.int64]], rows: Floats, left: Floats) -> Floats:

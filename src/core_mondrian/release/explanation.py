@@ -173,7 +173,7 @@ def explain(
     digest, match = _compare_digest(every, asked, manifest)
     shows_cells = recount.is_sound and bool(recount.models or match == "matches")
     sizes = classes.rows
-    found = Explanation(
+    explanation = Explanation(
         spec=asked,
         manifest=manifest,
         record=record,
@@ -191,8 +191,8 @@ def explain(
         tree=grow_branches(classes.table(), depth, width) if shows_cells else None,
         shown=_seen(every, asked).table() if shows_cells else None,
     )
-    problems = dict.fromkeys((*found.problems, *_problems(found)))
-    return replace(found, problems=tuple(problems))
+    problems = dict.fromkeys((*explanation.problems, *_problems(explanation)))
+    return replace(explanation, problems=tuple(problems))
 
 
 def _notes(spec: Spec | None, manifest: Manifest | None) -> Iterator[str]:
@@ -226,10 +226,10 @@ class _Recount:
 def _recount(data: IntoDataFrame, spec: Spec, budget: int | None) -> _Recount:
     """Verify a table; where it fails, model by model, to tell which do not."""
     with suppress(PrivacyViolation):
-        found = verify(data, spec, budget=budget)
-        results = zip(found.models, spec.models, strict=True)
+        verification = verify(data, spec, budget=budget)
+        results = zip(verification.models, spec.models, strict=True)
         return _Recount(
-            found,
+            verification,
             tuple(
                 ModelFinding(one.name, True, finite(one.reached))  # noqa: FBT003
                 for one, model in results
@@ -263,10 +263,10 @@ def _with_told(
     """Return the findings next to what the manifest tells."""
     if manifest is None:
         return findings
-    told = dict(manifest.reached)
-    known = [replace(one, told=told.get(one.name)) for one in findings]
+    stated = dict(manifest.reached)
+    known = [replace(one, told=stated.get(one.name)) for one in findings]
     unknown = manifest.unknown if spec is None else ()
-    others = [ModelFinding(x, None, None, told=told.get(x)) for x in unknown]
+    others = [ModelFinding(x, None, None, told=stated.get(x)) for x in unknown]
     return (*known, *others)
 
 
@@ -328,17 +328,17 @@ def _problems(explanation: Explanation) -> Iterator[str]:
     yield from _differences(explanation, manifest)
 
 
-def _counts_alike(told: Spec, asked: Spec) -> bool:
+def _counts_alike(stated: Spec, asked: Spec) -> bool:
     """Return whether both have the same idea of what a class is."""
-    return (told.quasi_identifiers, told.suppressed == "blank") == (
+    return (stated.quasi_identifiers, stated.suppressed == "blank") == (
         asked.quasi_identifiers,
         asked.suppressed == "blank",
     )
 
 
-def _unlike(what: str, told: int, found: int) -> Iterator[str]:
-    if told != found:
-        yield f"the manifest states {told:,} {what}, the table has {found:,}"
+def _unlike(what: str, stated: int, shown: int) -> Iterator[str]:
+    if stated != shown:
+        yield f"the manifest states {stated:,} {what}, the table has {shown:,}"
 
 
 def _differences(explanation: Explanation, manifest: Manifest) -> Iterator[str]:
@@ -352,7 +352,7 @@ def _differences(explanation: Explanation, manifest: Manifest) -> Iterator[str]:
             yield f"{one.name} reaches another figure than the manifest states"
 
 
-def _is_same(told: float | None, reached: float | None) -> bool:
-    if told is None or reached is None:
-        return told is reached
-    return math.isclose(told, reached, rel_tol=1e-9)
+def _is_same(stated: float | None, reached: float | None) -> bool:
+    if stated is None or reached is None:
+        return stated is reached
+    return math.isclose(stated, reached, rel_tol=1e-9)

@@ -73,8 +73,8 @@ class Manifest:
 
     def faults(self) -> list[str]:
         """Return where the manifest contradicts itself."""
-        told = {name for name, _ in self.reached}
-        if told != {*(model.title for model in self.models), *self.unknown}:
+        names = {name for name, _ in self.reached}
+        if names != {*(model.title for model in self.models), *self.unknown}:
             return ["the models asked for are not the models reached"]
         return []
 
@@ -294,13 +294,13 @@ def _hierarchies(
     asked: JsonMapping,
 ) -> tuple[dict[str, Hierarchy | Builder], tuple[str, ...]]:
     """Return the hierarchies that can be built again, and the columns of the others."""
-    told = {
+    given = {
         name: item
         for name, item in asked.items()
         if isinstance(item, dict) and not {"file", "digest"} & item.keys()
     }
-    trees, _ = load_hierarchies(told, Path())
-    return trees, tuple(name for name in asked if name not in told)
+    trees, _ = load_hierarchies(given, Path())
+    return trees, tuple(name for name in asked if name not in given)
 
 
 def _models(
@@ -309,16 +309,16 @@ def _models(
     """Return the models described in full, and the names of the others."""
     models, unknown = [], []
     for item in get(asked, "models", list):
-        told = _object(item, "models")
-        model = _build(told)
+        plain = _object(item, "models")
+        model = _build(plain)
         if model is None:
-            unknown.append(get(told, "name", str))
+            unknown.append(get(plain, "name", str))
         else:
             models.append(model)
     return tuple(models), tuple(unknown)
 
 
-def _build(told: JsonMapping) -> PrivacyModel | None:
+def _build(plain: JsonMapping) -> PrivacyModel | None:
     """Return one of our models; None: it needs what a manifest does not hold.
 
     That is a hierarchy, a population or values, or it is a model of the user's.
@@ -326,13 +326,13 @@ def _build(told: JsonMapping) -> PrivacyModel | None:
     from core_mondrian.models.registry import MODELS
 
     by_class = {kind.__name__: kind for kind in MODELS.values()}
-    kind = by_class.get(get(told, "model", str))
-    if kind is None or any(key.startswith("n_") and told[key] for key in told):
+    kind = by_class.get(get(plain, "model", str))
+    if kind is None or any(key.startswith("n_") and plain[key] for key in plain):
         return None
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if "population" in names or told.get("hierarchy") is not None:
+    if "population" in names or plain.get("hierarchy") is not None:
         return None
-    given = {key: value for key, value in told.items() if key in names}
+    given = {key: value for key, value in plain.items() if key in names}
     try:
         model = kind(**given)
         _ = model.limits().edges, model.min_rows + 0, model.title
@@ -342,25 +342,25 @@ def _build(told: JsonMapping) -> PrivacyModel | None:
 
 
 def _reached(item: object) -> tuple[str, float | None]:
-    told = _object(item, "models")
-    value = told.get("reached")
+    plain = _object(item, "models")
+    value = plain.get("reached")
     if value is not None and (isinstance(value, bool) or not _is_number(value)):
         raise DataError("what a model reached is a number")
-    return get(told, "name", str), None if value is None else float(value)
+    return get(plain, "name", str), None if value is None else float(value)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
-def funnel_of(told: JsonMapping) -> dict[str, Counts]:
+def funnel_of(plain: JsonMapping) -> dict[str, Counts]:
     """Return the counts of a cut funnel, by column and by kind."""
     return {
         part: {
             name: {
                 stage: count_of(_object(counts, "funnel"), stage) for stage in STAGES
             }
-            for name, counts in get(told, part, dict).items()
+            for name, counts in get(plain, part, dict).items()
         }
         for part in ("columns", "kinds")
     }

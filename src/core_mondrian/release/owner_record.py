@@ -58,18 +58,20 @@ class OwnerRecord:
 
     def faults(self) -> list[str]:
         """Return where the record contradicts itself."""
-        found = []
+        contradictions = []
         if self.n_read != self.n_released + self.n_suppressed:
-            found.append("rows released and suppressed do not add up to rows in")
+            contradictions.append(
+                "rows released and suppressed do not add up to rows in"
+            )
         if self.n_suppressed > self.budget:
-            found.append("more rows are suppressed than the budget allows")
+            contradictions.append("more rows are suppressed than the budget allows")
         totals = (
             {sum(one[stage] for one in part.values()) for part in self.funnel.values()}
             for stage in _stages(self.funnel)
         )
         if any(len(total) > 1 for total in totals):
-            found.append("the funnel's columns do not add up to its kinds")
-        return found
+            contradictions.append("the funnel's columns do not add up to its kinds")
+        return contradictions
 
 
 def _stages(funnel: Mapping[str, Counts]) -> set[str]:

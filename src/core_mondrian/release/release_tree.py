@@ -122,8 +122,10 @@ def _choose(
     table: ReleasedTable, inside: Codes, width: int
 ) -> tuple[int, _Divided] | None:
     """Return the column that divides the classes best; None: none does."""
-    found = [(i, _divide(table, inside, i, width)) for i in range(table.codes.shape[1])]
-    dividing = [one for one in found if one[1].codes.size > 1]
+    divisions = [
+        (i, _divide(table, inside, i, width)) for i in range(table.codes.shape[1])
+    ]
+    dividing = [one for one in divisions if one[1].codes.size > 1]
     return min(dividing, key=lambda one: one[1].score, default=None)
 
 

@@ -229,8 +229,8 @@ def sealed(
     known: list[bytes] = []
 
     def know(path: Path) -> None:
-        told = {**manifest, "files": {"release": digest_file(path)}}
-        known.append(manifest_text(told).encode())
+        sealed_manifest = {**manifest, "files": {"release": digest_file(path)}}
+        known.append(manifest_text(sealed_manifest).encode())
 
     def write_release(path: Path) -> None:
         if callable(content):

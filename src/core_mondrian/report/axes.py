@@ -274,8 +274,10 @@ def _below(tree: Hierarchy, nodes: NDArray[np.intp], before: Integers) -> list[i
     n = min(before.size - 1, tree.n_leaves)
     padded[1 : n + 1] = np.cumsum(before[:n])
     padded[n + 1 :] = padded[n]
-    found: list[int] = (padded[tree.high[nodes] + 1] - padded[tree.low[nodes]]).tolist()
-    return found
+    n_below: list[int] = (
+        padded[tree.high[nodes] + 1] - padded[tree.low[nodes]]
+    ).tolist()
+    return n_below
 
 
 def _choose_names(

@@ -221,15 +221,15 @@ def _rows(sweep: "Sweep") -> Iterator[Row]:
 
 
 def _figures(point: "Point", n_rows: int) -> Row:
-    found = point.figures
-    if found is None:
+    figures = point.figures
+    if figures is None:
         return {}
     return {
-        "loss": found.loss,
-        "classes": found.n_classes,
-        "suppressed": found.n_suppressed / n_rows,
-        "highest": found.highest_risk,
-        "average": found.average_risk,
+        "loss": figures.loss,
+        "classes": figures.n_classes,
+        "suppressed": figures.n_suppressed / n_rows,
+        "highest": figures.highest_risk,
+        "average": figures.average_risk,
     }
 
 
@@ -261,12 +261,12 @@ def _draw_panel(panel: _Panel, rows: list[Row], groups: list[str], x: Any) -> Ch
     base = alt.Chart().encode(
         x=x, y=alt.Y(f"{panel.field}:Q", scale=scale, axis=axis), color=alt.value(INK)
     )
-    found = base.transform_filter("datum.feasible")
-    layers = list(_draw_lines(found, panel, groups))
+    feasible = base.transform_filter("datum.feasible")
+    layers = list(_draw_lines(feasible, panel, groups))
     ring = base.transform_filter("datum.knee")
     layers.append(ring.mark_point(size=220, filled=False, opacity=1))
     if len(rows) <= _MOST_LABELS and len(groups) == 1:
-        layers += _draw_labels(found, panel)
+        layers += _draw_labels(feasible, panel)
     if panel.field == "loss":
         layers.append(_draw_crosses(base, groups))
     title = alt.TitleParams(panel.title, anchor="start", frame="group", fontSize=13)
@@ -281,7 +281,7 @@ def _draw_crosses(base: Chart, groups: list[str]) -> Chart:
     return mark.encode(y=alt.datum(0), color=_colour(groups))
 
 
-def _draw_lines(found: Chart, panel: _Panel, groups: list[str]) -> Iterator[Chart]:
+def _draw_lines(feasible: Chart, panel: _Panel, groups: list[str]) -> Iterator[Chart]:
     """Yield the lines and points, told apart by colour and by shape."""
     import altair as alt
 
@@ -290,10 +290,10 @@ def _draw_lines(found: Chart, panel: _Panel, groups: list[str]) -> Iterator[Char
         scale = alt.Scale(domain=groups)
         shapes = {"shape": alt.Shape("group:N", scale=scale, legend=legend())}
     if panel.dashed is not None:
-        dashed = found.mark_line(strokeDash=[4, 3], strokeWidth=1.5)
+        dashed = feasible.mark_line(strokeDash=[4, 3], strokeWidth=1.5)
         yield dashed.encode(y=f"{panel.dashed}:Q", color=colour)
-    yield found.mark_line().encode(color=colour)
-    points = found.mark_point(filled=True, size=50, opacity=1)
+    yield feasible.mark_line().encode(color=colour)
+    points = feasible.mark_point(filled=True, size=50, opacity=1)
     tooltip = _tooltip(has_groups=len(groups) > 1)
     yield points.encode(color=colour, tooltip=tooltip, **shapes)
 
@@ -331,17 +331,17 @@ def _tooltip(*, has_groups: bool) -> list[Any]:
     ]
 
 
-def _draw_labels(found: Chart, panel: _Panel) -> list[Chart]:
+def _draw_labels(feasible: Chart, panel: _Panel) -> list[Chart]:
     """Return the figures above their points, on white where they cross a line."""
     import altair as alt
 
     text = alt.Text(f"{panel.field}:Q", format=panel.format)
     look = {"dy": -15, "fontSize": 13, "font": FONT}
-    halo = found.mark_text(**look, stroke="white", strokeWidth=4)
+    halo = feasible.mark_text(**look, stroke="white", strokeWidth=4)
     white = alt.value("white")
     return [
         halo.encode(text=text, color=white),
-        found.mark_text(**look).encode(text=text),
+        feasible.mark_text(**look).encode(text=text),
     ]
 
 

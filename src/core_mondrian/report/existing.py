@@ -85,8 +85,8 @@ def open_existing(
         DataError: one of the files cannot be read.
     """
     end = Steps(progress, "recounting", (2.0, 3.0)).end
-    told, plain = parse_bytes(read_bytes(manifest), manifest)
-    data = end(read_release(release, told.spec))
-    found = end(explain(data, None, told, depth=0))
-    found.check()
-    return Existing(told, plain, data.column_names, found)
+    manifest_read, plain = parse_bytes(read_bytes(manifest), manifest)
+    data = end(read_release(release, manifest_read.spec))
+    explanation = end(explain(data, None, manifest_read, depth=0))
+    explanation.check()
+    return Existing(manifest_read, plain, data.column_names, explanation)

@@ -219,10 +219,10 @@ def _fitting(release: AnyRelease) -> Integers | None:
 
 
 def _model_facts(release: AnyRelease) -> Iterator[ModelFacts]:
-    for model, found in zip(
+    for model, result in zip(
         release.spec.models, release.verification.models, strict=True
     ):
-        yield ModelFacts(found.name, meaning_of(model), finite(float(found.reached)))
+        yield ModelFacts(result.name, meaning_of(model), finite(float(result.reached)))
 
 
 def meaning_of(model: PrivacyModel) -> str:
@@ -283,22 +283,22 @@ def _column_facts(
     An axis is as long as there are classes, so that not all of them are kept.
     """
     spec = release.spec
-    for view, found in zip(views, release.measures().columns, strict=True):
+    for view, measured in zip(views, release.measures().columns, strict=True):
         name, axis = view.name, axis_of(view)
         if len(axes) < MOST_COLUMNS:
             axes[name] = axis
-        is_number = found.kind == "number"
+        is_number = measured.kind == "number"
         steps = list(count_steps(view))
         if release.n_suppressed:
             steps.append(("suppressed", release.n_suppressed))
         whole = max(release.n_rows, 1)
         yield ColumnFacts(
             name=name,
-            kind=found.kind,
+            kind=measured.kind,
             released_as=spec.format_of(name) if is_number else spec.categories_of(name),
-            rilm=found.rilm,
-            ncp=found.ncp,
-            weight=found.weight,
+            rilm=measured.rilm,
+            ncp=measured.ncp,
+            weight=measured.weight,
             steps=tuple(Step(text, n, n / whole) for text, n in steps),
             bins=tuple(_fill_bins(view, axis)),
         )

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from core_mondrian.engine.funnel_counts import STAGES
+from core_mondrian.errors import drops_context
 from core_mondrian.release.report_file import (
     Audience,
     Subject,
@@ -43,6 +44,7 @@ _SUPPRESSED = {
 }
 
 
+@drops_context
 def report_html(
     release: AnyRelease,
     *,
@@ -169,13 +171,13 @@ def _choose_unique(facts: Facts) -> dict[str, list[Any]]:
 
 def _choose_relations(facts: Facts) -> dict[str, list[Any]]:
     """Return the strongest relations, the rest, and those of numbers."""
-    told = [one for one in facts.relations if one.before is not None]
-    told.sort(key=lambda one: -(one.before or 0.0))
+    relations = [one for one in facts.relations if one.before is not None]
+    relations.sort(key=lambda one: -(one.before or 0.0))
     numbers = [one for one in facts.relations if one.r_before is not None]
     numbers.sort(key=lambda one: -abs(one.r_before or 0.0))
     return {
-        "first": told[:_MOST_RELATIONS],
-        "rest": told[_MOST_RELATIONS:],
+        "first": relations[:_MOST_RELATIONS],
+        "rest": relations[_MOST_RELATIONS:],
         "numbers": numbers[:_MOST_RELATIONS],
     }
 

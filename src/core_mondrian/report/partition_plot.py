@@ -80,12 +80,12 @@ class _Axis:
     def ticks(self, most: int, apart: float) -> list[tuple[float, str]]:
         """Return some labels and where they stand, ``separate`` from each other."""
         chosen = _spaced(self.places, self.texts, most, apart)
-        found = [(float(self.places[i]), self.texts[i]) for i in chosen]
+        ticks = [(float(self.places[i]), self.texts[i]) for i in chosen]
         if not self.has_blank:
-            return found
+            return ticks
         band = _BLANK / 2 + 0.51
-        found = [(at, text) for at, text in found if band - _BLANK * at > apart / 2]
-        return [*((_BLANK * at, text) for at, text in found), (band, "blank")]
+        ticks = [(at, text) for at, text in ticks if band - _BLANK * at > apart / 2]
+        return [*((_BLANK * at, text) for at, text in ticks), (band, "blank")]
 
 
 def paint(
@@ -325,17 +325,17 @@ def _rectangles(boxes: Floats, colours: list[str], words: list[str]) -> list[str
         range(len(boxes)),
         key=lambda i: (-boxes[i, 2] * boxes[i, 3], *boxes[i].tolist(), words[i]),
     )
-    found = []
+    rectangles = []
     for i in order:
         x, y, w, h = boxes[i].tolist()
         shines = " o" if _overlaps(boxes, i) else ""
         line = max(0.3, min(lines, w / 5, h / 5))
-        found.append(
+        rectangles.append(
             f'<rect class="{colours[i]}{shines}" x="{x:.1f}" y="{y:.1f}" '
             f'width="{w:.1f}" height="{h:.1f}" stroke-width="{line:.1f}">'
             f"<title>{_text(words[i])}</title></rect>"
         )
-    return found
+    return rectangles
 
 
 def _overlaps(boxes: Floats, i: int) -> bool:

@@ -191,10 +191,10 @@ def _embed(
     picture = fill_chart(chart, {"rows": rows}, {"names": [_short(n) for n in names]})
     label = escape(writable(words))
 
-    def opening(found: re.Match[str]) -> str:
-        width = found[1].split()[2]
+    def opening(box: re.Match[str]) -> str:
+        width = box[1].split()[2]
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{found[1]}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box[1]}" '
             f'role="img" aria-label="{label}" style="max-width:{width}px">'
         )
 

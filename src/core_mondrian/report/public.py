@@ -52,33 +52,33 @@ class PublicFacts:
 
     @classmethod
     def of_file(
-        cls, found: Explanation, columns: Sequence[str], manifest: JsonMapping
+        cls, explanation: Explanation, columns: Sequence[str], manifest: JsonMapping
     ) -> "PublicFacts":
         """Return what a released table of these columns shows, once it is recounted.
 
         Raises:
             PrivacyViolation: a class fails, or table and manifest do not fit.
         """
-        found.check()
-        if found.shown is None or found.manifest is None:
+        explanation.check()
+        if explanation.shown is None or explanation.manifest is None:
             raise PrivacyViolation(
                 "no model was recounted, and nothing says that the table is the "
                 "manifest's",
                 hint="do not give this table away",
             )
-        spec = found.manifest.spec
+        spec = explanation.manifest.spec
         bounds = {end for x in spec.quasi_identifiers for end in spec.bounds_of(x)}
         others = [x for x in columns if x not in bounds and x != spec.class_id]
         return cls(
             spec=spec,
             carried=spec.carried(others),
-            reached=dict(found.manifest.reached),
-            n_rows=found.n_rows,
-            n_classes=found.n_classes,
-            digest=found.digest,
-            table=found.shown,
+            reached=dict(explanation.manifest.reached),
+            n_rows=explanation.n_rows,
+            n_classes=explanation.n_classes,
+            digest=explanation.digest,
+            table=explanation.shown,
             manifest=manifest,
-            notice=found.manifest.notice,
+            notice=explanation.manifest.notice,
         )
 
     def page_values(self, of: Subject) -> JsonObject:

@@ -94,12 +94,12 @@ def _relate(counts: Floats, rows: Floats, a: _Side, b: _Side) -> Relation:
     pairs = a.bins * np.int16(b.n_bins) + b.bins
     counted = np.bincount(pairs, weights=counts, minlength=a.n_bins * b.n_bins)
     before, after = counted.reshape(shape).astype(np.float64), a.weights.T @ b.rows
-    found = [cramers_v(before), cramers_v(after), moved_share(before, after)]
+    figures = [cramers_v(before), cramers_v(after), moved_share(before, after)]
     if a.values is not None and b.values is not None:
-        found.append(correlation(a.values, b.values, counts))
+        figures.append(correlation(a.values, b.values, counts))
     if a.shown is not None and b.shown is not None:
-        found.append(correlation(a.shown, b.shown, rows))
-    return Relation((a.name, b.name), *map(_rounded, found))
+        figures.append(correlation(a.shown, b.shown, rows))
+    return Relation((a.name, b.name), *map(_rounded, figures))
 
 
 def _rounded(share: float | None) -> float | None:

@@ -198,7 +198,7 @@ def risk_rows(facts: Facts) -> list[dict[str, str]]:
     def unique(risk: Risk) -> str:
         return part_of(risk.n_unique, risk.n_people)
 
-    told: list[tuple[str, Any]] = [
+    rows: list[tuple[str, Any]] = [
         (
             "prosecutor, who knows the person is in the table: highest risk",
             lambda risk: percent(risk.highest),
@@ -216,10 +216,10 @@ def risk_rows(facts: Facts) -> list[dict[str, str]]:
         (f"{who} that are the only ones of their kind", unique),
     ]
     if facts.k > 1:
-        told.append((f"{who} in groups smaller than {facts.k:,}", small))
+        rows.append((f"{who} in groups smaller than {facts.k:,}", small))
     return [
         {"name": name, "before": write(facts.before), "after": write(facts.after)}
-        for name, write in told
+        for name, write in rows
     ]
 
 
@@ -259,7 +259,7 @@ def hit_rows(facts: Facts) -> list[JsonObject]:
     Values with fewer suppressed rows than a class needs are not told.
     """
     usual = facts.n_suppressed / max(facts.n_rows, 1)
-    found: list[JsonObject] = [
+    rows: list[JsonObject] = [
         {
             "column": column.name,
             "value": item.text,
@@ -271,8 +271,8 @@ def hit_rows(facts: Facts) -> list[JsonObject]:
         for item in column.bins
         if item.suppressed and item.suppressed / item.rows > usual
     ]
-    found.sort(key=lambda row: -row["times"])
-    return found[:_MOST_HIT]
+    rows.sort(key=lambda row: -row["times"])
+    return rows[:_MOST_HIT]
 
 
 def funnel_shares(facts: Facts) -> list[tuple[str, float]]:

@@ -79,10 +79,10 @@ def map_columns(
 
 
 def _collect(
-    found: Iterable[ResultT], n: int, report: Callable[[float], None]
+    done: Iterable[ResultT], n: int, report: Callable[[float], None]
 ) -> list[ResultT]:
     results: list[ResultT] = []
-    for result in found:
+    for result in done:
         results.append(result)
         report(len(results) / n)
     return results

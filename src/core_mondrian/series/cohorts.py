@@ -67,7 +67,7 @@ def form_cohorts(
     own = np.zeros(node.size, dtype=np.int64) if group is None else group
     of_tuple = np.full(node.size, -1, dtype=np.int64)
     place = node.copy()
-    found: list[Integers] = [np.zeros(0, dtype=np.int64)]
+    parts: list[Integers] = [np.zeros(0, dtype=np.int64)]
     n_found = 0
     level = tree.depth[node]
     by_level = stable_order(level.max(initial=0) - level)
@@ -80,10 +80,10 @@ def form_cohorts(
         passes = judge.passing(members.take(here), number, distinct.size)
         cohort = np.where(passes, n_found + np.cumsum(passes) - 1, -1)
         of_tuple[here] = cohort[number]
-        found.append(distinct[passes] % tree.n_nodes)
+        parts.append(distinct[passes] % tree.n_nodes)
         n_found += int(np.count_nonzero(passes))
         risen = here[~passes[number]]
         if too_small != "ancestor" or depth == 0:
             risen = risen[:0]
         place[risen] = tree.parent[place[risen]]
-    return Formed(of_tuple, np.concatenate(found))
+    return Formed(of_tuple, np.concatenate(parts))

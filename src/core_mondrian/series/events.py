@@ -123,9 +123,9 @@ def _plan_dissolved(rows: Histories, judge: Judge) -> Integers:
 
 def _anything_of(cohort: Integers, is_so: Flags) -> Flags:
     """Return of each row whether something is so of any row of its cohort."""
-    found = np.zeros(int(cohort.max(initial=-1)) + 1, dtype=np.bool_)
-    found[cohort[is_so]] = True
-    return found[cohort]
+    is_there = np.zeros(int(cohort.max(initial=-1)) + 1, dtype=np.bool_)
+    is_there[cohort[is_so]] = True
+    return is_there[cohort]
 
 
 def _plan(rows: Histories, least: int, *, enters: bool) -> Integers:

@@ -93,7 +93,7 @@ class Judge(NamedTuple):
         kept = among >= 0
         at = self._place(model)
         parts = _counted(members.take(kept), among[kept], chosen.size, at, self)
-        found = [np.zeros(0, dtype=np.bool_)]
+        flags = [np.zeros(0, dtype=np.bool_)]
         done = 0
         for rows, by_value in parts:
             own = chosen[done : done + rows.size]
@@ -105,8 +105,8 @@ class Judge(NamedTuple):
             passes = model.passes(counts)
             if is_compared(model):
                 passes &= ~by_value[:, known == 0].any(axis=1)
-            found.append(passes)
-        return np.concatenate(found)
+            flags.append(passes)
+        return np.concatenate(flags)
 
     def _place(self, model: PrivacyModel) -> int:
         names = [column.name for column in self.sensitive]

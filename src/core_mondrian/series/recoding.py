@@ -163,17 +163,17 @@ class Recoding:
         released = release_rows(frame, self.spec, recoded, leaf, hidden, threads)
         stages.end("recode")
         shown = leaf >= 0
-        found = self.verify(released, int(np.count_nonzero(~shown)), threads)
+        verification = self.verify(released, int(np.count_nonzero(~shown)), threads)
         if self.spec.is_unit_removed:
             released = drop_column(released, str(self.spec.unit))
-        _check_rows(found, shown, self.spec)
+        _check_rows(verification, shown, self.spec)
         stages.end("verify")
         is_separate = self.spec.suppressed == "separate"
         return Applied(
             data=released,
             suppressed=filter_rows(frame, ~shown) if is_separate else None,
             spec=self.spec,
-            verification=found,
+            verification=verification,
             shown=shown,
             cohort_sizes=np.bincount(leaf[shown], minlength=formed.n_cohorts),
             spent=stages.spent,
@@ -446,9 +446,11 @@ def _as_cells(item: FittedValues) -> tuple[pa.Table, NDArray[np.int64]]:
     return pa.table({item.name: cells}), item.rows
 
 
-def _check_rows(found: Verification, shown: NDArray[np.bool_], spec: Spec) -> None:
+def _check_rows(
+    verification: Verification, shown: NDArray[np.bool_], spec: Spec
+) -> None:
     n_shown = int(np.count_nonzero(shown)) if spec.leaves_out else shown.size
-    if found.n_rows != n_shown:
+    if verification.n_rows != n_shown:
         raise InternalError("rows shown and not shown do not add up to rows read")
 
 

@@ -57,14 +57,14 @@ def read_recoding(parts: JsonMapping, spec: Spec | None) -> Recoding:
 
 
 def _read(parts: JsonMapping, spec: Spec | None) -> Recoding:
-    told = parts["recoding"]
-    names: list[str] = told["columns"]
+    plain = parts["recoding"]
+    names: list[str] = plain["columns"]
     trees = {
         name: read_hierarchy(parts[f"hierarchy {i}"])
         for i, name in enumerate(names)
         if f"hierarchy {i}" in parts
     }
-    wanted = _same_spec(told["spec"], spec, trees)
+    wanted = _same_spec(plain["spec"], spec, trees)
     columns = tuple(
         FittedColumn(
             name,
@@ -83,18 +83,18 @@ def _read(parts: JsonMapping, spec: Spec | None) -> Recoding:
         for i, name in enumerate(wanted.sensitive)
     )
     tree = _read_tree(parts["tree"], parts["pooled"], len(names))
-    return Recoding(wanted, columns, values, tree, told["too_small"])
+    return Recoding(wanted, columns, values, tree, plain["too_small"])
 
 
 def _same_spec(
-    told: JsonMapping, spec: Spec | None, trees: Mapping[str, Hierarchy]
+    plain: JsonMapping, spec: Spec | None, trees: Mapping[str, Hierarchy]
 ) -> Spec:
     """Return the spec of the fit; the one given, if it is the same."""
     if spec is None:
-        return rebuild_spec(told, trees)
+        return rebuild_spec(plain, trees)
     wanted = fitting_spec(spec)
     own = wanted.to_json()
-    keys = sorted(key for key in {*own, *told} if own.get(key) != told.get(key))
+    keys = sorted(key for key in {*own, *plain} if own.get(key) != plain.get(key))
     if keys:
         raise SpecError(
             f"fitted for another spec, which differs in {', '.join(keys)}",

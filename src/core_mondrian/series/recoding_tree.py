@@ -245,9 +245,9 @@ def _number_cuts(tree: RecodingTree, columns: Sequence[NextColumn]) -> Codes:
 
 def _one_child(n: int, parent: Integers, child: Integers, which: Flags) -> Integers:
     """Return one of the chosen children of each node; -1: there is none."""
-    found = np.full(n, -1, dtype=np.int64)
-    found[parent[which]] = child[which]
-    return found
+    only = np.full(n, -1, dtype=np.int64)
+    only[parent[which]] = child[which]
+    return only
 
 
 def _named_ranges(tree: RecodingTree, columns: Sequence[NextColumn]) -> Ranges:

@@ -228,10 +228,10 @@ def _check_kinds(shown: Shown, frame: OpenFrame) -> None:
             hint="a series keeps its columns; begin another one for others",
         )
     for name, kind in known.items():
-        found = _kind(frame, name)
-        if "nothing" not in (kind, found) and found != kind:
+        own = _kind(frame, name)
+        if "nothing" not in (kind, own) and own != kind:
             raise DataError(
-                f"column {name!r} held {kind} at the first release, and now {found}",
+                f"column {name!r} held {kind} at the first release, and now {own}",
                 hint="convert it: else every row would seem to have changed",
             )
 

@@ -211,7 +211,7 @@ class Series:
             end = Steps(progress, "releasing", (6.0, 1.0, 3.0)).end
             step = end(take_step(state, frame, threads))
             made = end(_Making(self.folder, state, step, frame, threads))
-            found = end(made.write())
+            release = end(made.write())
             # From here on the release is remembered; until it is published, nobody
             # has seen it. What a kill leaves in between is published later.
             path = _file(self.folder / _RELEASES, made.number, state.rules.suffix)
@@ -224,7 +224,7 @@ class Series:
             data=as_frame(made.table, frame),
             path=path,
             counts=step.counts,
-            verification=found,
+            verification=release,
             cohort_sizes=np.bincount(step.shown.records.cohort),
         )
 
@@ -294,8 +294,8 @@ def _publish(folder: Path, number: int, suffix: str) -> None:
 def _check_is_last(folder: Path, number: int) -> None:
     """Refuse a state that does not know what was given away: from a backup, say."""
     for path in (folder / _RELEASES).glob("r*"):
-        found = _NUMBER.match(path.name)
-        if found is not None and int(found[1]) > number:
+        match = _NUMBER.match(path.name)
+        if match is not None and int(match[1]) > number:
             raise DataError(
                 f"{path}: the state does not know this release; it is an older one",
                 hint="restore the last state, or begin another series",
@@ -326,11 +326,11 @@ class _Making:
 
     def write(self) -> Verification:
         """Write all files of the release to a draft, and verify what was written."""
-        found = self._verify()
+        verification = self._verify()
         draft = self.folder / _DRAFT
         try:
             draft.mkdir(mode=0o700)
-            self._write_files(draft, found)
+            self._write_files(draft, verification)
             for path in (*draft.iterdir(), draft, self.folder):
                 flush(path)
         except OSError as error:
@@ -339,13 +339,13 @@ class _Making:
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        return found
+        return verification
 
-    def _write_files(self, draft: Path, found: Verification) -> None:
+    def _write_files(self, draft: Path, verification: Verification) -> None:
         file = _file(draft, self.number, self.state.rules.suffix)
         table_writer(self.table, file, guard=self.state.spec.guard_formulas)(file)
         self._verify_files(file)
-        self._manifest = self._manifest_text(found, digest_file(file)).encode()
+        self._manifest = self._manifest_text(verification, digest_file(file)).encode()
         manifest_of(file).write_bytes(self._manifest)
         self._record = self._record_text().encode()
         record_of(file).touch(mode=0o600)
@@ -355,7 +355,7 @@ class _Making:
         """Recount the release in memory, where it is known whose each row is."""
         recoding = replace(self.step.shown.recoding, spec=self.state.spec)
         spec, before = self.state.spec, self.state.shown
-        found = recoding.verify(
+        verification = recoding.verify(
             self._rows.counted(spec.unit), self._rows.n_blank, self.threads
         )
         verify_moves(
@@ -364,7 +364,7 @@ class _Making:
             spec,
             recoding.compared(),
         )
-        return found
+        return verification
 
     def _verify_files(self, file: Path) -> None:
         """Recount what was written next to the release before."""
@@ -388,8 +388,8 @@ class _Making:
         raw = manifest.read_bytes() if manifest.exists() else b""
         is_last = number == self.state.chain.number
         is_told = not is_last or _digest(raw) == self.state.chain.manifest
-        told = json.loads(raw)["files"]["release"] if raw and is_told else None
-        if told != digest_file(path):
+        digest = json.loads(raw)["files"]["release"] if raw and is_told else None
+        if digest != digest_file(path):
             raise DataError(
                 f"{path}: it or its manifest is not as it was released",
                 hint="put it back as it was",
@@ -401,7 +401,7 @@ class _Making:
         chain = Chain(self.number, _digest(self._manifest), _digest(self._record))
         return replace(self.state, chain=chain, shown=self._rows.shown)
 
-    def _manifest_text(self, found: Verification, digest: str) -> str:
+    def _manifest_text(self, verification: Verification, digest: str) -> str:
         """Return what goes with the release: nothing that it does not show itself."""
         spec, state = self.state.spec, self.state
         is_hidden = spec.is_unit_removed
@@ -415,11 +415,14 @@ class _Making:
                     "previous": state.chain.manifest,
                     "cohort": state.rules.cohort,
                 },
-                "rows": {"released": found.n_rows, "budget": found.n_suppressed_blank},
-                "classes": found.n_classes,
+                "rows": {
+                    "released": verification.n_rows,
+                    "budget": verification.n_suppressed_blank,
+                },
+                "classes": verification.n_classes,
                 "models": [
                     {"name": x.name, "reached": None if is_hidden else x.reached}
-                    for x in found.models
+                    for x in verification.models
                 ],
                 "allocation": "none",
                 "digests": {"release": release_digest(self._rows.recoded, spec)},

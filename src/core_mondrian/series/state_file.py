@@ -76,7 +76,7 @@ def read_parts(parts: JsonMapping, place: str, spec: Spec | None) -> State:
 
 def state_parts(state: State) -> JsonObject:
     """Return a state as tables and plain values."""
-    told = {
+    plain = {
         "name": state.name,
         "secret": state.key.secret.hex(),
         "spec": state.spec.to_json(),
@@ -84,7 +84,7 @@ def state_parts(state: State) -> JsonObject:
         "chain": state.chain._asdict(),
         "columns": None if state.shown is None else list(state.shown.columns),
     }
-    parts: JsonObject = {"series": told}
+    parts: JsonObject = {"series": plain}
     for name, tree in state.spec.hierarchies.items():
         if isinstance(tree, Hierarchy):
             parts[_HIERARCHY + name] = hierarchy_table(tree)
@@ -104,17 +104,17 @@ def state_parts(state: State) -> JsonObject:
 
 
 def _read(parts: JsonMapping, spec: Spec | None) -> State:
-    told = parts["series"]
-    own = told["rules"]
+    plain = parts["series"]
+    own = plain["rules"]
     rules = Rules(**{**own, "row_key": tuple(own["row_key"])})
     state = State(
-        name=told["name"],
+        name=plain["name"],
         spec=_same_spec(parts, spec, rules),
         rules=rules,
-        key=Key(bytes.fromhex(told["secret"]), is_given=False),
-        chain=Chain(**told["chain"]),
+        key=Key(bytes.fromhex(plain["secret"]), is_given=False),
+        chain=Chain(**plain["chain"]),
     )
-    if told["columns"] is None:
+    if plain["columns"] is None:
         return state
     recoding = {
         name.removeprefix(_RECODING): part
@@ -129,24 +129,24 @@ def _read(parts: JsonMapping, spec: Spec | None) -> State:
         cohorts=_read_cohorts(parts["cohorts"]),
         withdrawn=_array(parts["withdrawn"], "key", np.uint64),
         withheld=_array(parts["withheld"], "key", np.uint64),
-        columns=tuple((name, kind) for name, kind in told["columns"]),
+        columns=tuple((name, kind) for name, kind in plain["columns"]),
     )
     return State(state.name, state.spec, rules, state.key, state.chain, shown)
 
 
 def _same_spec(parts: JsonMapping, spec: Spec | None, rules: Rules) -> Spec:
     """Return the spec of the series; the one given, if it is the same."""
-    told = parts["series"]["spec"]
+    plain = parts["series"]["spec"]
     if spec is None:
         trees = {
             name.removeprefix(_HIERARCHY): read_hierarchy(part)
             for name, part in parts.items()
             if name.startswith(_HIERARCHY)
         }
-        return rebuild_spec(told, trees)
+        return rebuild_spec(plain, trees)
     wanted = series_spec(spec, rules)
     own = wanted.to_json()
-    keys = sorted(key for key in {*own, *told} if own.get(key) != told.get(key))
+    keys = sorted(key for key in {*own, *plain} if own.get(key) != plain.get(key))
     if keys:
         raise SpecError(
             f"the series has another spec, which differs in {', '.join(keys)}",

@@ -127,8 +127,8 @@ def _as_table(released: Frame, as_they_are: Collection[str]) -> pa.Table:
 def _spelled_alike(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return null for NaN, and 0.0 for -0.0: hashes of rows do not tell them apart."""
     kind = column.type
-    found = (chunk.to_numpy(zero_copy_only=False) + 0.0 for chunk in column.chunks)
-    arrays = [pa.array(numbers, kind, from_pandas=True) for numbers in found]
+    floats = (chunk.to_numpy(zero_copy_only=False) + 0.0 for chunk in column.chunks)
+    arrays = [pa.array(numbers, kind, from_pandas=True) for numbers in floats]
     return pa.chunked_array(arrays, kind)
 
 

@@ -123,9 +123,9 @@ def _read_model(model: object, folder: Path) -> PrivacyModel:
     from core_mondrian.models.load import model_from_mapping, parse_model
 
     plain = parse_model(model) if isinstance(model, str) else model
-    found = model_from_mapping(plain, folder)
-    _check_limits(found)
-    return found
+    read = model_from_mapping(plain, folder)
+    _check_limits(read)
+    return read
 
 
 def _check_limits(model: PrivacyModel) -> None:

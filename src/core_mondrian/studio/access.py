@@ -59,10 +59,10 @@ class Access:
 
     def exchange(self, given: str, client_port: int) -> str | None:
         """Return the cookie for a code that was not used yet, once."""
-        found = [code for code in self._codes if _is_same(given, code.text)]
-        if not found or found[0].until < time.monotonic():
+        fitting = [code for code in self._codes if _is_same(given, code.text)]
+        if not fitting or fitting[0].until < time.monotonic():
             return None
-        code = found[0]
+        code = fitting[0]
         if not code.is_printed and not self._is_ours(client_port):
             return None
         self._codes.remove(code)

@@ -152,11 +152,16 @@ def open_table(path: Path, title: str, progress: Progress) -> OpenedTable:
     if not table.num_rows:
         raise DataError(f"{title}: there are no rows", hint="take another file")
     progress("count", 0.3)
-    found = inspect_table(table)
+    inspected = inspect_table(table)
     progress("guess", 0.8)
-    guesses = guess_roles(table, found)
+    guesses = guess_roles(table, inspected)
     return OpenedTable(
-        path, title, table, found, guesses, preview_columns(table, found.columns)
+        path,
+        title,
+        table,
+        inspected,
+        guesses,
+        preview_columns(table, inspected.columns),
     )
 
 

@@ -90,9 +90,9 @@ class AdvancedOptions:
     def show(self) -> None:
         """Tell what is not as it comes, and offer only what counts."""
         changed = find_changed(self.context.draft)
-        told = f"changed: {', '.join(changed)}" if changed else ""
-        if self._title.props.get("caption", "") != told:
-            self._title.props["caption"] = told
+        note = f"changed: {', '.join(changed)}" if changed else ""
+        if self._title.props.get("caption", "") != note:
+            self._title.props["caption"] = note
             self._title.update()
         is_best = self.context.draft.policy == "best"
         self._effort.set_enabled(is_best)

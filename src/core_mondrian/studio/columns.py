@@ -107,8 +107,8 @@ class Columns:
         """Show what was changed, and count again if it was the roles."""
         for row in self._shown:
             row.follow()
-        found = self._found
-        if found is not None and (found.names, found.unit) == self._known_columns():
+        risks = self._found
+        if risks is not None and (risks.names, risks.unit) == self._known_columns():
             self._show_note()  # k may be another
             return
         self._timer.deactivate()
@@ -122,9 +122,9 @@ class Columns:
         opened = self.context.session.opened
         if opened is None:
             return
-        found = self._found = RiskCounts(*self._known_columns())
+        risks = self._found = RiskCounts(*self._known_columns())
         self._job = self.context.start(
-            lambda progress: count_risks(opened, found, progress),
+            lambda progress: count_risks(opened, risks, progress),
             self._counted,
             lambda _: self._show_figures(),
         )
@@ -143,11 +143,11 @@ class Columns:
             row.show_figures(self._found)
 
     def _show_note(self) -> None:
-        found = self._found
-        if found is not None and not found.names:
+        risks = self._found
+        if risks is not None and not risks.names:
             self._risk.set_text("No column is marked as one that others may know.")
             self._more.set_text("Then nothing is made coarser: mark at least one.")
-        elif found is not None and found.total is not None:
-            risk, more = risk_text(found, self.context.draft.k)
+        elif risks is not None and risks.total is not None:
+            risk, more = risk_text(risks, self.context.draft.k)
             self._risk.set_text(risk)
             self._more.set_text(more)

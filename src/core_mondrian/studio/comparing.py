@@ -32,28 +32,28 @@ class Comparing:
     def _compare(self) -> None:
         by_number = {run.number: run for run in self.context.session.runs}
         first, second = (by_number[one.value] for one in self._chosen)
-        found = compare_runs(first, second)
+        diff = compare_runs(first, second)
         heads = [f"run {first.number}", f"run {second.number}"]
         self._room.clear()
         with self._room:
             with _part("What was asked differently"):
-                _show_settings(found, heads)
+                _show_settings(diff, heads)
             with _part("What was reached"):
-                _show_pairs("What was reached", "", heads, found.figures)
+                _show_pairs("What was reached", "", heads, diff.figures)
             with _part("Loss by column"):
-                _show_pairs("Loss by column", "column", heads, found.losses)
+                _show_pairs("Loss by column", "column", heads, diff.losses)
             with _part("Sizes of groups"):
                 about = "rows in the group"
-                _show_pairs("Sizes of groups", about, heads, found.sizes)
+                _show_pairs("Sizes of groups", about, heads, diff.sizes)
 
 
-def _show_settings(found: RunDiff, heads: Sequence[str]) -> None:
-    if not found.settings:
+def _show_settings(diff: RunDiff, heads: Sequence[str]) -> None:
+    if not diff.settings:
         ui.label("Nothing: both runs were asked for the same.")
         return
-    _show_pairs("What was asked differently", "setting", heads, found.settings)
-    if found.n_more:
-        ui.label(f"and {found.n_more:,} more").classes("studio-faint")
+    _show_pairs("What was asked differently", "setting", heads, diff.settings)
+    if diff.n_more:
+        ui.label(f"and {diff.n_more:,} more").classes("studio-faint")
 
 
 def _show_pairs(

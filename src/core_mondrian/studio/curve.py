@@ -185,8 +185,8 @@ class Curves:
         button = ui.element("button").classes("studio-point")
         button.style(f"left: {100 * i / n:.3f}%; width: {100 / n:.3f}%")
         button.props("type=button")
-        told = "cannot be reached" if shares is None else f"{percent(shares[0])} lost"
-        named(button, f"on the curve, {name} {value:g}: {told}")
+        text = "cannot be reached" if shares is None else f"{percent(shares[0])} lost"
+        named(button, f"on the curve, {name} {value:g}: {text}")
         marks = "" if shares else "&times;"
         if shares is None:
             button.props("disabled")

@@ -236,13 +236,13 @@ class Draft:
 
     def _placed(self) -> list[tuple[Slot, JsonObject]]:
         """Return the models in the order of the file; k first, others after it."""
-        found = dict(self._slots())
+        by_slot = dict(self._slots())
         is_in_file = not self.order or OF_K in self.order
-        if self.k > 1 or is_in_file or not found:
-            found = {OF_K: {"name": "k-anonymity", "k": self.k}, **found}
+        if self.k > 1 or is_in_file or not by_slot:
+            by_slot = {OF_K: {"name": "k-anonymity", "k": self.k}, **by_slot}
         places = {OF_K: -1} | {slot: i for i, slot in enumerate(self.order)}
         last = len(self.order)
-        return sorted(found.items(), key=lambda one: places.get(one[0], last))
+        return sorted(by_slot.items(), key=lambda one: places.get(one[0], last))
 
     def _slots(self) -> Iterator[tuple[Slot, JsonObject]]:
         for model in self.further.requested_models():

@@ -122,10 +122,10 @@ class Guard:
 
 def _header(scope: Message, name: bytes) -> str | None:
     """Return a header; one that is there several times is nobody's."""
-    found = [value for key, value in scope["headers"] if key == name]
-    if len(found) > 1:
+    values = [value for key, value in scope["headers"] if key == name]
+    if len(values) > 1:
         return ""
-    return found[0].decode("latin-1") if found else None
+    return values[0].decode("latin-1") if values else None
 
 
 async def _reply(

@@ -44,11 +44,11 @@ def describe_release(release: AnyRelease, rows: Rows) -> ReleaseWords:
     losses = {one.name: one.ncp for one in release.measures().columns}
     says = {view.name: _describe_view(view) for view in views_of(release)}
     says |= dict(_describe_others(rows))
-    found = [
+    differences = [
         ColumnWords(name, words, *cells.get(name, ("", "")), losses.get(name))
         for name, words in says.items()
     ]
-    return ReleaseWords(tuple(found), number)
+    return ReleaseWords(tuple(differences), number)
 
 
 def _find_example(rows: Rows) -> tuple[int | None, dict[str, tuple[str, str]]]:

@@ -80,9 +80,9 @@ def _spread_over(column: pa.ChunkedArray) -> tuple[tuple[int, ...], tuple[str, s
     if not numbers.size:
         return (), ("", "")
     bins, _ = np.histogram(numbers, bins=_N_BINS)
-    found = pc.min_max(values)
+    both = pc.min_max(values)
     ends = [
-        texts_of(pa.array([found[end].as_py()], values.type)) for end in ("min", "max")
+        texts_of(pa.array([both[end].as_py()], values.type)) for end in ("min", "max")
     ]
     return tuple(bins.tolist()), (ends[0][0], ends[1][0])
 

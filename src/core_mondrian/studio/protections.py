@@ -103,9 +103,9 @@ def first_values(model: str) -> JsonObject:
             unknown.append(one.name)
     fixed = {"sensitive": "x"} if _is_of_column(model) else {}
     for tried in product(_TRIED, repeat=len(unknown)):
-        found = values | dict(zip(unknown, tried, strict=True))
-        if not unknown or _accepts(MODELS[model], fixed | found):
-            return found
+        filled = values | dict(zip(unknown, tried, strict=True))
+        if not unknown or _accepts(MODELS[model], fixed | filled):
+            return filled
     return values
 
 

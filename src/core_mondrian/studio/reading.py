@@ -96,8 +96,8 @@ def open_spec(path: Path, title: str) -> Named:
     try:
         file = read_spec_file(path)
     except SpecError as error:  # the file stands here under another name
-        told = error.message.replace(str(path), title)
-        raise SpecError(told, hint=error.hint) from None
+        message = error.message.replace(str(path), title)
+        raise SpecError(message, hint=error.hint) from None
     return name_files(file._replace(path=Path(title)))
 
 
@@ -139,12 +139,12 @@ def _tree(entry: Any, bare: Callable[[str], str]) -> Any:  # noqa: ANN401  # pla
 def _model(model: Any, bare: Callable[[str], str]) -> Any:  # noqa: ANN401  # plain values
     if not isinstance(model, dict):
         return model
-    found = dict(model)
+    plain = dict(model)
     for key in _FILES:
         if isinstance(model.get(key), str):
-            found[key] = bare(model[key])
+            plain[key] = bare(model[key])
     file, colon, member = str(model.get("name", "")).rpartition(":")
-    return found | ({"name": f"{bare(file)}:{member}"} if colon else {})
+    return plain | ({"name": f"{bare(file)}:{member}"} if colon else {})
 
 
 def read_draft(asked: JsonMapping, names: Sequence[str], folder: Path) -> Draft:

@@ -178,7 +178,7 @@ def without_text(total: Risk, n_without: int) -> str:
 
 def share_text(n: int, of: int) -> str:
     """Return a share as people write it; few are not none, and most are not all."""
-    told = f"{n / of:.1%}"
-    if told == "0.0%":
+    text = f"{n / of:.1%}"
+    if text == "0.0%":
         return "under 0.1%" if n else "0%"
-    return "over 99.9%" if told == "100.0%" and n < of else told
+    return "over 99.9%" if text == "100.0%" and n < of else text

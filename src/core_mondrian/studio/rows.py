@@ -196,7 +196,7 @@ def _chunk_texts(cells: Any) -> Sequence[str]:  # noqa: ANN401  # an Arrow array
             for low, high in zip(*ends, strict=True)
         ]
     try:
-        found = moment_texts(comparable(cells))[0].to_pylist()
+        texts = moment_texts(comparable(cells))[0].to_pylist()
     except pa.ArrowException:  # lists and the like
-        found = [None if cell is None else str(cell) for cell in cells.to_pylist()]
-    return [text or "" for text in found]
+        texts = [None if cell is None else str(cell) for cell in cells.to_pylist()]
+    return [text or "" for text in texts]

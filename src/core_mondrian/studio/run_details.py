@@ -104,21 +104,21 @@ class RunDetails:
             show_problem(self._canvas, job.problem)
         if job.result is None:
             return
-        found = job.result
-        n_boxes = min(found.n_classes, _MOST_BOXES)
-        words = f"{count(n_boxes, 'group')} as boxes over {found.x} and {found.y}"
+        painted = job.result
+        n_boxes = min(painted.n_classes, _MOST_BOXES)
+        words = f"{count(n_boxes, 'group')} as boxes over {painted.x} and {painted.y}"
         with self._canvas:
             # An image, and no part of the page: the picture has a style of its own.
-            show_svg(found.picture.encode(), words).classes("studio-painting")
+            show_svg(painted.picture.encode(), words).classes("studio-painting")
             part = ""
-            if n_boxes < found.n_classes:
+            if n_boxes < painted.n_classes:
                 part = (
-                    f" Of {found.n_classes:,} groups {n_boxes:,} are painted, evenly "
+                    f" Of {painted.n_classes:,} groups {n_boxes:,} are painted, evenly "
                     "from the largest to the smallest."
                 )
             ui.label(
-                f"Each box is a group: from where to where it reaches in {found.x} and "
-                f"{found.y}.{part}"
+                "Each box is a group: from where to where it reaches in "
+                f"{painted.x} and {painted.y}.{part}"
             ).classes("studio-faint")
 
     def _find_tree(self) -> None:
@@ -144,9 +144,9 @@ class RunDetails:
 
 
 def _funnel(run: Run) -> Iterator[list[str]]:
-    told = run.release.funnel.to_json()
-    all_of = [(KINDS[kind], counts) for kind, counts in told["kinds"].items()]
-    for name, counts in (*told["columns"].items(), *all_of):
+    funnel = run.release.funnel.to_json()
+    all_of = [(KINDS[kind], counts) for kind, counts in funnel["kinds"].items()]
+    for name, counts in (*funnel["columns"].items(), *all_of):
         yield [name, *(f"{counts[stage]:,}" for stage in STAGES)]
 
 

@@ -103,15 +103,15 @@ def _settings(asked: JsonMapping, above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _models(models: Sequence[JsonMapping]) -> Iterator[tuple[str, str]]:
-    told: dict[str, list[str]] = {}
+    by_model: dict[str, list[str]] = {}
     for model in models:
         rest = {k: v for k, v in model.items() if k not in ("name", "sensitive")}
         about = f" for {model['sensitive']}" if "sensitive" in model else ""
         words = ", ".join(
             f"{key} = {_value_text(value)}" for key, value in rest.items()
         )
-        told.setdefault(f"{model['name']}{about}", []).append(words or "asked for")
-    for name, several in told.items():
+        by_model.setdefault(f"{model['name']}{about}", []).append(words or "asked for")
+    for name, several in by_model.items():
         yield name, "; ".join(several)
 
 
@@ -141,12 +141,12 @@ def _value_text(value: object) -> str:
 
 
 def _figures(first: Run, second: Run) -> Iterator[Pair]:
-    told: list[dict[str, str]] = [{}, {}]
-    for found, run in zip(told, (first, second), strict=True):
+    by_run: list[dict[str, str]] = [{}, {}]
+    for figures, run in zip(by_run, (first, second), strict=True):
         for name, words in _figures_of(run):  # of two models of one kind both are told
-            found[name] = f"{found[name]}; {words}" if name in found else words
-    for name in dict.fromkeys((*told[0], *told[1])):
-        was, now = (one.get(name, "not asked for") for one in told)
+            figures[name] = f"{figures[name]}; {words}" if name in figures else words
+    for name in dict.fromkeys((*by_run[0], *by_run[1])):
+        was, now = (one.get(name, "not asked for") for one in by_run)
         yield Pair(name, was, now)
 
 
@@ -160,8 +160,8 @@ def _figures_of(run: Run) -> Iterator[tuple[str, str]]:
     yield "smallest group", smallest
     yield "highest risk", percent(risk.highest)
     yield "average risk", percent(risk.average)
-    found = release.verification.models
-    for model, result in zip(release.spec.models, found, strict=True):
+    results = release.verification.models
+    for model, result in zip(release.spec.models, results, strict=True):
         about = "" if model.column is None else f" for {model.column}"
         reached = f"{result.reached:.4g}" if math.isfinite(result.reached) else "any"
         kind = _NAMES.get(type(model), type(model).__name__)  # or one of the user's own
@@ -187,10 +187,9 @@ def _bins(first: Run, second: Run) -> list[tuple[SizeBin | None, SizeBin | None]
     """Return the sizes of both, from the smallest class of either on."""
     sizes = [run.release.class_sizes for run in (first, second)]
     least = int(np.concatenate(sizes).min(initial=np.iinfo(np.int64).max))
-    found = [{one.low: one for one in size_bins(each, least)} for each in sizes]
+    bins = [{one.low: one for one in size_bins(each, least)} for each in sizes]
     return [
-        (found[0].get(low), found[1].get(low))
-        for low in sorted({**found[0], **found[1]})
+        (bins[0].get(low), bins[1].get(low)) for low in sorted({**bins[0], **bins[1]})
     ]
 
 
@@ -209,11 +208,11 @@ def _shares(
     return old, new
 
 
-def _size_text(run: Run, found: SizeBin | None) -> str:
-    if found is None or not found.n_classes:
+def _size_text(run: Run, bin_: SizeBin | None) -> str:
+    if bin_ is None or not bin_.n_classes:
         return "none"
-    share = percent(found.n_rows / max(_n_released(run), 1))
-    return f"{found.n_classes:,} with {share} of the rows"
+    share = percent(bin_.n_rows / max(_n_released(run), 1))
+    return f"{bin_.n_classes:,} with {share} of the rows"
 
 
 def _n_released(run: Run) -> int:

@@ -136,12 +136,12 @@ def _build(studio: Studio) -> FastAPI:
         return FileResponse(path, media_type="text/html", headers=_REPORT_HEADERS)
 
     def show(session: str = "") -> RedirectResponse | None:
-        found = studio.sessions.get(session)
-        if found is None or found.is_shown:
+        own_session = studio.sessions.get(session)
+        if own_session is None or own_session.is_shown:
             # Another tab has it: this one goes on with a copy.
-            new = _fork(studio, found)
+            new = _fork(studio, own_session)
             return RedirectResponse(f"?session={new.name}", status_code=303)
-        Page(studio, found).build()
+        Page(studio, own_session).build()
         return None
 
     outer.get("/files/{session}/{number}/{name}")(download)
@@ -168,8 +168,8 @@ def _file_of(studio: Studio, session: str, number: int, name: str) -> tuple[Path
         raise HTTPException(404, "there is no such file") from None
 
 
-def _fork(studio: Studio, found: Session | None) -> Session:
+def _fork(studio: Studio, session: Session | None) -> Session:
     new = studio.new_session()
-    if found is not None:
-        found.copy_to(new)
+    if session is not None:
+        session.copy_to(new)
     return new

@@ -100,11 +100,11 @@ class Studio:
             SpecError: there is no such session, run or file.
         """
         if session in self.sessions:
-            found = self.sessions[session]
-            for run in found.runs:
+            own = self.sessions[session]
+            for run in own.runs:
                 if run.number == number:
-                    with found.writing:
-                        return run.write(name, found.folder), run.downloads[name]
+                    with own.writing:
+                        return run.write(name, own.folder), run.downloads[name]
         raise SpecError("there is no such run")
 
     def forget_idle(self) -> None:

@@ -55,10 +55,10 @@ def take_value(draft: Draft, name: str, value: float) -> None:
 
 def present_value(draft: Draft, name: str) -> float | None:
     """Return what a number is now; None: no model has it, or they differ."""
-    found = {value for one in draft.models() for key, value in _numbers(one, name)}
+    numbers = {value for one in draft.models() for key, value in _numbers(one, name)}
     if name == K:
-        found.add(draft.k)
-    return found.pop() if len(found) == 1 else None
+        numbers.add(draft.k)
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def everything_but(draft: Draft, name: str) -> str:
@@ -118,8 +118,8 @@ def find_curve(
     if name == K:
         draft.k = max(draft.k, 2)  # so that it is asked for at all
     spec = draft.to_spec()
-    found = sweep(read_as(opened, spec), spec, {name: points}, progress=progress)
-    return Curve(name, found)
+    curves = sweep(read_as(opened, spec), spec, {name: points}, progress=progress)
+    return Curve(name, curves)
 
 
 def point_text(curve: Curve, value: float | None) -> str:

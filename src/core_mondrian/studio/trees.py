@@ -65,11 +65,11 @@ def first_groups(opened: OpenedTable, draft: Draft, name: str) -> Groups:
             hint=f"up to {MOST_DRAGGED} can be; take prefix, ranges or learned",
         )
     tree = learn_tree(Learned(), name, ranked)
-    found = [level for level in tree.levels if level.stop - level.start <= _FEW_GROUPS]
+    small = [level for level in tree.levels if level.stop - level.start <= _FEW_GROUPS]
     groups: dict[int, list[str]] = {}
     for leaf, text in zip(tree.leaf_nodes.tolist(), tree.leaves, strict=True):
         node = leaf
-        while node >= found[-1].stop:
+        while node >= small[-1].stop:
             node = int(tree.parents[node])
         groups.setdefault(node, []).append(text)
     return [(f"group {i + 1}", values) for i, values in enumerate(groups.values())]

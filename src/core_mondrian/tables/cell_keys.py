@@ -33,8 +33,8 @@ _PLAIN: Final = (
 def cell_keys(column: ArrowArray) -> Keys:
     """Return a number per cell; 0: missing."""
     if isinstance(column, pa.ChunkedArray):
-        found = [cell_keys(chunk) for chunk in column.chunks]
-        return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)
+        by_chunk = [cell_keys(chunk) for chunk in column.chunks]
+        return np.concatenate(by_chunk) if by_chunk else np.zeros(0, dtype=np.uint64)
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return cell_keys(column.storage)

@@ -398,15 +398,15 @@ def _replace_in_polars(table: Frame, others: Frame, layout: Layout) -> Frame:
 def _replace_in_pandas(table: Frame, others: Frame, layout: Layout) -> Frame:
     import pandas as pd
 
-    found = {}
+    columns_by_name = {}
     for place, columns in layout.items():
         if columns is None:
-            found[place] = others[place]
+            columns_by_name[place] = others[place]
             continue
         dtype = table[place].dtype if place in table.columns else None
         for name, array in columns.items():
-            found[name] = as_pandas(array, dtype).set_axis(others.index)
-    return pd.DataFrame(found, index=others.index, copy=False)
+            columns_by_name[name] = as_pandas(array, dtype).set_axis(others.index)
+    return pd.DataFrame(columns_by_name, index=others.index, copy=False)
 
 
 def take_cells(

@@ -96,9 +96,9 @@ def class_sizes(keys: Coded, counts: Integers | None = None) -> Integers:
     if keys.n_codes <= 4 * keys.codes.size:
         sizes = np.bincount(keys.codes)
         return sizes[sizes > 0].astype(np.int64)
-    found = pc.value_counts(pa.array(keys.codes))
-    order = np.argsort(found.field(0).to_numpy())
-    ranked: Integers = found.field(1).to_numpy()[order]
+    pairs = pc.value_counts(pa.array(keys.codes))
+    order = np.argsort(pairs.field(0).to_numpy())
+    ranked: Integers = pairs.field(1).to_numpy()[order]
     return ranked
 
 

@@ -13,7 +13,7 @@ from core_mondrian.verification.counts import Classes
 
 
 class Tree(Protocol):
-    """A hierarchy, as far as the definitions read it."""
+    """The part of a hierarchy that distances need, without the room that has it."""
 
     labels: tuple[str, ...]
     low: NDArray[np.int32]

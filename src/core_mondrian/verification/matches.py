@@ -67,8 +67,8 @@ def count_outside(
     one = first_rows(keys)
     counts = class_sizes(keys)
     distinct_people = np.stack([coded.codes[one] for coded in people], axis=1)
-    found = count_fitting(cells, fits, distinct_people, counts)
-    return found - rows
+    n_fitting = count_fitting(cells, fits, distinct_people, counts)
+    return n_fitting - rows
 
 
 def column_tree(name: str, values: ArrowArray, spec: Spec) -> Hierarchy | None:

@@ -256,12 +256,12 @@ def _value_table(name: str, table: pa.Table, rows: Integers, spec: Spec) -> _Val
 
 
 def _joined(
-    found: Sequence[Verification], whole: WholeTable, spec: Spec
+    by_bucket: Sequence[Verification], whole: WholeTable, spec: Spec
 ) -> Verification:
     """Return what was found in all buckets together."""
-    held = [one for one in found if one.n_classes]
+    held = [one for one in by_bucket if one.n_classes]
     sizes = np.concatenate([np.zeros(0, np.int64), *(one.class_sizes for one in held)])
-    n_rows = sum(one.n_rows for one in found)
+    n_rows = sum(one.n_rows for one in by_bucket)
     if n_rows != whole.n_rows:
         raise PrivacyViolation("the buckets are not the whole release", hint=_KEEP)
     models = []
@@ -270,12 +270,12 @@ def _joined(
             models.append(_check(model, Classes(sizes, sizes), spec))
             continue
         worst = min if model.limits().at_least > -math.inf else max
-        every = [one.models[place] for one in held] or [found[0].models[place]]
+        every = [one.models[place] for one in held] or [by_bucket[0].models[place]]
         models.append(ModelResult(every[0].name, worst(x.reached for x in every)))
     return Verification(
         n_rows=n_rows,
-        n_classes=sum(one.n_classes for one in found),
-        n_suppressed_blank=sum(one.n_suppressed_blank for one in found),
+        n_classes=sum(one.n_classes for one in by_bucket),
+        n_suppressed_blank=sum(one.n_suppressed_blank for one in by_bucket),
         smallest_class=min((one.smallest_class for one in held), default=0),
         models=tuple(models),
         n_persons=whole.n_persons,

@@ -372,13 +372,13 @@ def _is_compared(model: PrivacyModel) -> bool:
 
 
 def _joined(
-    found: Sequence[Verification], spec: Spec, counted: tuple[int, int, int]
+    by_bucket: Sequence[Verification], spec: Spec, counted: tuple[int, int, int]
 ) -> SeriesVerification:
-    held = [one for one in found if one.n_classes]
+    held = [one for one in by_bucket if one.n_classes]
     models = []
     for place, model in enumerate(spec.models):
         worst = min if model.limits().at_least > -np.inf else max
-        reached = [one.models[place].reached for one in held or found]
+        reached = [one.models[place].reached for one in held or by_bucket]
         models.append(ModelResult(model.title, worst(reached, default=np.inf)))
     return SeriesVerification(
         *counted,

@@ -44,7 +44,7 @@ def test_rows_begin_and_end_where_the_standard_library_wrote_them(
         n_fields=3,
         is_last=True,
         all_rows=True,
-        found=found,
+        into=found,
         signs=signs,
     )
 
@@ -58,7 +58,7 @@ def test_rows_begin_and_end_where_the_standard_library_wrote_them(
         n_fields=3,
         is_last=True,
         all_rows=False,
-        found=found,
+        into=found,
         signs=signs,
     )
     odd = [edges[i] for i, row in enumerate(rows) if len(row) != 3]
@@ -78,7 +78,7 @@ def test_a_text_cut_off_anywhere_ends_with_its_last_whole_row(
     text = np.frombuffer(whole[:cut], np.uint8)
 
     end, n_rows, *_ = scan_rows(
-        text, 2, is_last=False, all_rows=True, found=found, signs=(44, 34)
+        text, 2, is_last=False, all_rows=True, into=found, signs=(44, 34)
     )
 
     lengths, reader = [0], io.StringIO()

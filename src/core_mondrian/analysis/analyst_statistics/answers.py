@@ -59,11 +59,11 @@ class Row:
 
     def to_json(self) -> JsonObject:
         """Return plain values, without those that are not defined here."""
-        told = {
+        plain = {
             name: value for name, value in asdict(self).items() if value is not None
         }
         extra = {"difference": self.difference, "errors_off": self.errors_off}
-        return told | {
+        return plain | {
             name: value for name, value in extra.items() if value is not None
         }
 

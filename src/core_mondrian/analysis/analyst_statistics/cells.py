@@ -203,8 +203,10 @@ def _read_column(tables: Tables, name: str) -> Column:
         held = None if test is None else _sorted_numbers(test.codes, last)  # type: ignore[arg-type]
         return Column(name, own.values.type, (), before, after, held)
     is_same = name not in tables.spec.quasi_identifiers
-    found = {*_texts_of(own), *(_texts_of(test) if test is not None else ())}
-    levels = sorted(found | ({x for x in texts if x is not None} if is_same else set()))
+    present = {*_texts_of(own), *(_texts_of(test) if test is not None else ())}
+    levels = sorted(
+        present | ({x for x in texts if x is not None} if is_same else set())
+    )
     if len(levels) > MOST_LEVELS:
         raise DataError(
             f"column {name!r} has {len(levels)} values; statistics take at most "

@@ -211,14 +211,15 @@ def _answer(
     possible = (before["auc"] or 0.0) - 0.5
     score = ((after["auc"] or 0.0) - 0.5) / possible if possible > 1e-9 else 1.0
     score = min(max(score, 0.0), 1.0)
-    told = [f"{100 * (one['accuracy'] or 0.0):.1f} %" for one in scores]
+    accuracies = [f"{100 * (one['accuracy'] or 0.0):.1f} %" for one in scores]
     leak = ""
     if is_leaking:
         leak = " This flatters the release, which was made from these rows too."
     sentence = (
-        f"Trained on the release, a classifier is right for {told[1]} of {n_test:,} "
-        f"rows of the original; trained on the original's other rows, for {told[0]}; "
-        f"always guessing the most frequent value is right for {told[2]}.{leak}"
+        f"Trained on the release, a classifier is right for {accuracies[1]} of "
+        f"{n_test:,} rows of the original; trained on the original's other rows, for "
+        f"{accuracies[0]}; always guessing the most frequent value is right for "
+        f"{accuracies[2]}.{leak}"
     )
     figures = {"n_test": n_test, "is_leaking": int(is_leaking)}
     return Answer(

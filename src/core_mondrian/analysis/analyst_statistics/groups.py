@@ -118,7 +118,7 @@ def spread(cells: Sequence[Cells], sums: Floats, *, exact: bool = False) -> Floa
             content * one.exact[one.codes, np.newaxis] if exact else content
         )
     n_groups = int(np.prod([content.shape[1] for content in contents]))
-    found = np.zeros((n_groups, sums.shape[1]))
+    deviations = np.zeros((n_groups, sums.shape[1]))
     step = max(1, _CHUNK // max(1, n_groups))
     for start in range(0, len(sums), step):
         part = slice(start, start + step)
@@ -126,8 +126,8 @@ def spread(cells: Sequence[Cells], sums: Floats, *, exact: bool = False) -> Floa
         for content in contents:
             pairs = shares[:, :, np.newaxis] * content[part, np.newaxis, :]
             shares = pairs.reshape(len(shares), -1)
-        found += shares.T @ sums[part]
-    return found
+        deviations += shares.T @ sums[part]
+    return deviations
 
 
 def answer_means(question: Question, tables: Tables) -> Answer:
@@ -235,11 +235,11 @@ def _means(
     n_noise = sum(row.is_noise for row in known)
     how = {"is_share": outcome.is_share}
     among = "" if worst.name == _ALL else f" among {worst.name}"
-    told = f"no group is off by more than {size_text(off, **how)}: the {outcome.what}"
+    line = f"no group is off by more than {size_text(off, **how)}: the {outcome.what}"
     if off < 1e-9:
-        told = f"all groups are as in the original: the {outcome.what}"
+        line = f"all groups are as in the original: the {outcome.what}"
     sentence = (
-        f"With k = {k} {told}{among} is {number_text(worst.before, **how)} in the "
+        f"With k = {k} {line}{among} is {number_text(worst.before, **how)} in the "
         f"original and {number_text(worst.after, **how)} in the release. {n_noise} of "
         f"{len(known)} differences are within sampling noise."
     )

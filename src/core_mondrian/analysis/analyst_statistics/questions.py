@@ -147,7 +147,7 @@ def _about(
     pairs = [pair for pair in combinations(by, 2) if _are_few(tables, outcome, pair)]
     groups = [one for one in groups if _are_few(tables, outcome, one)]
     groups += pairs[:_MOST_PAIRS]
-    found = [Question(kind, outcome, group) for group in groups or [()]]
+    questions = [Question(kind, outcome, group) for group in groups or [()]]
     few = [n for n in by if len(tables.column(n).levels) <= _MOST_PREDICTING]
     kinds: list[Kind] = []
     if column.is_number or is_two_valued:
@@ -155,8 +155,10 @@ def _about(
     if not column.is_number and tables.test is not None:
         kinds.append("classifier")
     if few:
-        found += [Question(one, outcome, tuple(few)) for one in kinds if one in fits]
-    return found
+        questions += [
+            Question(one, outcome, tuple(few)) for one in kinds if one in fits
+        ]
+    return questions
 
 
 def _are_few(tables: "Tables", outcome: str, by: tuple[str, ...]) -> bool:

@@ -108,9 +108,9 @@ def _deviations(data: _Data) -> Floats:
         return np.zeros(data.features.shape[1])
     mean = np.average(data.features, axis=0, weights=data.weights)
     squares = np.average((data.features - mean) ** 2, axis=0, weights=data.weights)
-    found: Floats = np.sqrt(squares)
+    deviations: Floats = np.sqrt(squares)
     # What remains of a constant after rounding.
-    return np.where(found > 1e-9 * np.abs(mean), found, 0.0)
+    return np.where(deviations > 1e-9 * np.abs(mean), deviations, 0.0)
 
 
 def _fit(data: _Data, *, is_logistic: bool) -> _Fit:
@@ -135,13 +135,13 @@ def _fit(data: _Data, *, is_logistic: bool) -> _Fit:
     )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what they warn of is looked for in the result
-        found = model.fit(maxiter=200, tol=1e-12)
+        fitted = model.fit(maxiter=200, tol=1e-12)
         fit = _Fit(
-            found.params[1:],
-            found.bse[1:],
-            _quality(found, data, is_logistic=is_logistic),
+            fitted.params[1:],
+            fitted.bse[1:],
+            _quality(fitted, data, is_logistic=is_logistic),
         )
-    if is_logistic and not (found.converged and _is_estimate(fit)):
+    if is_logistic and not (fitted.converged and _is_estimate(fit)):
         raise _NoFitError(
             "the predictors separate the outcomes of some rows completely, so that "
             "the coefficients have no finite estimate"
@@ -149,11 +149,11 @@ def _fit(data: _Data, *, is_logistic: bool) -> _Fit:
     return fit
 
 
-def _quality(found: Any, data: _Data, *, is_logistic: bool) -> float:  # noqa: ANN401  # of statsmodels
+def _quality(fitted: Any, data: _Data, *, is_logistic: bool) -> float:  # noqa: ANN401  # of statsmodels
     """Return R² of a linear model, and of a logistic one the mean log-loss."""
     if not is_logistic:
-        return float(1.0 - found.deviance / found.null_deviance)
-    line = np.asarray(found.predict(which="linear"))
+        return float(1.0 - fitted.deviance / fitted.null_deviance)
+    line = np.asarray(fitted.predict(which="linear"))
     # Written so that neither logarithm is of 0.
     losses = np.logaddexp(0.0, line) - data.outcome * line
     return float(np.average(losses, weights=data.weights))

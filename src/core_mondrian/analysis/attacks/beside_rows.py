@@ -60,14 +60,14 @@ def attack_beside_rows(
 ) -> list[Finding | None]:
     """Try what needs more than the cells of the released rows; see `attack`."""
     owner = find_owners(given.after, given.before, given.public, given.shared)
-    found = [
+    findings = [
         _count_persons(given, owner, unit or _find_unit(given.before, given.spec)),
         _name_lone_rows(given, owner),
         *_attack_storage(given, file),
     ]
     if manifest is not None:
-        found.append(_confirm_guesses(given, owner, manifest))
-    return found
+        findings.append(_confirm_guesses(given, owner, manifest))
+    return findings
 
 
 def _find_unit(before: Frame, spec: Spec) -> str | None:

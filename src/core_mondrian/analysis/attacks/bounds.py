@@ -52,12 +52,12 @@ def _count_owners(candidates: Candidates, column: Column) -> Integers:
     ends = column.parts.ends[column.cells]
     n_classes = candidates.rows.size
     counts = np.zeros((n_classes, 2), dtype=np.int64)
-    for _, _, (found, classes) in candidates.pairs():
-        values = column.values[candidates.first[found]]
+    for _, _, (tuples, classes) in candidates.pairs():
+        values = column.values[candidates.first[tuples]]
         for side in (0, 1):
             owns = values == ends[classes, side]
             counts[:, side] += np.bincount(
-                classes[owns], candidates.people[found[owns]], n_classes
+                classes[owns], candidates.people[tuples[owns]], n_classes
             ).astype(np.int64)
     is_range = (ends != -1).all(axis=1) & (candidates.rows > 0)
     bounds: Integers = counts[is_range]

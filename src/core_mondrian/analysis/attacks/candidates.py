@@ -97,8 +97,8 @@ class Candidates:
         for start, stop in self._parts(wanted.size, width):
             chosen = wanted[start:stop]
             fits = self._fit([one.values[chosen] for one in self.columns])
-            found, classes = np.nonzero(fits)
-            yield start, stop, (found + start, classes)
+            places, classes = np.nonzero(fits)
+            yield start, stop, (places + start, classes)
 
     def fits_row(self, person: int, row: int) -> bool:
         """Return whether a person may be a released row."""
@@ -148,8 +148,8 @@ def _weigh(fits: Flags, rows: Integers) -> Integers:
     padded[: rows.size] = rows
     bits = np.arange(256)[:, np.newaxis] >> np.arange(8) & 1
     sums = padded.reshape(-1, 8) @ bits.T
-    found: Integers = sums[np.arange(packed.shape[1]), packed].sum(axis=1)
-    return found
+    weights: Integers = sums[np.arange(packed.shape[1]), packed].sum(axis=1)
+    return weights
 
 
 def _gather(

@@ -166,8 +166,8 @@ def _ends(
         if cell is not None and not cell.startswith("{") and _is_range(cell)
     }
     for i, shown in ranges.items():
-        found = pc.index_in(shown, values)
-        ends[i] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        places = pc.index_in(shown, values)
+        ends[i] = places.fill_null(-1).to_numpy(zero_copy_only=False)
         ends[i, ends[i] < 0] = -2  # a bound, but nobody's value
     if is_nice and ranges:
         grid = find_grid(values)

@@ -35,10 +35,12 @@ def downcode(candidates: Candidates) -> Finding | None:
     columns = [one for one in candidates.columns if one.parts is not None]
     if not columns:
         return None
-    told = [_count_column(candidates, column) for column in columns]
-    general, certain, resolved = (sum(each) for each in zip(*told, strict=True))
+    by_column = [_count_column(candidates, column) for column in columns]
+    general, certain, resolved = (sum(each) for each in zip(*by_column, strict=True))
     named = tuple(
-        column.name for column, one in zip(columns, told, strict=True) if one.resolved
+        column.name
+        for column, one in zip(columns, by_column, strict=True)
+        if one.resolved
     )
     return Finding(
         name="downcoding",
@@ -83,10 +85,12 @@ def _are_reliable(
 ) -> Flags:
     """Return of each class whether somebody fits every part that it names."""
     n_parts = parts.n_parts[column.cells]
-    found = np.zeros((candidates.rows.size, int(n_parts.max(initial=0)) + 1), np.bool_)
+    is_there = np.zeros(
+        (candidates.rows.size, int(n_parts.max(initial=0)) + 1), np.bool_
+    )
     for _, _, (persons, classes) in candidates.pairs():
         values = column.values[candidates.first[persons]]
-        found[classes, parts.part_of(column.cells[classes], values)] = True
-    present = np.count_nonzero(found[:, 1:], axis=1)
+        is_there[classes, parts.part_of(column.cells[classes], values)] = True
+    present = np.count_nonzero(is_there[:, 1:], axis=1)
     reliable: Flags = (present == n_parts) | (candidates.rows == 0)
     return reliable

@@ -106,7 +106,7 @@ def _find_blocks(candidates: Candidates, values: Coded) -> list[_Block] | None:
     Who fits one class is in it; as many as a class that nobody else fits has rows are
     there; and if one class is left for the rest of a tuple, they are in that.
     """
-    pairs = [found for _, _, found in candidates.pairs()]
+    pairs = [pair for _, _, pair in candidates.pairs()]
     tuples = np.concatenate([one[0] for one in pairs])
     classes = np.concatenate([one[1] for one in pairs])
     left, room = candidates.people.copy(), candidates.rows.copy()

@@ -90,8 +90,8 @@ def _of_same_values(
 
 
 def _by_value(candidates: Candidates, values: Coded, persons: Integers) -> Integers:
-    found = candidate_values(candidates, values, persons)
-    return np.concatenate([by_value for _, by_value in found])
+    by_person = candidate_values(candidates, values, persons)
+    return np.concatenate([by_value for _, by_value in by_person])
 
 
 def _kinds(

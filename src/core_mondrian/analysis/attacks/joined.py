@@ -87,10 +87,10 @@ class Joined(NamedTuple):
     def certain(self) -> int:
         """Count whose sensitive value all together make certain, and one does not."""
         every = self._every.codes
-        found = np.zeros(every.size, dtype=np.bool_)
+        is_certain = np.zeros(every.size, dtype=np.bool_)
         for own, value in self.values:
-            found |= _is_one(every, value) & ~_is_one(own, value) & (own >= 0)
-        return int(np.count_nonzero(found & (self.spare == 0)))
+            is_certain |= _is_one(every, value) & ~_is_one(own, value) & (own >= 0)
+        return int(np.count_nonzero(is_certain & (self.spare == 0)))
 
     def where(self, chosen: Flags) -> "Joined":
         """Return some of them."""
@@ -114,8 +114,8 @@ def _is_one(group: Integers, value: Integers) -> Flags:
     parts = _coded(group), _coded(value)
     pairs = np.unique(combine(list(parts)).codes) // parts[1].n_codes
     n_values = np.bincount(pairs, minlength=parts[0].n_codes)
-    found: Flags = n_values[parts[0].codes] == 1
-    return found
+    is_one: Flags = n_values[parts[0].codes] == 1
+    return is_one
 
 
 def shared_values(one: Release, other: Release, names: Sequence[str]) -> Coded | None:
@@ -173,8 +173,8 @@ def histories(who: Integers, shown: Coded, n_people: int) -> Integers:
     edges = np.searchsorted(who[order], np.arange(n_people + 1))
     rising = shown.codes[order]
     number: dict[bytes, int] = {}
-    found = np.full(n_people, -1, dtype=np.int64)
+    history = np.full(n_people, -1, dtype=np.int64)
     for person in np.flatnonzero(edges[1:] > edges[:-1]).tolist():
         key = rising[edges[person] : edges[person + 1]].tobytes()
-        found[person] = number.setdefault(key, len(number))
-    return found
+        history[person] = number.setdefault(key, len(number))
+    return history

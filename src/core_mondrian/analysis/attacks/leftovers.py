@@ -36,9 +36,11 @@ def find_leftovers(stored: Stored, released: OpenFrame, original: OpenFrame) -> 
             hidden = _hidden(released, original, one.column)
             unused.setdefault(one.column, set()).update(_unused(one, hidden))
     n_unused = sum(len(one) for one in unused.values())
-    searched, found = _search(stored, released, original)
-    names = sorted({name for name, values in unused.items() if values} | found.keys())
-    n_found = sum(found.values())
+    searched, by_column = _search(stored, released, original)
+    names = sorted(
+        {name for name, values in unused.items() if values} | by_column.keys()
+    )
+    n_found = sum(by_column.values())
     return Finding(
         name="leftovers",
         succeeded=n_unused + n_found > 0,
@@ -110,15 +112,15 @@ def _search(
 ) -> tuple[int, dict[str, int]]:
     """Return how many hidden texts were searched for, and how many found by column."""
     shown = _shown_text(released, original.columns)
-    searched, found = 0, {}
+    searched, by_column = 0, {}
     most = pick(stored, _MOST_SEARCHED, _MOST_BYTES)
     for name, texts in _searchable(released, original, most):
         wanted = [one for one in texts if one not in shown]
         searched += len(wanted)
         n = sum(any(one in text for text in stored.texts) for one in wanted)
         if n:
-            found[name] = n
-    return searched, found
+            by_column[name] = n
+    return searched, by_column
 
 
 def pick(stored: Stored, most: int, n_bytes: int) -> int:

@@ -16,9 +16,9 @@ def link(candidates: Candidates, names: Sequence[str], k: int) -> Finding:
     known = candidates.knowing(names)
     sizes = known.sizes()
     n, n_unique = known.n_people, known.count(sizes == 1)
-    found = sizes > 0
-    n_above = known.count(found & (sizes < k))
-    expected = float((known.people[found] / sizes[found]).sum())
+    is_fitting = sizes > 0
+    n_above = known.count(is_fitting & (sizes < k))
+    expected = float((known.people[is_fitting] / sizes[is_fitting]).sum())
     others = [one.name for one in known.columns if one.fits is None]
     sentence = (
         f"Someone who knows {list_names(names)} links {counted(n_above, known.who)} of "
@@ -29,11 +29,11 @@ def link(candidates: Candidates, names: Sequence[str], k: int) -> Finding:
         succeeded=n_above > 0,
         numbers={
             "people": n,
-            "fitting": known.count(found),
+            "fitting": known.count(is_fitting),
             "unique": n_unique,
             "above": n_above,
             "share": share_of(n_above, n),
-            "fewest_rows": int(sizes[found].min()) if found.any() else 0,
+            "fewest_rows": int(sizes[is_fitting].min()) if is_fitting.any() else 0,
             "mean_confidence": share_of(expected, int(known.people.sum())),
         },
         sentence=sentence,

@@ -37,7 +37,7 @@ def compare_order(ways: Sequence[Candidates]) -> Finding | None:
         )
         for one in ways
     ]
-    kept, chance = max(shares, key=lambda found: found[0] - found[1])
+    kept, chance = max(shares, key=lambda pair: pair[0] - pair[1])
     succeeded = kept - chance > FOLLOWS_ABOVE
     sorted_by = _sorted_columns(ways[0].columns) if succeeded else ()
     return Finding(

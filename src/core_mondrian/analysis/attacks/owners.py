@@ -60,5 +60,5 @@ def _match_cells(
     place = np.full(keys.n_codes, -1, dtype=np.int64)
     place[np.flatnonzero(rows)] = first_rows(old)
     place[rows != 1] = -1
-    found: Integers = place[keys.codes[:n]]
-    return found
+    places: Integers = place[keys.codes[:n]]
+    return places

@@ -33,12 +33,12 @@ class Page:
             return pa.array(np.frombuffer(self.content, kind, self.n_values))
         if self.physical_type != "BYTE_ARRAY":
             return None
-        found, at = [], 0
+        levels, at = [], 0
         for _ in range(self.n_values):
             end = at + 4 + int.from_bytes(self.content[at : at + 4], "little")
-            found.append(self.content[at + 4 : end])
+            levels.append(self.content[at + 4 : end])
             at = end
-        return pa.array(found, pa.binary())
+        return pa.array(levels, pa.binary())
 
 
 def read_pages(path: Path) -> Iterator[Page]:
@@ -94,13 +94,13 @@ class _Compact:
         self.at = at
 
     def struct(self) -> dict[int, Any]:
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             step = head >> 4
             number = number + step if step else self._number()
-            found[number] = self._value(head & 15)
-        return found
+            fields[number] = self._value(head & 15)
+        return fields
 
     def _value(self, kind: int) -> Any:  # noqa: ANN401  # of any type
         if kind in (1, 2):
@@ -120,13 +120,13 @@ class _Compact:
         return self._raw[self.at - 1]
 
     def _varint(self) -> int:
-        found = shift = 0
+        number = shift = 0
         while True:
             byte = self._byte()
-            found |= (byte & 127) << shift
+            number |= (byte & 127) << shift
             shift += 7
             if byte < 128:
-                return found
+                return number
 
     def _number(self) -> int:
         coded = self._varint()

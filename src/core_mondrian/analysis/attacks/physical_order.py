@@ -106,7 +106,7 @@ def _stored_values(stored: Stored, name: str) -> list[ArrowArray]:
 
 def _searched_values(stored: Stored, before: ArrowArray) -> list[ArrowArray]:
     """Return some values of a column in every order that bytes have them in."""
-    found = []
+    texts = []
     long = before.filter(pc.greater_equal(pc.utf8_length(before), _SHORTEST))
     most = pick(stored, _MOST_SEARCHED, _MOST_BYTES)
     step = max(1, len(long) // most)
@@ -119,8 +119,8 @@ def _searched_values(stored: Stored, before: ArrowArray) -> list[ArrowArray]:
         places = np.array([text.find(one) for one in wanted], dtype=np.int64)
         at = np.flatnonzero(places >= 0)
         at = at[np.argsort(places[at], kind="stable")]
-        found.append(some.take(pa.array(at)))
-    return found
+        texts.append(some.take(pa.array(at)))
+    return texts
 
 
 def _compare(
@@ -142,12 +142,12 @@ def _compare(
 
 
 def _places(values: ArrowArray, among: ArrowArray) -> Integers:
-    found: Integers = (
+    places: Integers = (
         pc.index_in(values, value_set=among)
         .fill_null(-1)
         .to_numpy(zero_copy_only=False)
     )
-    return found.astype(np.int64)
+    return places.astype(np.int64)
 
 
 def _is_sorted(values: ArrowArray) -> bool:

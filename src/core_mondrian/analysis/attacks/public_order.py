@@ -169,8 +169,8 @@ def hash_cells(column: ArrowArray) -> Keys:
 def _hash_cells(encoded: ArrowArray) -> Keys:
     known = np.append(_hash_values(encoded.dictionary), np.uint64(0))
     places = encoded.indices.cast(pa.int64()).fill_null(known.size - 1)
-    found: Keys = known[places.to_numpy(zero_copy_only=False)]
-    return found
+    keys: Keys = known[places.to_numpy(zero_copy_only=False)]
+    return keys
 
 
 def _hash_values(values: ArrowArray) -> Keys:

@@ -159,10 +159,10 @@ def _flat(value: Any, path: str = "") -> Facts:  # noqa: ANN401  # plain values
         items = iter(enumerate(value))
     else:
         return {path: value}
-    found: Facts = {}
+    facts: Facts = {}
     for key, item in items:
-        found |= _flat(item, f"{path}.{key}" if path else str(key))
-    return found
+        facts |= _flat(item, f"{path}.{key}" if path else str(key))
+    return facts
 
 
 def _as_table(frame: OpenFrame) -> pa.Table:
@@ -223,7 +223,7 @@ def _only_class(candidates: Candidates) -> Integers:
 
     Whoever has a class that nobody else fits, with room for all of them, is in that.
     """
-    pairs = [found for _, _, found in candidates.pairs()]
+    pairs = [of_person for _, _, of_person in candidates.pairs()]
     tuples = np.concatenate([one[0] for one in pairs])
     classes = np.concatenate([one[1] for one in pairs])
     n_tuples = np.bincount(classes, minlength=candidates.rows.size)
@@ -237,8 +237,8 @@ def _only_class(candidates: Candidates) -> Integers:
     only = np.full(candidates.first.size, -1, dtype=np.int64)
     only[tuples] = classes
     only[np.bincount(tuples, minlength=only.size) != 1] = -1
-    found: Integers = only[candidates.person]
-    return found
+    of_person: Integers = only[candidates.person]
+    return of_person
 
 
 # Guessing

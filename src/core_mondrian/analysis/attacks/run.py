@@ -99,14 +99,14 @@ def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may ha
         values = code_series(after[name], read=_reading(spec))
         findings += end(attack_values(everything.knowing(columns), name, values))
     public = everything.knowing(spec.quasi_identifiers)
-    found = [end(membership_attack(public))]
+    results = [end(membership_attack(public))]
     if also is not None:
-        found.append(end(_intersect(public, (after, before), also, spec, aims)))
-    found += [end(reconstruct(public)), end(downcode(public))]
-    found.append(end(compare_order(_ways(everything, (after, before), spec, aims))))
+        results.append(end(_intersect(public, (after, before), also, spec, aims)))
+    results += [end(reconstruct(public)), end(downcode(public))]
+    results.append(end(compare_order(_ways(everything, (after, before), spec, aims))))
     given = Given(after, before, spec, public, k)
-    found += end(attack_beside_rows(given, unit, file, manifest))
-    findings += [one for one in found if one is not None]
+    results += end(attack_beside_rows(given, unit, file, manifest))
+    findings += [one for one in results if one is not None]
     tried = {one.name for one in findings}
     notes = tuple(_notes(before, spec, tried))
     n = public.n_people

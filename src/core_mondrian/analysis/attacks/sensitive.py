@@ -35,9 +35,9 @@ class Spread:
         width = values.n_codes
         kept = classes >= 0
         keys = classes[kept] * width + values.codes[kept]
-        found, counts = np.unique(keys, return_counts=True)
-        starts = np.searchsorted(found, np.arange(n_classes + 1) * width)
-        return cls(starts.astype(np.int64), found % width, counts, width)
+        pairs, counts = np.unique(keys, return_counts=True)
+        starts = np.searchsorted(pairs, np.arange(n_classes + 1) * width)
+        return cls(starts.astype(np.int64), pairs % width, counts, width)
 
     def add_up(self, owners: Integers, classes: Integers, n_owners: int) -> Integers:
         """Return the rows by value (axis 1) of the classes that each owner has."""
@@ -53,8 +53,8 @@ def candidate_values(
 ) -> Iterator[tuple[slice, Integers]]:
     """Yield persons, and how many of their candidates have each value."""
     spread = Spread.of(candidates.class_of, candidates.rows.size, values)
-    for start, stop, (found, classes) in candidates.pairs(values.n_codes, persons):
-        yield slice(start, stop), spread.add_up(found - start, classes, stop - start)
+    for start, stop, (owners, classes) in candidates.pairs(values.n_codes, persons):
+        yield slice(start, stop), spread.add_up(owners - start, classes, stop - start)
 
 
 def attack_values(
@@ -71,17 +71,17 @@ def attack_values(
     for part, by_value in candidate_values(candidates, values):
         kinds[part] = np.count_nonzero(by_value, axis=1)
         rises[part] = _rises(by_value, shares)
-    found = (
+    findings = (
         _certain(candidates, kinds, name),
         _after_ruling_out(candidates, kinds, name),
         _skewed(candidates, rises, name),
     )
     others = [one.name for one in candidates.columns if one.fits is None]
     if not others:
-        return found
+        return findings
     # No model looks at classes by columns that pass through.
     first = f"make {list_names(others)} quasi-identifiers"
-    return tuple(replace(one, remedy=f"{first}; {one.remedy}") for one in found)
+    return tuple(replace(one, remedy=f"{first}; {one.remedy}") for one in findings)
 
 
 def _rises(by_value: Integers, shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,13 +96,13 @@ def _rises(by_value: Integers, shares: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def _certain(candidates: Candidates, kinds: Integers, name: str) -> Finding:
-    n, found = candidates.n_people, candidates.count(kinds == 1)
+    n, n_certain = candidates.n_people, candidates.count(kinds == 1)
     return Finding(
         name="homogeneity",
-        succeeded=found > 0,
-        numbers={"people": n, "certain": found, "share": share_of(found, n)},
+        succeeded=n_certain > 0,
+        numbers={"people": n, "certain": n_certain, "share": share_of(n_certain, n)},
         sentence=(
-            f"The value of {name!r} is certain for {found:,} of "
+            f"The value of {name!r} is certain for {n_certain:,} of "
             f"{counted(n, candidates.who)}: all rows that may be theirs show the same."
         ),
         remedy=f"model distinct-l-diversity, l = 2 or more, sensitive = {name!r}",
@@ -112,18 +112,18 @@ def _certain(candidates: Candidates, kinds: Integers, name: str) -> Finding:
 
 def _after_ruling_out(candidates: Candidates, kinds: Integers, name: str) -> Finding:
     n = candidates.n_people
-    found = candidates.count((kinds > 1) & (kinds <= 1 + RULED_OUT))
+    n_certain = candidates.count((kinds > 1) & (kinds <= 1 + RULED_OUT))
     return Finding(
         name="background",
-        succeeded=found > 0,
+        succeeded=n_certain > 0,
         numbers={
             "people": n,
             "ruled_out": RULED_OUT,
-            "certain": found,
-            "share": share_of(found, n),
+            "certain": n_certain,
+            "share": share_of(n_certain, n),
         },
         sentence=(
-            f"For {found:,} of {counted(n, candidates.who)}, the rows that may be "
+            f"For {n_certain:,} of {counted(n, candidates.who)}, the rows that may be "
             f"theirs show two values of {name!r}: whoever can rule out the more common "
             "one is certain."
         ),
@@ -134,13 +134,13 @@ def _after_ruling_out(candidates: Candidates, kinds: Integers, name: str) -> Fin
 
 
 def _skewed(candidates: Candidates, rises: NDArray[np.float64], name: str) -> Finding:
-    n, found = candidates.n_people, candidates.count(rises > RISES_ABOVE)
-    share = share_of(found, n)
+    n, n_skewed = candidates.n_people, candidates.count(rises > RISES_ABOVE)
+    share = share_of(n_skewed, n)
     most = float(rises.max(initial=0.0))
     return Finding(
         name="skewness",
-        succeeded=found > 0,
-        numbers={"people": n, "raised": found, "share": share, "highest": most},
+        succeeded=n_skewed > 0,
+        numbers={"people": n, "raised": n_skewed, "share": share, "highest": most},
         sentence=(
             f"The belief in a value of {name!r} rises to at most {most:.2f} times its "
             f"share of the table, and above {RISES_ABOVE:g} times for "

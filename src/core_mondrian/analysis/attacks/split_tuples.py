@@ -58,7 +58,7 @@ class Split:
     @classmethod
     def of(cls, candidates: Candidates, k: int) -> "Split":
         """Find the classes whose strangers are fewer than k."""
-        pairs = [found for _, _, found in candidates.pairs()]
+        pairs = [pair for _, _, pair in candidates.pairs()]
         tuples = np.concatenate([one[0] for one in pairs])
         classes = np.concatenate([one[1] for one in pairs])
         n_classes, n_tuples = candidates.rows.size, candidates.first.size
@@ -195,7 +195,7 @@ def _by_place(
     by_class = np.argsort(candidates.class_of, kind="stable")
     classes, n_lent = np.unique(split.pair_class, return_counts=True)
     starts = np.searchsorted(candidates.class_of[by_class], classes)
-    found: list[int] = []
+    in_order: list[int] = []
     chance, n_found = 1.0, 0
     for number, start, runs in zip(
         classes.tolist(), starts.tolist(), n_lent.tolist(), strict=True
@@ -211,9 +211,9 @@ def _by_place(
             luck = comb(max(lent.size - 1, 0), n_steps) * (lent.size / n) ** n_steps
             chance *= min(1.0, luck)
             n_found += 1
-            found += strangers.tolist()
+            in_order += strangers.tolist()
     chance = min(1.0, chance * comb(classes.size, n_found))
-    chosen = np.array(found, dtype=np.int64)
+    chosen = np.array(in_order, dtype=np.int64)
     name = f"place in the release, {side} of their class"
     return _Guess(name, chosen, candidates.class_of[chosen], chance)
 
@@ -352,17 +352,17 @@ def _suppose(
         n_strangers = int(split.strangers[candidates.class_of[lent[0]]])
         if comb(lent.size, n_strangers) > _MOST_GUESSES or own.size > _MOST_ROWS:
             continue
-        found = [
+        in_order = [
             outside
             for outside in combinations(lent.tolist(), n_strangers)
             if _is_in_order(own, np.setdiff1d(lent, outside), released, order)
         ]
-        if not found:
+        if not in_order:
             return _Guess(order.name, lent[:0], lent[:0], 1.0)
         n_lent = lent.size - n_strangers
         luck = min(1.0, 2 / comb(own.size + n_lent, n_lent))
         chance *= min(1.0, luck * comb(lent.size, n_strangers))
-        rows += found[0] if len(found) == 1 else ()
+        rows += in_order[0] if len(in_order) == 1 else ()
     chosen = np.array(rows, dtype=np.int64)
     return _Guess(order.name, chosen, candidates.class_of[chosen], chance)
 

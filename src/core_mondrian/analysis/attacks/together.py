@@ -206,8 +206,8 @@ def _spare(classes: Coded, rows: Integers) -> Integers:
     n_all = np.bincount(classes.codes, minlength=classes.n_codes)
     own = classes.codes[rows]
     n_joined = np.bincount(own, minlength=classes.n_codes)
-    found: Integers = (n_all - n_joined)[own]
-    return found
+    n_spare: Integers = (n_all - n_joined)[own]
+    return n_spare
 
 
 def _by_pseudonyms(one: Release, other: Release, k: int) -> Iterator[Finding]:
@@ -359,5 +359,5 @@ def _match_people(one: Release, other: Release, before: Frame, k: int) -> Findin
         every = [code_together(frames, name, read) for name in names]
         both, n = combine(every), len(one.frame)
         values = both.select(slice(None, n)), both.select(slice(n, None))
-    found = [find_candidates(x.frame, before, x.spec, ()) for x in (one, other)]
-    return intersect(found[0], found[1], values, k)
+    candidates = [find_candidates(x.frame, before, x.spec, ()) for x in (one, other)]
+    return intersect(candidates[0], candidates[1], values, k)

@@ -317,8 +317,8 @@ def output_error(path: Path, error: BaseException) -> OutputError:
     """Return what to say of a file that the system does not let us write."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None:  # Arrow names some system errors in its message only
-        found = re.search(r"errno (\d+)", str(error))
-        number = int(found[1]) if found else None
+        match = re.search(r"errno (\d+)", str(error))
+        number = int(match[1]) if match else None
     reason = os.strerror(number) if number else type(error).__name__
     hint = _HINTS.get(number or 0, "nothing was written")
     return OutputError(f"{path}: cannot be written ({reason})", hint=hint)

@@ -18,13 +18,13 @@ def scan_rows(
     n_fields: int,
     is_last: bool,
     all_rows: bool,
-    found: Integers,
+    into: Integers,
     signs: tuple[int, int],
 ) -> tuple[int, int, int, int, int]:
     """Go through whole rows and note where those of another length are.
 
     A quote opens a quoted value only where a value starts, and a doubled one does not
-    end it. ``found`` gets start, end, line (from 0 on) and number of values of rows
+    end it. ``into`` gets start, end, line (from 0 on) and number of values of rows
     that have not ``n_fields`` of them, or of all; when it is full, the scan ends.
     Empty lines are no rows, unless there is a single column. ``signs`` are the bytes
     of the delimiter and of the quote.
@@ -33,7 +33,7 @@ def scan_rows(
     found, and the state it ends in.
     """
     bytes_ = cython.declare(cython.const[cython.uchar][::1], text)
-    rows = cython.declare(cython.longlong[:, ::1], found)
+    rows = cython.declare(cython.longlong[:, ::1], into)
     wanted = cython.declare(cython.Py_ssize_t, n_fields)
     skips = cython.declare(cython.bint, n_fields > 1)
     ends = cython.declare(cython.bint, is_last)
