@@ -220,20 +220,6 @@ class Plan:
             piece[divided] = self.shares.piece[place]
         return piece
 
-    def pieces_of(self, tuples: Codes, leaves: Codes) -> Codes:
-        """Return the piece of rows, given the tuple and the leaf of each."""
-        piece = self.piece_of_tuple[tuples]
-        divided = np.flatnonzero(piece == DIVIDED)
-        if divided.size:
-            shares = self.shares
-            width = self.grown.tree.n_classes + 1
-            keys = shares.tuple_of.astype(np.int64) * width + shares.leaf + 1
-            order = np.argsort(keys, kind="stable")
-            wanted = tuples[divided].astype(np.int64) * width + leaves[divided] + 1
-            place = order[np.searchsorted(keys, wanted, sorter=order)]
-            piece[divided] = shares.piece[place]
-        return piece
-
     def places(self, names: Sequence[str]) -> list[Place]:
         """Return the columns of the release of a table with such columns, in order."""
         return places_of(self.spec, names, self.shown.column_names)

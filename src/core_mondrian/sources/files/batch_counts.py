@@ -32,11 +32,6 @@ class Tally:
         """Distinct tuples."""
         return self.rows.size
 
-    @property
-    def bits(self) -> list[int]:
-        """Bits that a code of each column takes."""
-        return [max(len(values).bit_length(), 1) for values in self.values]
-
 
 def tally_columns(columns: Sequence[Any], n_rows: int) -> Tally:
     """Count the distinct tuples of some rows."""
