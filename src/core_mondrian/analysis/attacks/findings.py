@@ -43,6 +43,9 @@ class Attacks:
     """Which attacks were not tried, and why."""
     who: Literal["rows", "persons"] = "rows"
     """What findings count."""
+    n_strange: int = 0
+    """Released rows that fit nobody of the original, so that nobody was linked to
+    them: of another table, or written in another way."""
 
     @property
     def succeeded(self) -> tuple[Finding, ...]:
@@ -69,6 +72,7 @@ class Attacks:
             "counted": self.who,
             self.who: self.n_people,
             "released_rows": self.n_released,
+            "strange_rows": self.n_strange,
             "linked": self.linked,
             "attacks": [one.to_json() for one in self.findings],
             "notes": list(self.notes),

@@ -108,9 +108,10 @@ def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may ha
     found += end(attack_beside_rows(given, unit, file, manifest))
     findings += [one for one in found if one is not None]
     tried = {one.name for one in findings}
-    notes = tuple(_notes(before, spec, tried))
+    strange = public.strange_rows()
+    notes = (*_strange_notes(strange, len(after)), *_notes(before, spec, tried))
     n = public.n_people
-    return Attacks(k, n, len(after), tuple(findings), notes, public.who)
+    return Attacks(k, n, len(after), tuple(findings), notes, public.who, strange)
 
 
 def _shares(
@@ -233,6 +234,14 @@ _UNTRIED: Final = {
     "spec: guesses against its fields were not tried",
 }
 """By attack: why it was not tried."""
+
+
+def _strange_notes(n_strange: int, n_released: int) -> Iterator[str]:
+    if n_strange:
+        yield (
+            f"{n_strange:,} of {n_released:,} released rows fit nobody of the "
+            "original, and nobody was linked to them: are cells written alike?"
+        )
 
 
 def _notes(before: Frame, spec: Spec, tried: Collection[str]) -> Iterator[str]:
