@@ -1,6 +1,6 @@
 """What the attacks found: counts and sentences, never a cell of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -77,6 +77,15 @@ class Attacks:
             "attacks": [one.to_json() for one in self.findings],
             "notes": list(self.notes),
         }
+
+
+def strange_notes(n_strange: int, n_released: int) -> Iterator[str]:
+    """Say that some released rows fit nobody, if there are any."""
+    if n_strange:
+        yield (
+            f"{n_strange:,} of {n_released:,} released rows fit nobody of the "
+            "original, and nobody was linked to them: are cells written alike?"
+        )
 
 
 def share_of(part: float, whole: float) -> float:

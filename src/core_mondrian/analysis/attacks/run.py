@@ -23,7 +23,11 @@ from core_mondrian.analysis.attacks.bounds import reconstruct
 from core_mondrian.analysis.attacks.candidates import Candidates, find_candidates
 from core_mondrian.analysis.attacks.columns import code_together, is_matched
 from core_mondrian.analysis.attacks.downcoding import downcode
-from core_mondrian.analysis.attacks.findings import Attacks, Finding
+from core_mondrian.analysis.attacks.findings import (
+    Attacks,
+    Finding,
+    strange_notes,
+)
 from core_mondrian.analysis.attacks.intersection import intersect
 from core_mondrian.analysis.attacks.linkage import link, partial_knowledge
 from core_mondrian.analysis.attacks.membership import membership_attack
@@ -109,7 +113,7 @@ def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may ha
     findings += [one for one in found if one is not None]
     tried = {one.name for one in findings}
     strange = public.strange_rows()
-    notes = (*_strange_notes(strange, len(after)), *_notes(before, spec, tried))
+    notes = (*strange_notes(strange, len(after)), *_notes(before, spec, tried))
     n = public.n_people
     return Attacks(k, n, len(after), tuple(findings), notes, public.who, strange)
 
@@ -234,14 +238,6 @@ _UNTRIED: Final = {
     "spec: guesses against its fields were not tried",
 }
 """By attack: why it was not tried."""
-
-
-def _strange_notes(n_strange: int, n_released: int) -> Iterator[str]:
-    if n_strange:
-        yield (
-            f"{n_strange:,} of {n_released:,} released rows fit nobody of the "
-            "original, and nobody was linked to them: are cells written alike?"
-        )
 
 
 def _notes(before: Frame, spec: Spec, tried: Collection[str]) -> Iterator[str]:
