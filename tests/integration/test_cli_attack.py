@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -100,6 +101,27 @@ def test_exit_code_tells_if_too_many_are_linked(attack: Command) -> None:
     assert (failed.code, passed.code) == (5, 0)
     assert "100.00% of the rows are linked" in failed.err
     assert attack("release.csv", *by_id[:-1], "2").code == 2
+
+
+@pytest.mark.parametrize("sign", [" ", "\u200b"])
+def test_a_gate_does_not_open_for_cells_that_are_written_otherwise(
+    attack: Command, sign: str
+) -> None:
+    table = pq.read_table("people.parquet")
+    raw = pc.binary_join_element_wise(table["town"], sign, "")
+    at = table.column_names.index("town")
+    pq.write_table(table.set_column(at, "town", raw), "raw.parquet")
+    Path("spec.toml").write_text(
+        'quasi_identifiers = ["age", "sex", "town"]\nk = 5\n', encoding="utf-8"
+    )
+    words = ("raw.parquet", "--with", "people.parquet", "--spec", "spec.toml")
+
+    noted, gate = attack(*words), attack(*words, "--fail-above", "0.1")
+
+    assert noted.code == 0
+    assert "500 of 500 released rows fit nobody of the original" in noted.out
+    assert gate.code == 3
+    assert "500 of 500 released rows fit nobody of the original" in gate.err
 
 
 def test_spec_is_a_file_where_there_is_no_manifest(

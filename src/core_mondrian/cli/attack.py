@@ -15,7 +15,7 @@ from core_mondrian.cli.options import AsJson, OriginalFile, SpecFile, build_spec
 from core_mondrian.cli.reply import Reply
 from core_mondrian.cli.requests import command
 from core_mondrian.cli.summary import escape_controls
-from core_mondrian.errors import PrivacyViolation, SpecError
+from core_mondrian.errors import DataError, PrivacyViolation, SpecError
 from core_mondrian.runtime.progress import Progress, Steps, show_progress
 from core_mondrian.tables.files.staging import manifest_of
 
@@ -141,6 +141,12 @@ def _attack_release(request: AttackRequest) -> Reply:
 
     def check() -> None:
         most = request.fail_above
+        if most is not None and attacks.n_strange > most * attacks.n_released:
+            raise DataError(
+                f"{attacks.n_strange:,} of {attacks.n_released:,} released rows fit "
+                "nobody of the original: who is linked to them cannot be known",
+                hint="compare a release with its own original, both written alike",
+            )
         if most is not None and attacks.linked > most:
             raise PrivacyViolation(
                 f"{attacks.linked:.2%} of the {attacks.who} are linked with a "

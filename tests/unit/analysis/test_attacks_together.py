@@ -213,3 +213,20 @@ def test_every_two_of_three_are_attacked() -> None:
     assert (every.name, every.numbers["releases"]) == ("row order", 3)
     assert not every.succeeded
     assert found.to_json()["pairs"][2]["releases"] == ["r1", "r2"]
+
+
+def test_rows_in_which_nobody_was_looked_for_are_noted() -> None:
+    people = census(300)
+    first, second = released(spec_of("age")), released(spec_of("age", "sex"))
+    sexes = [f"{cell} " for cell in second[0]["sex"].to_pylist()]
+    place = second[0].column_names.index("sex")
+    other = second[0].set_column(place, "sex", pa.array(sexes)), second[1]
+
+    sound = pair_of(first, second, original=people)
+    strange = pair_of(first, other, original=people)
+
+    assert not any("fit nobody" in note for note in sound.notes)
+    assert [note for note in strange.notes if "fit nobody" in note] == [
+        "r1: 300 of 300 released rows fit nobody of the original, and nobody was "
+        "linked to them: are cells written alike?"
+    ]

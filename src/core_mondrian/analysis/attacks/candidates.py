@@ -85,6 +85,14 @@ class Candidates:
             sizes[start:stop] = _weigh(fits, self.rows)
         return sizes
 
+    def strange_rows(self) -> int:
+        """Count the released rows that nobody fits."""
+        found = np.zeros(self.rows.size, dtype=np.bool_)
+        values = [column.values[self.first] for column in self.columns]
+        for start, stop in self._parts(self.first.size):
+            found |= self._fit([one[start:stop] for one in values]).any(axis=0)
+        return int(self.rows[~found].sum())
+
     def pairs(
         self, width: int = 1, persons: Integers | None = None
     ) -> Iterator[tuple[int, int, Pairs]]:

@@ -1,6 +1,6 @@
 """What the attacks found: counts and sentences, never a cell of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,6 +45,9 @@ class Attacks:
     """Which attacks were not tried, and why."""
     who: Literal["rows", "persons"] = "rows"
     """What findings count."""
+    n_strange: int = 0
+    """Released rows that fit nobody of the original, so that nobody was linked to
+    them: of another table, or written in another way."""
 
     @property
     def succeeded(self) -> tuple[Finding, ...]:
@@ -71,10 +74,20 @@ class Attacks:
             "counted": self.who,
             self.who: self.n_people,
             "released_rows": self.n_released,
+            "strange_rows": self.n_strange,
             "linked": self.linked,
             "attacks": [one.to_json() for one in self.findings],
             "notes": list(self.notes),
         }
+
+
+def strange_notes(n_strange: int, n_released: int) -> Iterator[str]:
+    """Say that some released rows fit nobody, if there are any."""
+    if n_strange:
+        yield (
+            f"{n_strange:,} of {n_released:,} released rows fit nobody of the "
+            "original, and nobody was linked to them: are cells written alike?"
+        )
 
 
 def share_of(part: float, whole: float) -> float:

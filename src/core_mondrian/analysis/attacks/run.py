@@ -21,7 +21,11 @@ from core_mondrian.analysis.attacks.bounds import reconstruct
 from core_mondrian.analysis.attacks.candidates import Candidates, find_candidates
 from core_mondrian.analysis.attacks.columns import code_together, is_matched
 from core_mondrian.analysis.attacks.downcoding import downcode
-from core_mondrian.analysis.attacks.findings import Attacks, Finding
+from core_mondrian.analysis.attacks.findings import (
+    Attacks,
+    Finding,
+    strange_notes,
+)
 from core_mondrian.analysis.attacks.intersection import intersect
 from core_mondrian.analysis.attacks.linkage import link, partial_knowledge
 from core_mondrian.analysis.attacks.membership import membership_attack
@@ -108,9 +112,10 @@ def attack(  # noqa: PLR0913  # a keyword for each thing that an attacker may ha
     results += end(attack_beside_rows(given, unit, file, manifest))
     findings += [one for one in results if one is not None]
     tried = {one.name for one in findings}
-    notes = tuple(_notes(before, spec, tried))
+    strange = public.strange_rows()
+    notes = (*strange_notes(strange, len(after)), *_notes(before, spec, tried))
     n = public.n_people
-    return Attacks(k, n, len(after), tuple(findings), notes, public.who)
+    return Attacks(k, n, len(after), tuple(findings), notes, public.who, strange)
 
 
 def _shares(

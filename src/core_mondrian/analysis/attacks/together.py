@@ -17,7 +17,11 @@ from narwhals.typing import IntoDataFrame
 
 from core_mondrian.analysis.attacks.candidates import find_candidates
 from core_mondrian.analysis.attacks.columns import code_together
-from core_mondrian.analysis.attacks.findings import Finding, share_of
+from core_mondrian.analysis.attacks.findings import (
+    Finding,
+    share_of,
+    strange_notes,
+)
 from core_mondrian.analysis.attacks.intersection import intersect
 from core_mondrian.analysis.attacks.joined import (
     Frame,
@@ -129,11 +133,21 @@ def attack_together(
     ]
     notes = [] if before is not None else [_NO_ORIGINAL]
     if before is not None:
-        notes += [note for one in opened for note in one.lacks(before)]
+        notes += [note for one in opened for note in _left_out(one, before)]
     both = list(combinations(opened, 2))
     end = Steps(progress, "attacking two by two", [1.0 for _ in both]).end
     pairs = tuple(end(_attack(*two, before)) for two in both)
     return Together(pairs, tuple(_at_once(opened)), tuple(notes))
+
+
+def _left_out(one: Release, before: Frame) -> Iterator[str]:
+    """Say in whose rows of a release nobody was looked for."""
+    if lacking := [*one.lacks(before)]:
+        yield from lacking
+        return
+    found = find_candidates(one.frame, before, one.spec, ())
+    for note in strange_notes(found.strange_rows(), len(one.frame)):
+        yield f"{one.name}: {note}"
 
 
 _MANY: Final = 3
