@@ -114,8 +114,8 @@ def moment_texts(*ends: ArrowArray) -> list[ArrowArray]:
 
 def _decimal_texts(ends: Sequence[ArrowArray]) -> list[ArrowArray]:
     ranges = zip(*(end.to_pylist() for end in ends), strict=True)
-    found = zip(*(_without_zeros(one) for one in ranges), strict=True)
-    texts = [pa.array(text, pa.string()) for text in found]
+    shortened = zip(*(_without_zeros(one) for one in ranges), strict=True)
+    texts = [pa.array(text, pa.string()) for text in shortened]
     return texts or [pa.array([], pa.string()) for _ in ends]
 
 
@@ -126,6 +126,6 @@ def _without_zeros(ends: Sequence[Decimal | None]) -> list[str | None]:
     ['1.5', '20.0']
     """
     texts = [None if end is None else f"{end:f}" for end in ends]
-    told = [text for text in texts if text is not None and "." in text]
-    n = min((len(text) - len(text.rstrip("0")) for text in told), default=0)
+    fractions = [text for text in texts if text is not None and "." in text]
+    n = min((len(text) - len(text.rstrip("0")) for text in fractions), default=0)
     return [text and text[: len(text) - n].removesuffix(".") for text in texts]

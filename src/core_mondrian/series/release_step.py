@@ -21,7 +21,12 @@ from core_mondrian.series.fresh_cuts import FreshCuts, cut_afresh
 from core_mondrian.series.judge import Judge, Members
 from core_mondrian.series.recoding import Batch, fit
 from core_mondrian.series.recoding_tree import guide, walk
-from core_mondrian.series.row_hashes import RowHashes, find_places, hash_rows
+from core_mondrian.series.row_hashes import (
+    RowHashes,
+    find_places,
+    hash_other_spellings,
+    hash_rows,
+)
 from core_mondrian.series.shown_cells import (
     Box,
     cells_of,
@@ -246,7 +251,29 @@ def _look_up(state: State, shown: Shown, frame: OpenFrame) -> _Table:
     hashes = hash_rows(frame, spec, state.rules.row_key, state.key, fixed)
     place = find_places(shown.records.hashes.key, hashes.key)
     retired = np.append(shown.withdrawn, shown.withheld)
-    return _Table(hashes, place, find_places(retired, hashes.key) >= 0)
+    table = _Table(hashes, place, find_places(retired, hashes.key) >= 0)
+    _check_spellings(state, shown, frame, table)
+    return table
+
+
+def _check_spellings(
+    state: State, shown: Shown, frame: OpenFrame, table: _Table
+) -> None:
+    """Refuse new keys that are known ones, written otherwise."""
+    known = np.concatenate([shown.records.hashes.key, shown.withdrawn, shown.withheld])
+    is_new = (table.record < 0) & ~table.is_retired
+    if not known.size or not is_new.any():
+        return
+    own = table.hashes.key
+    for keys in hash_other_spellings(frame, state.rules.row_key, state.key):
+        is_other = is_new & (keys != own) & (find_places(known, keys) >= 0)
+        if n := int(np.count_nonzero(is_other)):
+            raise DataError(
+                f"{n:,} rows have the key of an earlier row, which was written "
+                f"otherwise: {list_names(state.rules.row_key)}",
+                hint="write keys as before, such as 7 and not 7.0: else the same rows "
+                "would be shown once more",
+            )
 
 
 def _find_unchanged(records: Records, table: _Table) -> NDArray[np.int8]:

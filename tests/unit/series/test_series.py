@@ -796,6 +796,31 @@ def test_a_column_of_another_kind_is_refused(tmp_path: Path) -> None:
     check_unchanged(series, other, DataError, "'pay' held numbers .* and now text")
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("{}", "{}.0"), ("{}.0", "{}"), ("{}", "+{}"), ("{}", "{}e0")]
+)
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_keys_that_are_written_otherwise_are_refused(
+    tmp_path: Path, first: str, second: str, *, is_coded: bool
+) -> None:
+    def written(form: str, more: str = "") -> pa.Table:
+        keys = pa.array(
+            [*(form.format(i) for i in range(3, 9)), *([more] * bool(more))]
+        )
+        ages = [20 + i % 3 for i in range(len(keys))]
+        return pa.table(
+            {"id": keys.dictionary_encode() if is_coded else keys, "age": ages}
+        )
+
+    series = Series.create(tmp_path / "s", SPEC, row_key="id")
+    series.release(written(first))
+
+    check_unchanged(
+        series, written(second), DataError, "6 rows have the key of an earlier row"
+    )
+    assert series.release(written(first, "007")).counts.n_waiting == 1
+
+
 def test_keys_have_to_be_there_and_different(tmp_path: Path) -> None:
     series = begun(tmp_path, people(*YOUNG))
 

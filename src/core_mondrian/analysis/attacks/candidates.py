@@ -87,11 +87,11 @@ class Candidates:
 
     def strange_rows(self) -> int:
         """Count the released rows that nobody fits."""
-        found = np.zeros(self.rows.size, dtype=np.bool_)
+        fits_anybody = np.zeros(self.rows.size, dtype=np.bool_)
         values = [column.values[self.first] for column in self.columns]
         for start, stop in self._parts(self.first.size):
-            found |= self._fit([one[start:stop] for one in values]).any(axis=0)
-        return int(self.rows[~found].sum())
+            fits_anybody |= self._fit([one[start:stop] for one in values]).any(axis=0)
+        return int(self.rows[~fits_anybody].sum())
 
     def pairs(
         self, width: int = 1, persons: Integers | None = None

@@ -145,8 +145,8 @@ def _left_out(one: Release, before: Frame) -> Iterator[str]:
     if lacking := [*one.lacks(before)]:
         yield from lacking
         return
-    found = find_candidates(one.frame, before, one.spec, ())
-    for note in strange_notes(found.strange_rows(), len(one.frame)):
+    candidates = find_candidates(one.frame, before, one.spec, ())
+    for note in strange_notes(candidates.strange_rows(), len(one.frame)):
         yield f"{one.name}: {note}"
 
 
