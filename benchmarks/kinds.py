@@ -61,6 +61,71 @@ def _thirty_columns(lots: Lots, rows: int) -> dict[str, Any]:
     return _wide(lots, rows, 30)
 
 
+def _survey(lots: Lots, rows: int) -> dict[str, Any]:
+    """Batteries of five answers that follow an attitude; some skip a battery."""
+    kind = lots.choice(12, size=rows, p=np.arange(12, 0, -1) / 78)
+    columns: dict[str, Any] = {
+        "age_group": _names(lots.integers(7, size=rows)),
+        "sex": _names(lots.integers(2, size=rows)),
+        "region": _names(lots.zipf(1.5, size=rows).clip(max=16)),
+    }
+    while len(columns) < 30:
+        attitude = lots.normal(size=12)[kind] + 0.5 * lots.normal(size=rows)
+        skipped = lots.random(rows) < 0.3
+        for i in range(len(columns), min(len(columns) + 5, 30)):
+            answer = 3 + 1.2 * attitude + 0.5 * lots.normal(size=rows)
+            score = np.clip(np.round(answer), 1, 5).astype(np.int64)
+            is_name = i % 3 == 0
+            columns[f"answer_{i}"] = (
+                pa.array(_names(score), mask=skipped) if is_name else score
+            )
+    return columns
+
+
+def _patients(lots: Lots, rows: int) -> dict[str, Any]:
+    """Diagnoses that few have and that come together, and values mostly missing."""
+    age = np.clip(lots.normal(50, 20, rows), 0, 95).astype(np.int64)
+    columns: dict[str, Any] = {
+        "age": age,
+        "sex": _names(lots.integers(2, size=rows)),
+        "area": _names(lots.zipf(1.4, size=rows).clip(max=60)),
+        "insurance": _names(lots.choice(4, p=[0.6, 0.25, 0.1, 0.05], size=rows)),
+        "stay": lots.geometric(0.25, size=rows).clip(max=60),
+    }
+    frailty = lots.normal(size=(rows, 3)) + ((age - 50) / 25)[:, None]
+    for i in range(len(columns), 30):
+        weights = np.abs(lots.normal(size=3))
+        severity = 1.2 * frailty @ weights / np.linalg.norm(weights)
+        severity = severity + 0.6 * lots.normal(size=rows)
+        if i % 5 == 4:
+            value = np.round(severity * 4 + 20).astype(np.int64)
+            untested = lots.random(rows) > 0.2 + 0.1 * (severity > 1)
+            columns[f"value_{i}"] = pa.array(value, mask=untested)
+        else:
+            limit = lots.uniform(1.0, 3.5)
+            columns[f"diagnosis_{i}"] = _names((severity > limit).astype(np.int64))
+    return columns
+
+
+def _derived(lots: Lots, rows: int) -> dict[str, Any]:
+    """A census, and columns that say much the same again, coarser or with errors."""
+    columns = _million(lots, rows)
+    facts = [
+        np.unique(np.asarray(x).astype(str), return_inverse=True)[1]
+        for x in columns.values()
+    ]
+    while len(columns) < 30:
+        a, b = (facts[i] for i in lots.choice(len(facts), 2, replace=False))
+        n = int(lots.integers(2, 6))
+        value = lots.integers(n, size=a.max() + 1)[a]
+        if lots.random() < 0.5:
+            value = value + n * lots.integers(2, size=b.max() + 1)[b]
+        is_wrong = lots.random(rows) < 0.03
+        value = np.where(is_wrong, lots.integers(n, size=rows), value)
+        columns[f"derived_{len(columns)}"] = _names(value)
+    return columns
+
+
 def _floats(lots: Lots, rows: int) -> dict[str, Any]:
     centres = lots.normal(scale=3.0, size=(12, 5))
     of = lots.integers(12, size=rows)
@@ -115,6 +180,9 @@ KINDS = {
     "half of the cells missing": Kind(20_000, _missing),
     "a million rows": Kind(1_000_000, _million),
     "30 columns": Kind(50_000, _thirty_columns),
+    "30 columns, a survey": Kind(50_000, _survey),
+    "30 columns, patients": Kind(50_000, _patients),
+    "30 columns, derived": Kind(50_000, _derived),
 }
 
 

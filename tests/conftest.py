@@ -189,3 +189,4 @@ def _quick_if_plain(
     if IS_PLAIN and "golden" not in name and "auto" not in name:
         none = {"thorough": 0, "strong": 0, "light": 0}
         monkeypatch.setattr("core_mondrian.engine.search.best._LARGEST", none)
+        monkeypatch.setattr("core_mondrian.engine.search.best._LARGEST_WIDE", none)

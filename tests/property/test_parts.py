@@ -47,6 +47,21 @@ def test_parts_are_cut_down_to_the_same_small_blocks(
         )
 
 
+@pytest.mark.parametrize("spec", SPECS[4:])
+@given(table=tables(), task_tuples=st.integers(1, 30))
+def test_parts_of_wide_tables_hold_the_same_clusters(
+    spec: Spec, table: pa.Table, task_tuples: int
+) -> None:
+    with (
+        patch.object(best, "_CLASSES_PER_BLOCK", 2),
+        patch.object(best, "_FEW_COLUMNS", 0),
+        patch.object(best, "_FEW_ROWS_PER_TUPLE", 1000),
+    ):
+        grow_both_ways(
+            collapse(encode(open_frame(table), spec)).table, spec, task_tuples
+        )
+
+
 def test_a_tie_with_the_funnel_does_not_depend_on_the_order_of_classes() -> None:
     """Its classes lose the same here, but for rounding, and come in another order."""
     table = pa.table(

@@ -5,12 +5,13 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 from best_oracle import cells, keys
-from conftest import Frame, as_arrow, as_pandas, as_polars, frame_kinds
+from conftest import IS_PLAIN, Frame, as_arrow, as_pandas, as_polars, frame_kinds
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import (
@@ -38,6 +39,7 @@ from core_mondrian import (
     anonymize,
     verify,
 )
+from core_mondrian.engine.search import best
 
 Key = tuple[Any, ...]
 DEFAULTS = st.sampled_from([BestPolicy(), PaperPolicy()])
@@ -281,6 +283,26 @@ def test_permuting_rows_permutes_the_release(data: st.DataObject, seed: int) -> 
     assert Counter(keys(first.data, names)) == Counter(keys(second.data, names))
     kept = [i for i in cells(second.data, "id") if i is not None]  # the others: blank
     assert kept == [i for i in order if i in set(kept)]
+
+
+@pytest.mark.skipif(IS_PLAIN, reason="takes minutes uncompiled")
+@given(st.data(), st.integers(0, 5))
+def test_releases_of_wide_tables_are_what_others_are(
+    data: st.DataObject, seed: int
+) -> None:
+    """Small tables are divided into clusters here, as wide ones are."""
+    with patch.object(best, "_FEW_COLUMNS", 0):
+        sample = data.draw(samples())
+        spec = data.draw(specs(sample))
+        order = list(range(sample.n_rows))
+        random.Random(seed).shuffle(order)  # noqa: S311
+
+        first = released(sample, spec, as_arrow)
+        second = anonymize(with_ids(sample).take(order), spec, threads=3)
+
+    assert first.digest == second.digest
+    assert first.tree.digest == second.tree.digest
+    assert first.n_suppressed <= first.budget
 
 
 @given(st.data())

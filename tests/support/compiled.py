@@ -24,6 +24,7 @@ from support.plain_engine import IS_PLAIN
 PACKAGE = Path(__file__).parents[2] / "src" / "core_mondrian"
 _MOST_AXES = 8
 _NUMBERS = {
+    "short": (c.c_short, np.int16),
     "int": (c.c_int, np.int32),
     "bint": (c.c_int, np.int32),
     "Py_ssize_t": (c.c_ssize_t, np.int64),
@@ -202,7 +203,7 @@ def _length_of(much: str) -> int:
 
 _HELD = {
     *("object", "ColumnViews", "Rules", "SetCounts", "Strategy", "ObjectiveViews"),
-    *("RecordBuffers", "SearchWorkspace", "TupleTree"),
+    *("RecordBuffers", "SearchWorkspace", "Sketch", "TupleTree"),
 }
 
 

@@ -241,3 +241,5 @@ class Search(NamedTuple):
     passes: int
     sweeps: int
     """How often each class is annealed after that; 0: not at all."""
+    clusters: bool = False
+    """Whether blocks are divided into clusters instead of cut."""

@@ -525,15 +525,35 @@ def test_a_chosen_beta_is_one_that_can_be_given() -> None:
         (80_001, 10, "light"),
         (8_000_000, 2, "light"),
         (8_000_001, 2, "fast"),
+        (10_000, 20, "thorough"),
+        (50_000, 30, "strong"),
+        (500_000, 30, "light"),
+        (600_000, 30, "fast"),
     ],
 )
 def test_auto_is_decided_by_tuples_and_columns(
     n_tuples: int, n_columns: int, expected: str
 ) -> None:
-    table: Any = SimpleNamespace(n_tuples=n_tuples, columns=(None,) * n_columns)
+    table: Any = SimpleNamespace(
+        n_tuples=n_tuples, n_rows=n_tuples, columns=(None,) * n_columns
+    )
 
-    assert resolve_effort(BestPolicy(), table) == expected
-    assert resolve_effort(BestPolicy("light"), table) == "light"
+    models: Any = SimpleNamespace(is_monotone=True)
+
+    assert resolve_effort(BestPolicy(), table, models) == expected
+    assert resolve_effort(BestPolicy("light"), table, models) == "light"
+
+
+def test_tables_are_not_wide_where_there_can_be_no_clusters() -> None:
+    table: Any = SimpleNamespace(n_tuples=50_000, n_rows=50_000, columns=(None,) * 30)
+    monotone: Any = SimpleNamespace(is_monotone=True)
+    other: Any = SimpleNamespace(is_monotone=False)
+
+    assert resolve_effort(BestPolicy(), table, monotone) == "strong"
+    assert resolve_effort(BestPolicy(), table, other) == "fast"
+    assert resolve_effort(BestPolicy(disjoint=True), table, monotone) == "fast"
+    table.n_rows = 250_000
+    assert resolve_effort(BestPolicy(), table, monotone) == "fast"
 
 
 @pytest.mark.skipif(IS_PLAIN, reason="takes minutes uncompiled")

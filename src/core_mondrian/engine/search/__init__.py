@@ -10,6 +10,9 @@ blocks               cut a block, trying cuts out before one is taken
 block_solving        a block: cut, then split ties
 tie_splitting        cut a class between rows that are equal
 regrouping           move records between classes, cut neighbours anew
+lanes                columns as small numbers, to compare many records quickly
+closeness            which records of a block are closest
+clustering           divide a block into clusters of close records
 annealing            change the classes of a block, even at a cost first
 exchanges            exchange records between two classes
 suppression          records that are cheaper to suppress than to release

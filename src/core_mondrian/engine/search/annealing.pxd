@@ -4,6 +4,7 @@ from core_mondrian.engine.search.workspace cimport (
 
 cdef enum:
     _N_ALIKE = 24
+    _MOST_LISTED = 32
     _STAGES = 256
     _DISSOLVED = 2
     _SHARES = 1048576
@@ -12,7 +13,7 @@ cdef enum:
     _MOST_TUPLES = 32768
 
 cdef long long _FIRST_LOT
-cdef double _HEAT, _COOLING, _LN2
+cdef double _HEAT, _COOLING, _QUICK_HEAT, _QUICK_COOLING, _LN2
 
 
 cdef bint improve(
@@ -22,12 +23,23 @@ cdef bint improve(
 cdef bint anneal(
     ClassSet pool, SearchWorkspace workspace, long long sweeps
 ) noexcept nogil
+cdef void bound_all(ClassSet pool, ObjectiveViews objective) noexcept nogil
+cdef void cool(
+    ClassSet pool, SearchWorkspace workspace, long long sweeps
+) noexcept nogil
 cdef double total_loss(ClassSet pool) noexcept nogil
 cdef long long list_members(ClassSet pool) noexcept nogil
 cdef void keep(ClassSet pool) noexcept nogil
 cdef void restore(ClassSet pool, ObjectiveViews objective) noexcept nogil
 cdef void number_tuples(ClassSet pool) noexcept nogil
 cdef void find_alike(ClassSet pool, ObjectiveViews objective) noexcept nogil
+cdef void find_close(ClassSet pool) noexcept nogil
+cdef void list_companions(
+    ClassSet pool, Py_ssize_t number, int tuple_number
+) noexcept nogil
+cdef void list_members_of(
+    ClassSet pool, Py_ssize_t number, int tuple_number
+) noexcept nogil
 cdef void list_alike(
     ClassSet pool, Py_ssize_t first, int other, double loss
 ) noexcept nogil

@@ -12,6 +12,12 @@ import cython
 from cython.cimports.core_mondrian.engine.layout import VALUE_SET
 from cython.cimports.core_mondrian.engine.model_rules import rules_admit
 from cython.cimports.core_mondrian.engine.records import copy_record, row
+from cython.cimports.core_mondrian.engine.search.closeness import (
+    distance,
+    list_classes,
+    list_record,
+    sketch_record,
+)
 from cython.cimports.core_mondrian.engine.search.exact_cuts import ROUNDING
 from cython.cimports.core_mondrian.engine.search.exchanges import (
     draw,
@@ -49,6 +55,8 @@ from core_mondrian.engine.search.workspace import (
 if not cython.compiled:
     # The tuples that are looked at around one.
     _N_ALIKE = 24
+    # The classes around its own where these are looked for, if there are sketches.
+    _MOST_LISTED = 32
     _STAGES = 256
     # Of 32 steps, so many dissolve a class, and as many found one.
     _DISSOLVED = 2
@@ -63,6 +71,9 @@ _FIRST_LOT = 2463534242
 # The first limit, as a share of what a class loses; what is left of it stage by stage.
 _HEAT = 0.1
 _COOLING = 0.99
+# Where columns are many, a class loses much, and one exchange changes little of it.
+_QUICK_HEAT = 0.012
+_QUICK_COOLING = 0.995
 _LN2 = 0.6931471805599453
 
 
@@ -95,10 +106,37 @@ def anneal(pool: ClassSet, workspace: SearchWorkspace, sweeps: int) -> bool:
         return False
     keep(pool)
     number_tuples(pool)
-    if pool.n_tuples > _MOST_TUPLES:
+    if pool.has_sketch:
+        find_close(pool)
+        # A sketch does not know how many values a set has.
+        pool.is_quick = pool.bits.shape[1] == 0
+        bound_all(pool, workspace.objective)
+    elif pool.n_tuples > _MOST_TUPLES:
         return False
-    find_alike(pool, workspace.objective)
-    heat = _HEAT * before / n_members
+    else:
+        find_alike(pool, workspace.objective)
+    cool(pool, workspace, sweeps)
+    if pool.is_quick:
+        pool.is_quick = False
+        bound_all(pool, workspace.objective)
+    if total_loss(pool) < before * (1.0 - ROUNDING):
+        return True
+    restore(pool, workspace.objective)
+    return False
+
+
+def bound_all(pool: ClassSet, objective: ObjectiveViews) -> None:
+    """Measure all classes anew."""
+    for number in range(pool.n_classes):
+        if pool.classes[number].rows > 0:
+            pool.classes[number].loss = bound_class(pool, objective, number)
+
+
+def cool(pool: ClassSet, workspace: SearchWorkspace, sweeps: int) -> None:
+    """Change classes at random, by what costs less and less."""
+    n_members = list_members(pool)
+    heat = (_QUICK_HEAT if pool.is_quick else _HEAT) * total_loss(pool) / n_members
+    cooling = _QUICK_COOLING if pool.is_quick else _COOLING
     sweeps = min(sweeps, _SWEEPS_PER_CLASS * n_members)
     for _ in range(_STAGES):
         n_members = list_members(pool)
@@ -107,11 +145,7 @@ def anneal(pool: ClassSet, workspace: SearchWorkspace, sweeps: int) -> bool:
         n_steps = cython.declare(cython.longlong, sweeps * n_members // _STAGES)
         for _ in range(n_steps):
             change(pool, workspace, n_members, heat)
-        heat *= _COOLING
-    if total_loss(pool) < before * (1.0 - ROUNDING):
-        return True
-    restore(pool, workspace.objective)
-    return False
+        heat *= cooling
 
 
 def total_loss(pool: ClassSet) -> float:
@@ -211,6 +245,51 @@ def find_alike(pool: ClassSet, objective: ObjectiveViews) -> None:
             )
             if loss < most:
                 list_alike(pool, first, other, loss)
+
+
+def find_close(pool: ClassSet) -> None:
+    """List the tuples that are closest to each by their sketches: ``alike``.
+
+    Only those in the classes that are closest to its own are looked at. How close two
+    classes are, their first records say.
+    """
+    for tuple_number in range(pool.n_tuples):
+        sketch_record(pool.sketch, pool.records, pool.of[tuple_number], tuple_number)
+    for number in range(pool.n_classes):
+        if pool.classes[number].rows == 0:
+            continue
+        list_classes(pool, number, _MOST_LISTED)
+        i = pool.classes[number].head
+        while i >= 0:
+            list_companions(pool, number, pool.tuple_of[i])
+            i = pool.next[i]
+
+
+def list_companions(pool: ClassSet, number: int, tuple_number: int) -> None:
+    """List the tuples of listed classes, and of its own, that are closest to one."""
+    pool.sketch.n_listed = 0
+    list_members_of(pool, number, tuple_number)
+    for place in range(pool.classes[number].n_listed):
+        other = cython.declare(
+            cython.int, pool.lists[number * _MOST_LISTED + place].number
+        )
+        list_members_of(pool, other, tuple_number)
+    first = tuple_number * _N_ALIKE
+    for i in range(_N_ALIKE):
+        pool.alike[first + i] = -1
+    for i in range(pool.sketch.n_listed):
+        pool.alike[first + i] = pool.sketch.near[i]
+
+
+def list_members_of(pool: ClassSet, number: int, tuple_number: int) -> None:
+    """List the tuples of a class if they are among the closest to one."""
+    i = pool.classes[number].head
+    while i >= 0:
+        other = pool.tuple_of[i]
+        if other != tuple_number:
+            far = distance(pool.sketch, tuple_number, other)
+            list_record(pool.sketch, other, far, _N_ALIKE)
+        i = pool.next[i]
 
 
 def list_alike(pool: ClassSet, first: int, other: int, loss: float) -> None:

@@ -34,6 +34,7 @@ from core_mondrian.engine.search.best_search import (
     solve_blocks,
 )
 from core_mondrian.engine.search.class_loss import class_losses
+from core_mondrian.engine.search.lanes import build_lanes
 from core_mondrian.engine.search.loss_weights import build_objective
 from core_mondrian.engine.search.workspace import (
     Block,
@@ -99,10 +100,20 @@ _UNANNEALED = {
     "strong": _EFFORTS["strong"]._replace(passes=4, sweeps=0),
     "thorough": _EFFORTS["thorough"]._replace(sweeps=0),
 }
+# With more columns blocks are divided into clusters as well, if tuples hardly collapse.
+_FEW_COLUMNS = 10
+_FEW_ROWS_PER_TUPLE = 4
+_WIDE = {
+    "light": _Effort(blocks=8, neighbours=1, passes=0, sample=3072),
+    "strong": _Effort(blocks=8, neighbours=3, passes=1, sample=3072, sweeps=300),
+    "thorough": _Effort(blocks=8, neighbours=5, passes=4, sample=8192, sweeps=2000),
+    "max": _Effort(blocks=32, neighbours=10, passes=12, sample=8192, sweeps=15000),
+}
 # What `auto` takes while distinct tuples times the square of the columns are no more:
 # cuts are scored for every pair of columns. A million of them costs about a fifth of a
 # second at `light`, and about one at `strong`.
 _LARGEST = {"thorough": 250_000, "strong": 8_000_000, "light": 32_000_000}
+_LARGEST_WIDE = {"thorough": 4_000_000, "strong": 64_000_000, "light": 512_000_000}
 
 
 class Searched(NamedTuple):
@@ -149,7 +160,9 @@ class BestSearch:
 
     def roughly(self) -> "BestSearch":
         """Return a search that cuts, and improves nothing."""
-        plain = self.search._replace(relaxes=False, rolls_out=False, width=0)
+        plain = self.search._replace(
+            relaxes=False, rolls_out=False, width=0, clusters=False
+        )
         return replace(self, search=plain)
 
     def run(self, roots: Nodes, report: Report) -> Searched:
@@ -269,6 +282,7 @@ class BestSearch:
             width=width,
             objective=self.objective,
             anneals=regroups and self.search.sweeps > 0,
+            lanes=build_lanes(self.objective) if self.search.clusters else None,
         )
         room = int((spans[:, 4] if regroups else spans[:, 3]).sum())
         solved = SolvedBlocks(spans, room, width)
@@ -372,7 +386,7 @@ def chunks_of(spans: NDArray[np.int64], n_tasks: int) -> list[NDArray[np.int64]]
     return [chunk for chunk in np.split(spans, np.unique(edges)) if len(chunk)]
 
 
-def resolve_effort(policy: BestPolicy, table: EncodedTable) -> str:
+def resolve_effort(policy: BestPolicy, table: EncodedTable, models: Models) -> str:
     """Return the effort that `auto` stands for, or what was asked for.
 
     Decided by figures that are known wherever the tuples are, and by no clock.
@@ -380,13 +394,26 @@ def resolve_effort(policy: BestPolicy, table: EncodedTable) -> str:
     if policy.effort != "auto":
         return policy.effort
     work = table.n_tuples * len(table.columns) ** 2
-    affordable = (effort for effort, most in _LARGEST.items() if work <= most)
+    largest = _LARGEST_WIDE if is_wide(policy, table, models) else _LARGEST
+    affordable = (effort for effort, most in largest.items() if work <= most)
     return next(affordable, "fast")
 
 
-def _steps(effort: str, models: Models) -> _Effort:
+def is_wide(policy: BestPolicy, table: EncodedTable, models: Models) -> bool:
+    """Return whether blocks of so many columns are divided into clusters as well."""
+    if policy.disjoint or not models.is_monotone or len(table.columns) <= _FEW_COLUMNS:
+        return False
+    return table.n_rows <= _FEW_ROWS_PER_TUPLE * table.n_tuples
+
+
+def _steps(effort: str, models: Models, *, is_wide: bool) -> _Effort:
     if effort == "fast" and not models.is_monotone:
         return _FAST_IF_NOT_MONOTONE
+    if is_wide:
+        steps = _WIDE.get(effort, _EFFORTS[effort])
+        if models.min_rows > _FEW_ROWS and effort != "max":
+            return steps._replace(sweeps=0)
+        return steps
     steps = _EFFORTS[effort]
     if models.min_rows > _FEW_ROWS or not models.is_monotone:
         steps = _UNANNEALED.get(effort, steps)
@@ -404,8 +431,9 @@ def open_search(
     n_threads: int,
 ) -> BestSearch:
     """Return the search as the spec asks for it, beta chosen if it is not given."""
-    taken = resolve_effort(policy, table)
-    effort = _steps(taken, models)
+    taken = resolve_effort(policy, table, models)
+    wide = is_wide(policy, table, models)
+    effort = _steps(taken, models, is_wide=wide)
     regroups = effort.neighbours > 0 and not policy.disjoint
     objective = build_objective(table, spec)
     workspaces = [SearchWorkspace(objective, models) for _ in range(n_threads)]
@@ -421,6 +449,7 @@ def open_search(
         width=effort.neighbours if regroups else 0,
         passes=effort.passes,
         sweeps=effort.sweeps,
+        clusters=wide and regroups,
     )
     buffers = RecordBuffers(records)
     opened = BestSearch(objective, models, workspaces, search, buffers)
@@ -442,7 +471,10 @@ def choose_beta(search: BestSearch, n_tuples: int) -> float:
     """
     records = _sample(search.buffers.array, n_tuples)
     quick = search.search._replace(
-        width=0, rolls_out=False, block_rows=max(1000, 100 * search.models.min_rows)
+        width=0,
+        rolls_out=False,
+        clusters=False,
+        block_rows=max(1000, 100 * search.models.min_rows),
     )
 
     def lost(beta: float, thread: int = 0) -> float:
@@ -491,8 +523,8 @@ def one_node(records: Codes) -> Fields:
 
 def sample_size(policy: BestPolicy, table: EncodedTable, models: Models) -> int:
     """Return how many tuples beta is chosen by."""
-    effort = resolve_effort(policy, table)
-    return _steps(effort, models).sample
+    effort = resolve_effort(policy, table, models)
+    return _steps(effort, models, is_wide=is_wide(policy, table, models)).sample
 
 
 def sample_numbers(n_tuples: int, n: int) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ cdef class SearchSettings:
     cdef Py_ssize_t width
     cdef Py_ssize_t passes
     cdef long long sweeps
+    cdef bint clusters
 
 
 cpdef int cut_to_blocks(
@@ -39,9 +40,16 @@ cdef int best_scored(SearchWorkspace workspace) noexcept nogil
 cdef bint is_block(
     SearchWorkspace workspace, SearchSettings search, Node* node
 ) noexcept nogil
+cdef void load_span(
+    RecordBuffers buffers, SolvedBlocks solved, Block block, Py_ssize_t number
+) noexcept nogil
 cdef void solve_span(
-    RecordBuffers buffers, SearchWorkspace workspace, SearchSettings search,
-    SolvedBlocks solved, Block block, Py_ssize_t number,
+    SearchWorkspace workspace, SearchSettings search, SolvedBlocks solved,
+    Block block, ClassSet pool, Py_ssize_t number,
+) noexcept nogil
+cdef void divide_span(
+    SearchWorkspace workspace, SearchSettings search, SolvedBlocks solved,
+    Block block, ClassSet pool, Py_ssize_t number,
 ) noexcept nogil
 cdef void write_suppressed(
     RecordBuffers buffers, SolvedBlocks solved, Py_ssize_t number

@@ -9,7 +9,7 @@ from cython.cimports.core_mondrian.engine.layout import (
 )
 from cython.cimports.core_mondrian.engine.nodes import add_node
 from cython.cimports.core_mondrian.engine.records import copy_record, node_at
-from cython.cimports.core_mondrian.engine.search.annealing import improve
+from cython.cimports.core_mondrian.engine.search.annealing import improve, total_loss
 from cython.cimports.core_mondrian.engine.search.block_solving import solve_block
 from cython.cimports.core_mondrian.engine.search.blocks import (
     count_choice,
@@ -17,7 +17,9 @@ from cython.cimports.core_mondrian.engine.search.blocks import (
     cut_node,
     weight_of_impurity,
 )
+from cython.cimports.core_mondrian.engine.search.clustering import cluster_block
 from cython.cimports.core_mondrian.engine.search.exact_cuts import (
+    ROUNDING,
     find_cuts,
     is_ahead,
 )
@@ -44,6 +46,7 @@ class SearchSettings:
         self.width = search.width
         self.passes = search.passes
         self.sweeps = search.sweeps
+        self.clusters = search.clusters
 
 
 def choose_cut(
@@ -174,45 +177,74 @@ def solve_blocks(
             if solved.spans[number, 5]:
                 write_suppressed(buffers, solved, number)
                 continue
-            solve_span(buffers, workspace, search, solved, block, number)
-            write_tree(block, solved)
-            n_nodes = block.n_nodes
-            n_records = block.n_records
-            if (
-                search.width > 0
-                and n_nodes > 1
-                and improve(
-                    pool, block, workspace, search.width, search.passes, search.sweeps
-                )
-            ):
-                write_classes(pool, block, solved, solved.spans[number, 2])
-            else:
-                solved.n_nodes += n_nodes
-                solved.n_records += n_records
+            load_span(buffers, solved, block, number)
+            solve_span(workspace, search, solved, block, pool, number)
+            if search.clusters and block.has_classes:
+                load_span(buffers, solved, block, number)
+                divide_span(workspace, search, solved, block, pool, number)
         solved.edges[solved.spans.shape[0], 0] = solved.n_nodes
         solved.edges[solved.spans.shape[0], 1] = solved.n_records
 
 
+def load_span(
+    buffers: RecordBuffers, solved: SolvedBlocks, block: Block, number: int
+) -> None:
+    """Copy the records of one span to ``block``."""
+    start = solved.spans[number, 0]
+    block.room = solved.spans[number, 3]
+    block.pool_room = solved.spans[number, 4]
+    for i in range(solved.spans[number, 1] - start):
+        copy_record(buffers.records, start + i, block.main.records, i)
+
+
 def solve_span(
-    buffers: RecordBuffers,
     workspace: SearchWorkspace,
     search: SearchSettings,
     solved: SolvedBlocks,
     block: Block,
+    pool: ClassSet,
     number: int,
 ) -> None:
-    """Copy the records of one span to ``block``, and solve it."""
-    start = solved.spans[number, 0]
-    n = solved.spans[number, 1] - start
-    block.room = solved.spans[number, 3]
-    block.pool_room = solved.spans[number, 4]
-    for i in range(n):
-        copy_record(buffers.records, start + i, block.main.records, i)
+    """Cut the block of one span, regroup its classes, and write them out."""
+    n = solved.spans[number, 1] - solved.spans[number, 0]
     block.beta = search.beta
     block.tries_cuts = search.rolls_out
     block.splits_ties = search.relaxes
     block.counts_funnel = True
     solve_block(block, workspace, n, solved.spans[number, 2])
+    write_tree(block, solved)
+    n_nodes = block.n_nodes
+    n_records = block.n_records
+    block.has_classes = n_nodes > 1
+    if (
+        search.width > 0
+        and n_nodes > 1
+        and improve(pool, block, workspace, search.width, search.passes, search.sweeps)
+    ):
+        write_classes(pool, block, solved, solved.spans[number, 2])
+    else:
+        solved.n_nodes += n_nodes
+        solved.n_records += n_records
+
+
+def divide_span(
+    workspace: SearchWorkspace,
+    search: SearchSettings,
+    solved: SolvedBlocks,
+    block: Block,
+    pool: ClassSet,
+    number: int,
+) -> None:
+    """Divide a block into clusters; what was written of it stands if it loses less."""
+    n = solved.spans[number, 1] - solved.spans[number, 0]
+    rows = solved.spans[number, 2]
+    before = total_loss(pool)
+    cluster_block(block, pool.sketch, workspace, n, rows)
+    improve(pool, block, workspace, search.width, search.passes, search.sweeps)
+    if total_loss(pool) < before * (1.0 - ROUNDING):
+        solved.n_nodes = solved.edges[number, 0]
+        solved.n_records = solved.edges[number, 1]
+        write_classes(pool, block, solved, rows)
 
 
 def write_suppressed(buffers: RecordBuffers, solved: SolvedBlocks, number: int) -> None:

@@ -18,6 +18,7 @@ from cython.cimports.core_mondrian.engine.model_rules import (
     rules_admit,
 )
 from cython.cimports.core_mondrian.engine.records import copy_record, row
+from cython.cimports.core_mondrian.engine.search.closeness import class_width
 from cython.cimports.core_mondrian.engine.search.exact_cuts import ROUNDING
 from cython.cimports.core_mondrian.engine.search.objective import box_loss, worth_of
 from cython.cimports.core_mondrian.engine.search.regrouping import (
@@ -92,6 +93,8 @@ def loss_after(
 
     -1 is no record.
     """
+    if pool.is_quick:
+        return class_width(pool, number, gone, new)
     loss = 0.0
     for column in range(objective.n_columns):
         if objective.info[column].kind == VALUE_SET:

@@ -28,6 +28,7 @@ from cython.cimports.core_mondrian.engine.search.class_loss import (
     class_loss,
     worth_between,
 )
+from cython.cimports.core_mondrian.engine.search.closeness import class_width
 from cython.cimports.core_mondrian.engine.search.exact_cuts import ROUNDING
 from cython.cimports.core_mondrian.engine.search.objective import box_loss, worth_of
 from cython.cimports.libc.math import INFINITY
@@ -137,6 +138,8 @@ def has_value(
 
 def bound_class(pool: ClassSet, objective: ObjectiveViews, number: int) -> float:
     """Fill a class's box and values from its records; return what each row loses."""
+    if pool.is_quick:
+        return class_width(pool, number, -1, -1)
     n_columns = objective.n_columns
     for column in range(n_columns):
         pool.low[number, column] = NOTHING_LOW
@@ -272,6 +275,8 @@ def loss_with(
 
     More than ``most`` may be less than it would be: such a class is not taken.
     """
+    if pool.is_quick:
+        return class_width(pool, number, -1, new)
     loss = cython.declare(cython.double, pool.classes[number].loss)
     for column in range(objective.n_columns):
         if loss > most:

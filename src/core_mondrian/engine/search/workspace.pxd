@@ -84,11 +84,32 @@ cdef class Block:
     cdef bint splits_ties
     cdef bint counts_funnel
     # How far it is solved.
+    cdef bint has_classes
     cdef Py_ssize_t n_nodes
     cdef Py_ssize_t n_records
 
 
+cdef class Sketch:
+    cdef int[::1] columns
+    cdef int[::1] offsets
+    cdef short[::1] table
+    cdef short[::1] caps
+    cdef short[:, ::1] places
+    cdef short[::1] low
+    cdef short[::1] high
+    cdef int[::1] left
+    cdef int[::1] where
+    cdef int[::1] near
+    cdef int[::1] far
+    cdef Py_ssize_t n_lanes
+    cdef Py_ssize_t n_listed
+    cdef Py_ssize_t n_left
+
+
 cdef class ClassSet:
+    cdef Sketch sketch
+    cdef bint has_sketch
+    cdef bint is_quick
     cdef int[:, ::1] records
     cdef int[::1] next
     cdef PooledClass[::1] classes

@@ -31,6 +31,7 @@ from core_mondrian.engine.layout import (
     raw_fields,
 )
 from core_mondrian.engine.model_rules import Rules, SetCounts
+from core_mondrian.engine.search.lanes import NO_LANES, Lanes
 
 # A histogram this long is scanned in a few milliseconds; longer codes are sorted.
 _LONGEST_HISTOGRAM = 2**20
@@ -185,6 +186,38 @@ def _numbers(n: int) -> Codes:
     return np.empty(n, dtype=np.int32)
 
 
+class Sketch:
+    """The records of a block as rows of small numbers, one for each lane.
+
+    How far apart two rows are is about what the records lose together, and quickly
+    added up: see ``lanes``.
+
+    columns      the column of each lane; table and offsets: the number of each code
+    caps         what a lane adds at most
+    places       the numbers of each record
+    low, high    the box of a cluster
+    left         the records without a cluster; where: the place of each among them
+    near         the records that are nearest to one of them, and how far they are
+    n_listed     how many of these there are
+    """
+
+    def __init__(self, room: int, lanes: Lanes) -> None:
+        self.columns = lanes.columns
+        self.offsets = lanes.offsets
+        self.table = lanes.table
+        self.caps = lanes.caps
+        self.n_lanes = lanes.caps.size
+        self.places = np.empty((room, self.n_lanes), dtype=np.int16)
+        self.low = np.empty(self.n_lanes, dtype=np.int16)
+        self.high = np.empty(self.n_lanes, dtype=np.int16)
+        self.left = _numbers(room)
+        self.where = _numbers(room)
+        self.near = _numbers(room)
+        self.far = _numbers(room)
+        self.n_listed = 0
+        self.n_left = 0
+
+
 class ClassSet:
     """The classes of a block while records are exchanged between them.
 
@@ -199,6 +232,8 @@ class ClassSet:
     clock       when classes were changed, and tried
     since       classes that changed before need no look as targets of a move
     lot         what the next lot is made from
+    sketch      the records as they are compared quickly, where there are clusters
+    is_quick    whether classes lose what their sketches say, while they are annealed
 
     While they are annealed, also:
 
@@ -224,6 +259,7 @@ class ClassSet:
         objective: Objective,
         *,
         anneals: bool = False,
+        lanes: Lanes | None = None,
     ) -> None:
         info = objective.info
         sets = info["n_codes"][info["kind"] == VALUE_SET]
@@ -239,6 +275,9 @@ class ClassSet:
         self.lists = raw_fields(n_classes * MOST_LISTED, NEAR)
         self.sides = raw_fields(2, SIDE)
         self.lot = 0
+        self.sketch = Sketch(room if lanes else 1, lanes or NO_LANES)
+        self.has_sketch = lanes is not None
+        self.is_quick = False
         self._add_scratch(room if anneals else 1, n_classes if anneals else 1, width)
 
     def _add_scratch(self, room: int, n_classes: int, width: int) -> None:

@@ -23,6 +23,7 @@ from core_mondrian.engine.search.best_search import (
     solve_blocks,
 )
 from core_mondrian.engine.search.class_loss import class_losses
+from core_mondrian.engine.search.lanes import Lanes, build_lanes
 from core_mondrian.engine.search.objective import box_loss, worth_of
 from core_mondrian.engine.search.suppression import OutlierScan
 from core_mondrian.engine.search.workspace import ClassSet, SolvedBlocks
@@ -434,11 +435,15 @@ def test_a_solved_block_is_classes_of_all_its_rows(
 # regrouping and annealing
 
 
-def class_set(bench: SearchBench, block: Any, n_nodes: int) -> ClassSet:
+def class_set(
+    bench: SearchBench, block: Any, n_nodes: int, lanes: Lanes | None = None
+) -> ClassSet:
     """The classes of a block, ready to exchange records."""
     room, width = block_records(block).shape
     objective = bench.objective
-    found = ClassSet(2 * room + 4, n_nodes + 4, width, objective, anneals=True)
+    found = ClassSet(
+        2 * room + 4, n_nodes + 4, width, objective, anneals=True, lanes=lanes
+    )
     inside(block).pool_room = 2 * room + 4
     compiled("engine.search.regrouping").fill_pool(
         found, block, inside(bench.workspace).objective
@@ -472,7 +477,8 @@ def pools(draw: Any) -> tuple[SearchBench, Any, ClassSet]:
     compiled("engine.search.block_solving").solve_block(
         block, bench.workspace, len(bench.part), bench.rows
     )
-    return bench, block, class_set(bench, block, 2 * len(bench.part) + 2)
+    lanes = build_lanes(bench.objective) if draw(st.booleans()) else None
+    return bench, block, class_set(bench, block, 2 * len(bench.part) + 2, lanes)
 
 
 @pytest.mark.twin("engine.search.regrouping")
@@ -749,9 +755,10 @@ def test_a_workspace_holds_the_objective_and_room(
     block_rows=st.integers(1, 12),
     relaxes=st.booleans(),
     sweeps=st.sampled_from([0, 1, 50]),
+    clusters=st.booleans(),
 )
 def test_a_search_ends_in_classes_of_all_rows(
-    bench: SearchBench, block_rows: int, sweeps: int, *, relaxes: bool
+    bench: SearchBench, block_rows: int, sweeps: int, *, relaxes: bool, clusters: bool
 ) -> None:
     assume(bench.oracle.admits(bench.oracle.rows))
     n = len(bench.oracle.rows)
@@ -765,6 +772,8 @@ def test_a_search_ends_in_classes_of_all_rows(
             width=3,
             passes=3,
             sweeps=sweeps,
+            clusters=clusters
+            and bool(inside(inside(bench.workspace).rules).is_monotone),
         )
     )
     nodes = fields(2 * n, NODE)
@@ -804,7 +813,11 @@ def check_blocks(bench: SearchBench, settings: Any, leaves: Any) -> None:
     solved = SolvedBlocks(spans, int(spans[:, 4].sum()), width)
     room = int(spans[:, 3].max())
     block = type(bench.block())(room, width, bench.oracle.n_columns)
-    pool = ClassSet(2 * room + 4, 2 * room + 4, width, bench.objective)
+    pool = ClassSet(
+        *(2 * room + 4, 2 * room + 4, width, bench.objective),
+        anneals=True,
+        lanes=build_lanes(bench.objective),
+    )
     solve_blocks(bench.buffers, bench.workspace, settings, block, pool, solved)
     nodes, records, edges = solved.finish()
     classes = leaves_of(bench, nodes, records)
