@@ -6,8 +6,10 @@ CORE_MONDRIAN_BUILD=later      nothing yet: `make` compiles what has changed by 
 """
 
 import os
+import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -100,7 +102,22 @@ class Build(build_ext):
         )  # fmt: skip
 
 
+def description() -> str:
+    """Return README.md with links that lead somewhere from a package index, too."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    home = project["project"]["urls"]["Source"]
+
+    def moved(link: re.Match[str]) -> str:
+        is_picture = link[2].endswith((".svg", ".png"))
+        return f"{link[1]}{home}/{'raw' if is_picture else 'blob'}/main/{link[2]}"
+
+    text = Path("README.md").read_text(encoding="utf-8")
+    return re.sub(r"(\]\()(?!https?:|#)([^)\s]+)", moved, text)
+
+
 setup(
+    long_description=description(),
+    long_description_content_type="text/markdown",
     ext_modules=cythonize(
         extensions(),
         compiler_directives=DIRECTIVES,

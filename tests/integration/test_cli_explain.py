@@ -223,7 +223,7 @@ def test_a_row_less_is_found_and_no_cell_is_shown(cli: Command, release: Path) -
     assert "does NOT match the manifest" in shown
     assert "no tree" in shown
     assert "├──" not in shown
-    assert "do not give this table away" in done.err
+    assert "do not publish this table" in done.err
     assert found["passed"] is False
     assert found["tree"] is None
     assert found["models"][0]["passed"] is False

@@ -14,11 +14,13 @@ with AddressSanitizer and UBSan. With --all, the wheel is the one that users get
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import zipfile
+from email import message_from_bytes
 from importlib.metadata import Distribution
 from pathlib import Path
 
@@ -131,6 +133,19 @@ def test_the_sdist_holds_what_the_tests_need_and_no_data(built: Path) -> None:
     made_up = "tests/fixtures/vulnerable/"
     assert [name for name in tables if not name.startswith(made_up)] == []
     assert max(sizes.values()) < 1_000_000
+
+
+def test_links_of_the_description_work_on_a_package_index(built: Path) -> None:
+    with zipfile.ZipFile(wheel_of(built)) as wheel:
+        (name,) = [one for one in wheel.namelist() if one.endswith("/METADATA")]
+        about = message_from_bytes(wheel.read(name))
+    page = str(about.get_payload())
+    targets = re.findall(r"\]\(([^)\s]+)", page)
+
+    assert about["Description-Content-Type"].startswith("text/markdown")
+    assert len(targets) > 20
+    assert [one for one in targets if not one.startswith("https://")] == []
+    assert any(one.endswith("/raw/main/docs/demo.svg") for one in targets)
 
 
 def link(package: Distribution, folder: Path) -> None:

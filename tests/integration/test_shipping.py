@@ -177,7 +177,7 @@ def test_the_image_gets_what_the_wheel_is_built_from_and_no_rights() -> None:
 
     assert kept == {"src", *(name for name in kept if (ROOT / name).is_file())}
     assert {
-        PROJECT["readme"],
+        "README.md",
         *PROJECT["license-files"],
         "pyproject.toml",
         "setup.py",

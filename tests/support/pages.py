@@ -5,7 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-_LINK = re.compile(r"\[[^]]+\]\(([^)#]+)\)((?:,? `[^`]+`)*)")
+_LINK = re.compile(r"\[[^]]+\]\(([^)#]+)\)((?:(?:,| or| and)?\s+`[^`]+`)*)")
 
 
 def links(text: str, page: Path) -> list[tuple[Path, list[str]]]:

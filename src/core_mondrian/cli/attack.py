@@ -151,7 +151,7 @@ def _attack_release(request: AttackRequest) -> Reply:
             raise PrivacyViolation(
                 f"{attacks.linked:.2%} of the {attacks.who} are linked with a "
                 f"confidence above 1/{attacks.k}, more than {most:.2%}",
-                hint="do not give this table away",
+                hint="do not publish this table",
             )
 
     return Reply(attacks.to_json, partial(_show, attacks), check=check)

@@ -21,6 +21,7 @@ from core_mondrian.cli.options import (
     Threads,
 )
 from core_mondrian.cli.summary import (
+    FOR_ANYONE,
     FOR_OWNER,
     echo,
     json_line,
@@ -463,7 +464,8 @@ class ReleaseRequest:
             more.append(f"wrote {signature_of(manifest_of(target))}")
             more.append(f"signed      by key {signer.fingerprint}")
         if self.report.report is not None:
-            more.append(f"wrote {self.report.report}")
+            whose = FOR_OWNER if self.report.report_for == "owner" else FOR_ANYONE
+            more.append(f"wrote {self.report.report}: {whose}")
         if (rows := self.suppressed_file) is not None:
             more.append(f"wrote {rows}: original rows, NOT anonymized")
         written = f"wrote {target} and {manifest_of(target)}"

@@ -20,7 +20,7 @@ from core_mondrian.cli.options import (
 from core_mondrian.cli.process import prepare_for
 from core_mondrian.cli.release_request import By, Painting, Timings, today
 from core_mondrian.cli.requests import command
-from core_mondrian.cli.summary import echo
+from core_mondrian.cli.summary import FOR_ANYONE, FOR_OWNER, echo
 from core_mondrian.errors import SpecError, not_there
 from core_mondrian.runtime.progress import Progress, show_progress
 from core_mondrian.tables.files.staging import manifest_of
@@ -152,7 +152,7 @@ def report_file(request: ReportRequest) -> None:
     from core_mondrian.tables.files.atomic_write import write_files
 
     write_files({file.path: page}, overwrite=request.overwrite)
-    whose = {"owner": "yours alone, do not pass it on", "readers": "for anyone"}
+    whose = {"owner": FOR_OWNER, "readers": FOR_ANYONE}
     seconds = time.perf_counter() - started
     echo(f"wrote {file.path} in {seconds:.1f} s: {whose[file.audience]}")
 

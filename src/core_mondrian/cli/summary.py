@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 FOR_OWNER = "yours alone, do not pass it on"
+FOR_ANYONE = "for anyone"
 _NEARLY_ALL = 0.9
 """Share of a column's information whose loss is worth a warning."""
 _MUCH_DISK = 100 << 20

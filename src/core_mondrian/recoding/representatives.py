@@ -12,6 +12,7 @@ from core_mondrian.encoding.encoder import Encoded
 from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.engine.boxes import find_medians
 from core_mondrian.engine.grown import Grown
+from core_mondrian.errors import InternalError
 from core_mondrian.recoding.labels import Labels
 from core_mondrian.tables.hashing import splitmix64
 from core_mondrian.tables.keys import Key
@@ -36,8 +37,10 @@ def label_representatives(
         return label_midpoints(values, box)
     if how == "median":
         codes = _medians(grown, i, box)
-    else:
+    elif how == "sample":
         codes = _samples(encoded, grown, i, key)
+    else:
+        raise InternalError(f"no class shows {how} of its numbers")
     index = np.where(box[1] == len(values), np.int32(-1), codes)
     numbers = np.append(encoded.table.columns[i].values, np.nan)
     return Labels(index, values, representatives=numbers[index]).without_unused()

@@ -91,7 +91,7 @@ class Explanation:
             more = len(self.problems) - 1
             others = f" (problem 1 of {more + 1})" if more else ""
             raise PrivacyViolation(
-                f"{self.problems[0]}{others}", hint="do not give this table away"
+                f"{self.problems[0]}{others}", hint="do not publish this table"
             )
 
     def to_json(self) -> JsonObject:

@@ -64,7 +64,7 @@ class PublicFacts:
             raise PrivacyViolation(
                 "no model was recounted, and nothing says that the table is the "
                 "manifest's",
-                hint="do not give this table away",
+                hint="do not publish this table",
             )
         spec = explanation.manifest.spec
         bounds = {end for x in spec.quasi_identifiers for end in spec.bounds_of(x)}

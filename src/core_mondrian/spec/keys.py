@@ -305,9 +305,9 @@ class SpecKeys:
         1000,
         kind=WHOLE,
         docs="There cuts can be undone (§3.5); for `best`, blocks have fewer rows (4 "
-        "times as many for `light` and `strong`, 10 times for `thorough` and `max`; "
-        "or 100 times `k`, if that is "
-        "more)",
+        "times as many for `light` and `strong`, 10 times for `thorough` and `max`, 8 "
+        "and 32 times for tables of [many columns](best.md#many-columns); or 100 times "
+        "`k`, if that is more)",
         flag=Flag("--inline-below", SEARCH, "ROWS"),
     )
     class_id: str | None = declare(

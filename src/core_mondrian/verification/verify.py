@@ -43,7 +43,7 @@ from core_mondrian.verification.counting import (
 from core_mondrian.verification.counts import Classes
 from core_mondrian.verification.definitions import Judgement, definition_of
 
-_KEEP = "do not give this table away"
+_KEEP = "do not publish this table"
 SHOWS_PSEUDONYM = "core_mondrian:shows_pseudonym"
 """A column of counted rows: anything there says that a row shows a pseudonym."""
 # Counts of classes by value that are laid out at a time: 128 MiB.

@@ -246,7 +246,7 @@ def test_blank_rows_within_the_budget_are_a_class_if_the_table_needs_them() -> N
     assert found.models[0].reached == 4 / 20
     with pytest.raises(PrivacyViolation, match=r"the table reaches 0\.5\n") as caught:
         verify(data, replace(spec, models=(AverageRisk(0.1),)), budget=14)
-    assert caught.value.hint == "do not give this table away"
+    assert caught.value.hint == "do not publish this table"
 
 
 def test_a_rule_sees_sensitive_values_with_missing_as_one() -> None:

@@ -14,7 +14,7 @@ from core_mondrian.errors import MemoryLimitError
 from core_mondrian.hierarchies.tree import Hierarchy
 from core_mondrian.recoding.rounding import find_grid
 from core_mondrian.runtime.array_types import ArrowArray, Flags, Integers
-from core_mondrian.spec.declaration import Spec
+from core_mondrian.spec.declaration import RANGES, Spec
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.frames import OpenFrame, arrow_column
 from core_mondrian.verification.counting import Coded, code_column
@@ -28,7 +28,6 @@ from core_mondrian.verification.matches import (
 )
 
 _MOST_FITS: Final = 1 << 31
-_RANGES: Final = ("interval", "bounds", "struct")
 
 
 class EndParts(NamedTuple):
@@ -124,7 +123,7 @@ def read_quasi_identifier(
     known = pa.array(coded.labels, column.type)
     tree = column_tree(name, known, spec)
     is_number = tree is None and not is_text(column.type)
-    if is_number and spec.format_of(name) not in _RANGES:
+    if is_number and spec.format_of(name) not in RANGES:
         fits = np.ones((len(distinct), coded.n_codes), dtype=np.bool_)
         return Column(name, cells, coded.codes, fits)
     has_sets = spec.categories_of(name) == "set"
@@ -139,7 +138,7 @@ def read_quasi_identifier(
 def is_matched(original: OpenFrame, name: str, spec: Spec) -> bool:
     """Return whether cells of a quasi-identifier say what fits: means do not."""
     kind = _as_read(plain_column(arrow_column(original, name))).type
-    is_range = spec.format_of(name) in _RANGES
+    is_range = spec.format_of(name) in RANGES
     return is_range or name in spec.hierarchies or is_text(kind)
 
 
