@@ -546,14 +546,27 @@ def test_auto_is_decided_by_tuples_and_columns(
 
 def test_tables_are_not_wide_where_there_can_be_no_clusters() -> None:
     table: Any = SimpleNamespace(n_tuples=50_000, n_rows=50_000, columns=(None,) * 30)
-    monotone: Any = SimpleNamespace(is_monotone=True)
-    other: Any = SimpleNamespace(is_monotone=False)
+    monotone: Any = SimpleNamespace(is_monotone=True, min_rows=5)
+    other: Any = SimpleNamespace(is_monotone=False, min_rows=5)
+    large: Any = SimpleNamespace(is_monotone=True, min_rows=257)
 
     assert resolve_effort(BestPolicy(), table, monotone) == "strong"
     assert resolve_effort(BestPolicy(), table, other) == "fast"
+    assert resolve_effort(BestPolicy(), table, large) == "fast"
     assert resolve_effort(BestPolicy(disjoint=True), table, monotone) == "fast"
     table.n_rows = 250_000
     assert resolve_effort(BestPolicy(), table, monotone) == "fast"
+
+
+def test_a_weight_that_vanishes_beside_others_costs_no_warning() -> None:
+    names = [f"c{i}" for i in range(12)]
+    drawn = np.random.default_rng(0).integers(0, 50, (12, 60))
+    table = pa.table(dict(zip(names, drawn, strict=True)))
+    weights = {"c0": 1e-300, "c1": 1e300}
+    policy = BestPolicy("strong", beta=2.0)
+    spec = Spec(names, (KAnonymity(5),), policy=policy, weights=weights)
+
+    assert anonymize(table, spec).n_suppressed == 0
 
 
 @pytest.mark.skipif(IS_PLAIN, reason="takes minutes uncompiled")

@@ -103,6 +103,8 @@ _UNANNEALED = {
 # With more columns blocks are divided into clusters as well, if tuples hardly collapse.
 _FEW_COLUMNS = 10
 _FEW_ROWS_PER_TUPLE = 4
+# A cluster looks for its rows one by one: with more of them that takes too long.
+_MOST_ROWS_OF_CLUSTERS = 256
 _WIDE = {
     "light": _Effort(blocks=8, neighbours=1, passes=0, sample=3072),
     "strong": _Effort(blocks=8, neighbours=3, passes=1, sample=3072, sweeps=300),
@@ -402,6 +404,8 @@ def resolve_effort(policy: BestPolicy, table: EncodedTable, models: Models) -> s
 def is_wide(policy: BestPolicy, table: EncodedTable, models: Models) -> bool:
     """Return whether blocks of so many columns are divided into clusters as well."""
     if policy.disjoint or not models.is_monotone or len(table.columns) <= _FEW_COLUMNS:
+        return False
+    if models.min_rows > _MOST_ROWS_OF_CLUSTERS:
         return False
     return table.n_rows <= _FEW_ROWS_PER_TUPLE * table.n_tuples
 

@@ -75,8 +75,11 @@ def build_lanes(objective: Objective) -> Lanes:
     numbers = [_table(one, int(cap)) for one, cap in zip(lanes, caps, strict=True)]
     offsets = np.cumsum([0, *(part.size for part in numbers[:-1])])
     empty = np.zeros(-len(lanes) % _WIDTH, dtype=np.int64)
+    columns = [lane.column for lane in lanes]
+    # What fills up reads the codes of the first lane: their numbers are in its table.
+    columns += [columns[0]] * empty.size
     return Lanes(
-        columns=np.append([lane.column for lane in lanes], empty).astype(np.int32),
+        columns=np.array(columns, dtype=np.int32),
         offsets=np.append(offsets, empty).astype(np.int32),
         table=np.concatenate(numbers).astype(np.int16),
         caps=np.append(caps, empty).astype(np.int16),
@@ -95,7 +98,9 @@ def _lanes_of(objective: Objective) -> Iterator[_Lane]:
         codes = np.arange(float(aim["n_codes"]))
         if aim["kind"] == RANGE:
             first = int(aim["value_offset"])
-            places = objective.positions[first : first + codes.size] / aim["weight"]
+            places = objective.positions[first : first + codes.size].copy()
+            if aim["weight"] > 0.0:  # not so little that it is 0 beside the others
+                places /= aim["weight"]
             places[-1] = 2.0  # missing: a whole range away from all values
             yield _Lane(column, float(aim["weight"]), places)
         elif aim["kind"] == NODE_SHARE:
