@@ -257,7 +257,7 @@ class _Sink:
         self._rows = rows_together(recoder.source.written_row(n_rows))
         self._part: TableFile | None = None
         self._n_parts = self._n_in_part = 0
-        stack.callback(self._end_part)
+        stack.push(self._end_part)
         if drafts.is_folder:
             drafts.release.mkdir()
         else:
@@ -317,11 +317,12 @@ class _Sink:
             if self._n_in_part == ROWS_TOGETHER:
                 self._end_part()
 
-    def _end_part(self) -> None:
+    def _end_part(self, kind: object = None, *_error: object) -> None:
+        """End it, or leave it as an error has left it."""
         if self._part is not None:
             part, self._part = self._part, None
             self._n_parts, self._n_in_part = self._n_parts + 1, 0
-            part.close()
+            part.close(failed=kind is not None)
 
     def finish(self, written: Written) -> None:
         """A folder has at least one part."""

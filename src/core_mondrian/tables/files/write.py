@@ -149,21 +149,25 @@ class TableFile:
             group = clean_table(waiting.slice(0, self._rows))
             self._parquet.write_table(group, row_group_size=self._rows)
 
-    def close(self) -> None:
-        """End the file."""
+    def close(self, *, failed: bool = False) -> None:
+        """End the file; ``failed``: without the rows that wait."""
         if self._file is not None:
             self._file.close()
-        if self._parquet is not None:
-            if self._waiting:
+        if self._parquet is None:
+            return
+        try:
+            if self._waiting and not failed:
                 self._write_group()
             self._parquet.add_key_value_metadata(_parquet_notes(self._schema))
+        finally:
+            self._waiting.clear()
             self._parquet.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_error: object) -> None:
+        self.close(failed=kind is not None)
 
 
 def _wanted_schema(table: pa.Table, source: pa.Schema) -> pa.Schema:
