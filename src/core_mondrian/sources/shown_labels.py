@@ -53,9 +53,28 @@ class ShownLabels:
         own = self.ranks[self.first[number] : self.first[number + 1]]
         return np.append(own, np.int32(-1))[index]
 
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """Where each chunk begins, and last the end."""
+        return np.cumsum([0, *map(len, self.labels.chunks)], dtype=np.int64)
+
     def take(self, ranks: NDArray[np.integer[Any]]) -> pa.Array:
-        """Return the labels of these ranks."""
-        return self.labels.take(pa.array(ranks)).combine_chunks()
+        """Return the labels of these ranks.
+
+        Arrow would join all chunks first: in memory, and no more than 2 GB of text.
+        """
+        of_chunk = np.searchsorted(self._starts, ranks, side="right") - 1
+        order = np.argsort(of_chunk, kind="stable")
+        chunks, first = np.unique(of_chunk[order], return_index=True)
+        taken = [
+            self.labels.chunk(i).take(pa.array(ranks[some] - self._starts[i]))
+            for i, some in zip(chunks, np.split(order, first[1:]), strict=False)
+        ]
+        if len(taken) < 2:
+            return taken[0] if taken else pa.array([], self.labels.type)
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        return pa.concat_arrays(taken).take(pa.array(back))
 
     def show(self, ranks: Codes) -> pa.Array:
         """Return one column of a release; -1: blank. Texts are a dictionary."""

@@ -116,6 +116,30 @@ def test_many_labels_keep_their_order(tmp_path: Path) -> None:
     assert labels.show(labels.of_part(1, index)).to_pylist() == parts[1].to_pylist()
 
 
+def test_labels_are_taken_from_each_chunk_and_in_order() -> None:
+    chunks = [pa.array([f"{i}-{j}" for j in range(9)]) for i in range(8)]
+    chunks.insert(3, pa.array([], pa.string()))
+    labels = pa.chunked_array(chunks)
+    shown = ShownLabels(labels, np.zeros(0, np.int32), [0])
+    ranks = np.random.default_rng(0).integers(0, 72, 300)
+
+    assert shown.take(ranks).equals(labels.take(pa.array(ranks)).combine_chunks())
+
+
+def test_only_what_is_taken_comes_to_memory() -> None:
+    """All chunks are one in memory, and more than an array of text can hold."""
+    chunk = pa.array([f"{j:03}" * 8_000 for j in range(700)])
+    labels = pa.chunked_array([chunk] * 130)
+    shown = ShownLabels(labels, np.zeros(0, np.int32), [0])
+    ranks = np.array([90_999, 3, 70_004, 5, 3])
+    before = pa.total_allocated_bytes()
+
+    found = shown.take(ranks)
+
+    assert found.to_pylist() == [chunk[int(rank % 700)].as_py() for rank in ranks]
+    assert pa.total_allocated_bytes() - before < 2 * found.nbytes
+
+
 @pytest.mark.parametrize("n", [0, 3, 100_000])
 def test_what_was_given_back_is_still_there(tmp_path: Path, n: int) -> None:
     path = tmp_path / "numbers"

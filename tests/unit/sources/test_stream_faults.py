@@ -432,6 +432,29 @@ def test_full_disk_is_told_and_leaves_nothing(
     assert left_in(tmp_path) == {"a.csv"}
 
 
+def test_a_part_that_an_error_ends_gets_no_more_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "a.parquet"
+    pq.write_table(census(400, seed=1), source)
+    spec = replace(SPEC, suppress=Suppression(rows=1))
+    written: list[int] = []
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def write(_: pq.ParquetWriter, table: pa.Table, **_options: object) -> None:
+        written.append(len(table))
+
+    monkeypatch.setattr("core_mondrian.sources.files.writing._Sink.finish", fail)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", write)
+    with pytest.raises(OutputError, match="No space left"):
+        anonymize_files(source, tmp_path / "out", spec)
+
+    assert written == []
+    assert left_in(tmp_path) == {"a.parquet"}
+
+
 def rows_counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the rows of each batch that is counted from now on."""
     read: list[int] = []

@@ -33,7 +33,7 @@ from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.release.result import PartedRelease
 from core_mondrian.sources import counted_release
-from core_mondrian.sources.memory import Limit, Sizes
+from core_mondrian.sources.memory import Limit, Sizes, rows_together
 from core_mondrian.sources.tuple_store import StoreLimits
 from core_mondrian.tables.files.kinds import source_schema
 from core_mondrian.tables.files.read import read_table
@@ -578,7 +578,7 @@ def test_progress_tells_rows_per_second(people: pa.Table, tmp_path: Path) -> Non
 def test_rows_are_divided_anew_wherever_some_were_left_out(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("tables.files.write", "sources.files.writing"):
+    for module in ("sources.memory", "sources.files.writing"):
         monkeypatch.setattr(f"core_mondrian.{module}.ROWS_TOGETHER", 50)
     who = ["few" if i in (40, 60) else "many" for i in range(122)]
     notes = [f"{'zyx'[i % 3]}{i % 7}" for i in range(122)]
@@ -600,6 +600,58 @@ def test_rows_are_divided_anew_wherever_some_were_left_out(
     assert shown == [note for i, note in enumerate(notes) if i not in (40, 60)]
     for part in parts:
         assert all(held == sorted(held) for held in dictionaries(part) if len(held) > 1)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "target"),
+    [
+        (".parquet", "out.parquet"),
+        (".parquet", "out"),
+        (".csv", "out.parquet"),
+        (".csv.gz", "out.parquet"),
+    ],
+)
+def test_wide_rows_wait_in_small_groups_whatever_the_threads(
+    suffix: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    ages = ["few", *["many"] * 4_999]
+    notes = [rng.bytes(2_000).hex() for _ in ages]
+    source = tmp_path / f"a{suffix}"
+    write_any(pa.table({"age": ages, "note": notes}), source)
+    suppress = Suppression(rows=1)
+    spec = Spec(("age",), k=100, suppress=suppress, policy=PaperPolicy())
+    made = []
+    for threads in (1, 2):
+        sizes = Sizes(500 * threads, 1 << (19 + threads), threads + 1, threads)
+        monkeypatch.setattr(Limit, "sizes", lambda *_, own=sizes: own)
+        folder = tmp_path / str(threads)
+        folder.mkdir()
+
+        anonymize_files(source, folder / target, spec)
+
+        out = folder / target
+        parts = sorted(out.iterdir()) if out.is_dir() else [out]
+        groups = [n for part in parts for n in groups_of(part)]
+        made.append([part.read_bytes() for part in parts])
+        assert len(parts) == 1
+        assert len(set(groups[:-1])) == 1
+        assert sum(groups) == 4_999
+        assert 512 <= groups[0] <= 4096
+    assert made[0] == made[1]
+
+
+def write_any(table: pa.Table, path: Path) -> None:
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, use_dictionary=False)
+    else:
+        write_table(table, path)
+
+
+def test_bytes_of_rows_decide_how_many_are_together() -> None:
+    assert rows_together(64.0) == rows_together(1.0) == 1 << 17
+    assert rows_together(6000.0) == 2048
+    assert rows_together(1e9) == 512
 
 
 def groups_of(file: Path) -> list[int]:

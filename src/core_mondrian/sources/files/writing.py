@@ -31,7 +31,7 @@ from core_mondrian.sources.files.batches import (
 )
 from core_mondrian.sources.files.counting import share_done
 from core_mondrian.sources.files.rows import Codes, Recoder, Released
-from core_mondrian.sources.memory import Limit, Sizes, rows_at_once
+from core_mondrian.sources.memory import Limit, Sizes, rows_at_once, rows_together
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.staging import create_private
 from core_mondrian.tables.files.write import ROWS_TOGETHER, TableFile
@@ -254,8 +254,10 @@ class _Sink:
         # Where rows may be left out, batches as parts would say how many of each are.
         spec, n_rows = recoder.spec, recoder.plan.n_rows
         self._divides_anew = spec.leaves_out and spec.budget(n_rows) > 0
-        self._waiting: list[pa.Table] = []
-        self._n_parts = 0
+        self._rows = rows_together(recoder.source.written_row(n_rows))
+        self._part: TableFile | None = None
+        self._n_parts = self._n_in_part = 0
+        stack.push(self._end_part)
         if drafts.is_folder:
             drafts.release.mkdir()
         else:
@@ -270,7 +272,9 @@ class _Sink:
             self._units = stack.enter_context(drafts.units.open("wb"))
 
     def _new(self, path: Path, template: pa.Table) -> TableFile:
-        return TableFile(path, template, self._schema, guard=self._guard)
+        return TableFile(
+            path, template, self._schema, rows=self._rows, guard=self._guard
+        )
 
     def prepare(self, number: int, table: pa.Table) -> Any:  # noqa: ANN401
         """Do what a worker can do: make a piece, or write a part."""
@@ -283,32 +287,45 @@ class _Sink:
         return None
 
     def _write_part(self, number: int, table: pa.Table) -> None:
-        path = self._drafts.release / f"part-{number:05d}{self._drafts.suffix}"
-        with self._new(path, self._template) as file:
+        with self._new_part(number) as file:
             file.write(file.prepare(table))
+
+    def _new_part(self, number: int) -> TableFile:
+        path = self._drafts.release / f"part-{number:05d}{self._drafts.suffix}"
+        return self._new(path, self._template)
 
     def write(self, piece: Any, found: Released) -> None:  # noqa: ANN401
         """Append what was prepared."""
         if self._file is not None:
             self._file.write(piece)
         elif piece is not None:
-            self._waiting.append(piece)
-            while sum(map(len, self._waiting)) >= ROWS_TOGETHER:
-                self._write_next_part()
+            self._append(piece)
         if self._apart is not None and found.suppressed is not None:
             self._apart.write(self._apart.prepare(found.suppressed))
         if self._units is not None and found.units is not None:
             found.units.astype(np.int32).tofile(self._units)
 
-    def _write_next_part(self) -> None:
-        waiting = pa.concat_tables(self._waiting)
-        self._waiting = [waiting.slice(ROWS_TOGETHER)]
-        self._write_part(self._n_parts, waiting.slice(0, ROWS_TOGETHER))
-        self._n_parts += 1
+    def _append(self, table: pa.Table) -> None:
+        """Go on with the part that is being written, and where it is full the next."""
+        while len(table):
+            if self._part is None:
+                self._part = self._new_part(self._n_parts)
+            some = table.slice(0, ROWS_TOGETHER - self._n_in_part)
+            self._part.write(self._part.prepare(some))
+            self._n_in_part += len(some)
+            table = table.slice(len(some))
+            if self._n_in_part == ROWS_TOGETHER:
+                self._end_part()
+
+    def _end_part(self, kind: object = None, *_error: object) -> None:
+        """End it, or leave it as an error has left it."""
+        if self._part is not None:
+            part, self._part = self._part, None
+            self._n_parts, self._n_in_part = self._n_parts + 1, 0
+            part.close(failed=kind is not None)
 
     def finish(self, written: Written) -> None:
         """A folder has at least one part."""
-        if any(map(len, self._waiting)):
-            self._write_next_part()
+        self._end_part()
         if self._file is None and not written.n_released:
             self._write_part(0, self._template)

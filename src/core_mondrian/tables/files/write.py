@@ -38,7 +38,7 @@ _COMPRESSES_VIEWS = 25
 _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of text can hold; sets of values may be long."""
 ROWS_TOGETHER: Final = 1 << 17
-"""Rows of each row group except the last: whatever rows were left out where."""
+"""The most rows of a row group."""
 
 
 @drops_context
@@ -102,10 +102,14 @@ class TableFile:
         template: pa.Table,
         source: pa.Schema,
         *,
+        rows: int = ROWS_TOGETHER,
         guard: bool = False,
     ) -> None:
-        """Begin a file of rows such as those of ``template``."""
-        self._guard = guard
+        """Begin a file of rows such as those of ``template``.
+
+        ``rows``: of each row group except the last, whatever was left out where.
+        """
+        self._rows, self._guard = rows, guard
         self._is_csv = known_kind(path) == "csv"
         template = clean_table(template)
         self._schema = _wanted_schema(template, source)
@@ -133,33 +137,37 @@ class TableFile:
             self._file.writelines(piece)
         elif isinstance(piece, pa.Table) and len(piece):
             self._waiting.append(piece)
-            while sum(map(len, self._waiting)) >= ROWS_TOGETHER:
+            while sum(map(len, self._waiting)) >= self._rows:
                 self._write_group()
 
     def _write_group(self) -> None:
         """Write a row group: pieces would say how many rows each of them had before."""
         waiting = pa.concat_tables(self._waiting)
-        rest = waiting.slice(ROWS_TOGETHER)
+        rest = waiting.slice(self._rows)
         self._waiting = [rest] if len(rest) else []
         if self._parquet is not None and len(waiting):
-            group = clean_table(waiting.slice(0, ROWS_TOGETHER))
-            self._parquet.write_table(group, row_group_size=ROWS_TOGETHER)
+            group = clean_table(waiting.slice(0, self._rows))
+            self._parquet.write_table(group, row_group_size=self._rows)
 
-    def close(self) -> None:
-        """End the file."""
+    def close(self, *, failed: bool = False) -> None:
+        """End the file; ``failed``: without the rows that wait."""
         if self._file is not None:
             self._file.close()
-        if self._parquet is not None:
-            if self._waiting:
+        if self._parquet is None:
+            return
+        try:
+            if self._waiting and not failed:
                 self._write_group()
             self._parquet.add_key_value_metadata(_parquet_notes(self._schema))
+        finally:
+            self._waiting.clear()
             self._parquet.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_error: object) -> None:
+        self.close(failed=kind is not None)
 
 
 def _wanted_schema(table: pa.Table, source: pa.Schema) -> pa.Schema:
