@@ -193,6 +193,45 @@ def test_a_folder_needs_no_original_and_can_fail(attack: Command) -> None:
     assert "no original is given" in found["notes"][0]
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_gate_of_a_folder_does_not_open_if_nobody_could_be_looked_for(
+    attack: Command, *, missing: bool
+) -> None:
+    people = pa.csv.read_csv("people.csv")
+    at = people.column_names.index("town")
+    other = pc.binary_join_element_wise(people["town"], " ", "")
+    raw = people.set_column(at, "city" if missing else "town", other)
+    pa.csv.write_csv(raw, "raw.csv")
+    words = ("releases", "--with", "raw.csv", "--json")
+
+    noted, gate = attack(*words), attack(*words, "--fail-above", "1")
+    sound = attack("releases", "--with", "people.csv", "--fail-above", "1")
+
+    assert (noted.code, gate.code, sound.code) == (0, 3, 0)
+    n = 500 if missing else 480  # of the others the town is not shown
+    assert f"one.csv: {n} of 500 released rows fit nobody of the original" in gate.err
+    assert json.loads(gate.out)["unmatched"] == [
+        {"release": "one.csv", "released_rows": 500, "strange_rows": n},
+        {"release": "two.parquet", "released_rows": 500, "strange_rows": 0},
+    ]
+
+
+def test_a_gate_of_a_series_stays_open_for_people_who_left(
+    attack: Command, tmp_path: Path
+) -> None:
+    people = census(300).append_column("key", pa.array(range(300)))
+    spec = Spec(("age", "sex"), (KAnonymity(5),))
+    series = Series.create(tmp_path / "s", spec, row_key="key", cohort_size=20)
+    for n in (300, 295):
+        series.release(people.slice(300 - n))
+    pa.csv.write_csv(people.slice(5), tmp_path / "now.csv")
+
+    done = attack("s", "--with", "now.csv", "--fail-above", "1")
+
+    assert done.code == 0, done.err
+
+
 def test_all_releases_of_a_folder_are_attacked_at_once(
     attack: Command, tmp_path: Path
 ) -> None:

@@ -44,6 +44,14 @@ def attack_folder(request: AttackRequest) -> Reply:
 
     def check() -> None:
         most = request.fail_above
+        for one in attacked.unmatched:
+            if most is not None and one.is_most:
+                raise DataError(
+                    f"{one.name}: {one.n_strange:,} of {one.n_released:,} released "
+                    "rows fit nobody of the original: who is linked to them cannot be "
+                    "known",
+                    hint="compare releases with their own original, both written alike",
+                )
         if most is not None and attacked.share > most:
             raise PrivacyViolation(
                 f"releases together leave {attacked.share:.2%} below k, more than "

@@ -5,6 +5,7 @@ of their own. Rows that are gone or have changed leave their cohorts, with
 others (`events`). Nothing here is written anywhere: `series` does that.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from core_mondrian.series.recoding_tree import guide, walk
 from core_mondrian.series.row_hashes import (
     RowHashes,
     find_places,
-    hash_other_spellings,
+    hash_key_values,
     hash_rows,
 )
 from core_mondrian.series.shown_cells import (
@@ -123,6 +124,8 @@ class _Table(NamedTuple):
     """The table as it is, next to what has been shown."""
 
     hashes: RowHashes
+    key_value: Words
+    """The key of each row by value, however it is written."""
     record: Integers
     """The place of each row among the records; -1: it is not shown so far."""
     is_retired: Flags
@@ -193,7 +196,8 @@ def _first(state: State, frame: OpenFrame, threads: int | None) -> Shown:
     none = np.zeros(0, dtype=np.uint64)
     records = no_records(len(recoding.values))
     released = pa.table({})
-    return Shown(recoding, records, released, no_cohorts(kinds), none, none, columns)
+    cohorts = no_cohorts(kinds)
+    return Shown(recoding, records, released, cohorts, none, none, none, columns)
 
 
 def _kind(frame: OpenFrame, name: str) -> str:
@@ -248,32 +252,27 @@ def _look_up(state: State, shown: Shown, frame: OpenFrame) -> _Table:
         for column in shown.recoding.columns
         if column.hierarchy is not None and spec.categories_of(column.name) == "set"
     ]
-    hashes = hash_rows(frame, spec, state.rules.row_key, state.key, fixed)
+    row_key = state.rules.row_key
+    hashes = hash_rows(frame, spec, row_key, state.key, fixed)
+    values = hash_key_values(frame, row_key, state.key)
     place = find_places(shown.records.hashes.key, hashes.key)
     retired = np.append(shown.withdrawn, shown.withheld)
-    table = _Table(hashes, place, find_places(retired, hashes.key) >= 0)
-    _check_spellings(state, shown, frame, table)
+    table = _Table(hashes, values, place, find_places(retired, hashes.key) >= 0)
+    _check_spellings(shown, table, row_key)
     return table
 
 
-def _check_spellings(
-    state: State, shown: Shown, frame: OpenFrame, table: _Table
-) -> None:
+def _check_spellings(shown: Shown, table: _Table, row_key: Sequence[str]) -> None:
     """Refuse new keys that are known ones, written otherwise."""
-    known = np.concatenate([shown.records.hashes.key, shown.withdrawn, shown.withheld])
     is_new = (table.record < 0) & ~table.is_retired
-    if not known.size or not is_new.any():
-        return
-    own = table.hashes.key
-    for keys in hash_other_spellings(frame, state.rules.row_key, state.key):
-        is_other = is_new & (keys != own) & (find_places(known, keys) >= 0)
-        if n := int(np.count_nonzero(is_other)):
-            raise DataError(
-                f"{n:,} rows have the key of an earlier row, which was written "
-                f"otherwise: {list_names(state.rules.row_key)}",
-                hint="write keys as before, such as 7 and not 7.0: else the same rows "
-                "would be shown once more",
-            )
+    is_other = is_new & (find_places(shown.key_values, table.key_value) >= 0)
+    if n := int(np.count_nonzero(is_other)):
+        raise DataError(
+            f"{n:,} rows have the key of an earlier row, which was written "
+            f"otherwise: {list_names(row_key)}",
+            hint="write keys as before, such as 7 and not 7.0: else the same rows "
+            "would be shown once more",
+        )
 
 
 def _find_unchanged(records: Records, table: _Table) -> NDArray[np.int8]:
@@ -519,16 +518,17 @@ class _Deciding(NamedTuple):
         self,
         shown: Shown,
         cohort: Integers,
-        left: NDArray[np.uint64],
+        left: Words,
         entered: Integers,
         kept: Integers,
     ) -> Step:
         """Return the step, with the keys of those who are not shown any more."""
         keys, rows = self.table.hashes.key, self.arrivals.rows
         withdrawn = np.setdiff1d(np.append(shown.withdrawn, left), keys[entered])
-        withheld = shown.withheld
+        withheld, known = shown.withheld, entered
         waiting = rows[(cohort[rows] < 0) & (self.table.record[rows] < 0)]
         if self.state.rules.too_small == "withhold":
+            known = np.append(known, waiting)
             withheld, waiting = np.append(withheld, keys[waiting]), waiting[:0]
         is_out = cohort < 0
         n_lingering = int(np.count_nonzero(self.fate[kept] == GONE))
@@ -545,7 +545,10 @@ class _Deciding(NamedTuple):
         )
         if not counts.add_up or counts.n_released != shown.records.cohort.size:
             raise InternalError("rows shown and not shown do not add up to rows read")
-        shown = shown._replace(withdrawn=withdrawn, withheld=withheld)
+        values = np.union1d(shown.key_values, self.table.key_value[known])
+        shown = shown._replace(
+            withdrawn=withdrawn, withheld=withheld, key_values=values
+        )
         shown = settled_codes(shown, self.arrivals.batch)
         return Step(shown, cohort, keys, entered, kept, counts)
 

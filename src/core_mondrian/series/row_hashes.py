@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from core_mondrian.encoding.keyed_hashing import keyed_hash
 from core_mondrian.errors import DataError, list_names
 from core_mondrian.spec.declaration import Spec
-from core_mondrian.tables.arrow_types import is_text
+from core_mondrian.tables.arrow_types import holds_text
 from core_mondrian.tables.cell_keys import cell_keys
 from core_mondrian.tables.files.cells import unified_texts
 from core_mondrian.tables.frames import OpenFrame, arrow_column, column_keys
 from core_mondrian.tables.keys import Key
 
 Words = NDArray[np.uint64]
-_WHOLE: Final = r"^-?\d+$"
+_CODE: Final = r"^[ \t]*[+-]?(?:0[0-9]|0[eE][+-]?0*[1-9]|[0-9.]+[eE]0[0-9])"
+"""Numbers as no program writes them, such as 007 and, of hexadecimal digits, 0e52."""
 
 
 class RowHashes(NamedTuple):
@@ -68,42 +69,23 @@ def hash_rows(
     )
 
 
-def hash_other_spellings(
-    frame: OpenFrame, row_key: Sequence[str], key: Key
-) -> list[Words]:
-    """Return the hashes that keys of text would have, were numbers written otherwise.
+def hash_key_values(frame: OpenFrame, row_key: Sequence[str], key: Key) -> Words:
+    """Return hashes of keys in which texts that are one number, or one day, are alike.
 
-    As a number that is a text, 7.0 is another key than 7. Programs that know the types
-    of a CSV file write either, and all rows would be shown again as new ones.
+    As texts, 7.0 and 7 are two keys. Programs that know the types of a CSV file write
+    either, and all rows would be shown again as new ones.
     """
-    columns = [arrow_column(frame, name) for name in row_key]
-    plain = [unified_texts(column, ()) for column in columns]
-    fractions = [
-        pc.if_else(
-            pc.match_substring_regex(texts, _WHOLE), _with_fraction(texts), texts
-        )
-        if is_text(texts.type)
-        else texts
-        for texts in map(_decoded, plain)
-    ]
-    secret = key.derive("row key")
-    return [
-        keyed_hash([cell_keys(cells) for cells in spelled], secret)
-        for spelled in (plain, fractions)
-    ]
+    columns = [_by_value(arrow_column(frame, name)) for name in row_key]
+    return keyed_hash([cell_keys(cells) for cells in columns], key.derive("key value"))
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = column.type
-    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
-
-
-def _with_fraction(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return 7.0 for 7, where it is text."""
-    if not is_text(column.type):
+def _by_value(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return one text for each value, but codes as they are: 007 is not 7."""
+    if not holds_text(column.type):
         return column
-    longer = pc.binary_join_element_wise(column, ".0", "")
-    return pc.if_else(pc.match_substring_regex(column, _WHOLE), longer, column)
+    texts = column.cast(pa.string())
+    unified = unified_texts(column, ()).cast(pa.string())
+    return pc.if_else(pc.match_substring_regex(texts, _CODE), texts, unified)
 
 
 def find_places(among: Words, wanted: Words) -> NDArray[np.int64]:

@@ -162,6 +162,8 @@ class Shown(NamedTuple):
     """Keys of rows that were shown and are never shown again, but may be blank."""
     withheld: Words
     """Keys of rows that are never shown at all."""
+    key_values: Words
+    """Keys of all these rows by value, rising: 7.0 and 7 are alike, as texts too."""
     columns: tuple[tuple[str, str], ...]
     """Names and kinds of the table's columns; the same for every release."""
 

@@ -33,7 +33,7 @@ from core_mondrian.spec.declaration import Spec
 from core_mondrian.tables.keys import Key
 
 KIND: Final = "series"
-VERSION: Final = 4
+VERSION: Final = 5
 _RECODING: Final = "recoding: "
 _HIERARCHY: Final = "hierarchy: "
 _ENDS: Final = ("low", "high", "has_missing")
@@ -100,6 +100,7 @@ def state_parts(state: State) -> JsonObject:
         "cohorts": _cohort_table(shown.cohorts),
         "withdrawn": pa.table({"key": shown.withdrawn}),
         "withheld": pa.table({"key": shown.withheld}),
+        "key values": pa.table({"key": shown.key_values}),
     }
 
 
@@ -129,6 +130,7 @@ def _read(parts: JsonMapping, spec: Spec | None) -> State:
         cohorts=_read_cohorts(parts["cohorts"]),
         withdrawn=_array(parts["withdrawn"], "key", np.uint64),
         withheld=_array(parts["withheld"], "key", np.uint64),
+        key_values=_array(parts["key values"], "key", np.uint64),
         columns=tuple((name, kind) for name, kind in plain["columns"]),
     )
     return State(state.name, state.spec, rules, state.key, state.chain, shown)

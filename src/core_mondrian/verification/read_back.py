@@ -69,12 +69,13 @@ def read_release(
 def _check_hidden(folder: Path) -> None:
     """Refuse a folder with a table that is taken for notes, and so not looked at."""
     names = folder.iterdir() if folder.is_dir() else ()
-    hidden = sorted(x for x in names if x.name.startswith((".", "_")) and kind_of(x))
-    if hidden:
+    notes = [x for x in names if x.name.startswith((".", "_"))]
+    below = [x for note in notes if note.is_dir() for x in note.rglob("*")]
+    if hidden := sorted(x for x in (*notes, *below) if kind_of(x)):
         raise DataError(
             f"{hidden[0]}: a table that is no part of the release, by its name, and "
             "would go with it",
-            hint="remove it, or rename it without the first sign",
+            hint="remove it, or rename it or its folder without the first sign",
         )
 
 

@@ -797,7 +797,13 @@ def test_a_column_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("{}", "{}.0"), ("{}.0", "{}"), ("{}", "+{}"), ("{}", "{}e0")]
+    ("first", "second"),
+    [
+        *(("{}", "{}.0"), ("{}.0", "{}"), ("{}", "+{}"), ("{}", "{}e0")),
+        *(("+{}", "{}"), ("{}e0", "{}"), ("{}.00", "{}"), ("{}.00", "{}.0")),
+        *(("{}.000000e+00", "{}"), ("{}00", "{}E2"), ("-{}.50", "-{}.5")),
+        *((" {}", "{}"), ("2026-11-0{}", "2026-11-0{} 00:00:00")),
+    ],
 )
 @pytest.mark.parametrize("is_coded", [False, True])
 def test_keys_that_are_written_otherwise_are_refused(
@@ -819,6 +825,55 @@ def test_keys_that_are_written_otherwise_are_refused(
         series, written(second), DataError, "6 rows have the key of an earlier row"
     )
     assert series.release(written(first, "007")).counts.n_waiting == 1
+
+
+def test_a_key_of_columns_is_refused_if_one_of_them_is_written_otherwise(
+    tmp_path: Path,
+) -> None:
+    def visits(person: str, visit: str) -> pa.Table:
+        keys = [(person.format(i), visit.format(i % 2)) for i in range(3, 9)]
+        ids, numbers = zip(*keys, strict=True)
+        return pa.table({"id": ids, "visit": numbers, "age": [20] * 6})
+
+    series = Series.create(tmp_path / "s", SPEC, row_key=("id", "visit"))
+    series.release(visits("{}.0", "{}"))
+
+    for person, visit in (("{}", "{}"), ("{}", "{}.0"), ("{}.0", "{}.0")):
+        other = visits(person, visit)
+        check_unchanged(series, other, DataError, "6 rows have the key of an earlier")
+    assert series.release(visits("{}.0", "{}")).counts.n_shown == 6
+
+
+def test_rows_that_left_do_not_come_back_under_a_key_written_otherwise(
+    tmp_path: Path,
+) -> None:
+    def written(keys: list[str]) -> pa.Table:
+        return pa.table({"id": keys, "age": [20] * len(keys)})
+
+    some, more = [f"{i}.00" for i in range(3, 9)], [f"{i}.00" for i in range(20, 26)]
+    series = Series.create(tmp_path / "s", SPEC, row_key="id")
+    series.release(written(some + more))
+    assert series.release(written(some)).counts.n_gone == 6
+
+    back = written([*some, *(str(i) for i in range(20, 26))])
+    check_unchanged(series, back, DataError, "6 rows have the key of an earlier row")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("00{}", "{}"), ("{}", "00{}"), ("0e{}", "0e1{}"), ("{}0e2", "{}e03")],
+)
+def test_codes_are_other_keys_even_if_their_numbers_are_alike(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    def written(*forms: str) -> pa.Table:
+        keys = [form.format(i) for form in forms for i in range(3, 9)]
+        return pa.table({"id": keys, "age": [20] * len(keys)})
+
+    series = Series.create(tmp_path / "s", SPEC, row_key="id")
+    series.release(written(first))
+
+    assert series.release(written(first, second)).counts.n_new == 6
 
 
 def test_keys_have_to_be_there_and_different(tmp_path: Path) -> None:

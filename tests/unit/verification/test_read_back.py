@@ -27,6 +27,29 @@ def test_a_table_that_is_not_looked_at_is_refused(tmp_path: Path, name: str) -> 
     assert "a hidden cell" not in str(e.value)
 
 
+@pytest.mark.parametrize("name", ["_old/part-0.csv", ".x/deep/y.parquet", "a/_b/c.pq"])
+def test_a_table_in_a_folder_that_is_not_looked_at_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    written(tmp_path, "part-0.parquet", ["20", "20"])
+    (tmp_path / name).parent.mkdir(parents=True)
+    if name.startswith("a/"):
+        written(tmp_path / "a", "part-0.parquet", ["20", "20"])
+    written(tmp_path, name, ["a hidden cell"])
+
+    with pytest.raises(DataError, match="a table that is no part of the release"):
+        read_release(tmp_path, SPEC)
+
+
+@pytest.mark.parametrize("name", ["_delta_log/00000.json", "_delta_log/.00000.crc"])
+def test_folders_of_notes_of_other_programs_may_stay(tmp_path: Path, name: str) -> None:
+    written(tmp_path, "part-0.parquet", ["20", "20"])
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).touch()
+
+    assert read_release(tmp_path, SPEC)["age"].to_pylist() == ["20", "20"]
+
+
 @pytest.mark.parametrize("name", ["_SUCCESS", "._SUCCESS.crc", ".part-0.parquet.crc"])
 def test_notes_of_other_programs_may_stay(tmp_path: Path, name: str) -> None:
     written(tmp_path, "part-0.parquet", ["20", "20"])

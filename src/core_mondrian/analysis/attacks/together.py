@@ -65,6 +65,30 @@ class Pair:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """How many rows of a release fit nobody of the original."""
+
+    name: str
+    n_released: int
+    n_strange: int
+    """All of them, if the original lacks quasi-identifiers of the release."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_most(self) -> bool:
+        """Whether they are more than those who left a series since may be."""
+        return 2 * self.n_strange > self.n_released
+
+    def to_json(self) -> JsonObject:
+        """Return plain values."""
+        return {
+            "release": self.name,
+            "released_rows": self.n_released,
+            "strange_rows": self.n_strange,
+        }
+
+
 @dataclass(frozen=True)
 class Together:
     """What all pairs of some releases came to."""
@@ -74,6 +98,8 @@ class Together:
     """What three or more of them say together, release by release."""
     notes: tuple[str, ...]
     """What was not tried, and why."""
+    unmatched: tuple[Unmatched, ...] = ()
+    """Of each release, if there is an original."""
 
     @property
     def succeeded(self) -> tuple[Pair, ...]:
@@ -94,6 +120,7 @@ class Together:
             "share": self.share,
             "pairs": [one.to_json() for one in self.pairs],
             "at_once": [one.to_json() for one in self.at_once],
+            "unmatched": [one.to_json() for one in self.unmatched],
             "notes": list(self.notes),
         }
 
@@ -131,23 +158,25 @@ def attack_together(
         Release(name, open_frame(frame), spec, tuple(sensitive))
         for name, (frame, spec) in releases.items()
     ]
-    notes = [] if before is not None else [_NO_ORIGINAL]
+    unmatched: tuple[Unmatched, ...] = ()
+    notes = [_NO_ORIGINAL]
     if before is not None:
-        notes += [note for one in opened for note in _left_out(one, before)]
+        unmatched = tuple(_unmatched(one, before) for one in opened)
+        notes = [note for one in unmatched for note in one.notes]
     both = list(combinations(opened, 2))
     end = Steps(progress, "attacking two by two", [1.0 for _ in both]).end
     pairs = tuple(end(_attack(*two, before)) for two in both)
-    return Together(pairs, tuple(_at_once(opened)), tuple(notes))
+    return Together(pairs, tuple(_at_once(opened)), tuple(notes), unmatched)
 
 
-def _left_out(one: Release, before: Frame) -> Iterator[str]:
-    """Say in whose rows of a release nobody was looked for."""
-    if lacking := [*one.lacks(before)]:
-        yield from lacking
-        return
-    candidates = find_candidates(one.frame, before, one.spec, ())
-    for note in strange_notes(candidates.strange_rows(), len(one.frame)):
-        yield f"{one.name}: {note}"
+def _unmatched(one: Release, before: Frame) -> Unmatched:
+    """Count the rows of a release in which nobody was looked for."""
+    n = len(one.frame)
+    if lacking := tuple(one.lacks(before)):
+        return Unmatched(one.name, n, n, lacking)
+    n_strange = find_candidates(one.frame, before, one.spec, ()).strange_rows()
+    notes = (f"{one.name}: {note}" for note in strange_notes(n_strange, n))
+    return Unmatched(one.name, n, n_strange, tuple(notes))
 
 
 _MANY: Final = 3

@@ -52,7 +52,7 @@ from core_mondrian.verification.verify_series import (
 )
 
 KIND: Final = "live view"
-VERSION: Final = 3
+VERSION: Final = 4
 _OTHERS: Final = "restore it from a backup, or drop it and create another one"
 
 
