@@ -10,7 +10,7 @@ roots              the roots' records and budgets
 inputs             table and spec as the arrays that compiled code takes
 missing_patterns   §3.2: a root per pattern of missing values; repair of small ones
 scheduler          §3.5: queued partitions on threads, or with another executor
-top                its top: cut by counts as long as partitions are too large
+top                the top of such a tree: cut by counts while partitions are large
 parts              what is below: parts that one thread or machine solves whole
 marginals          counts by column and pair, and the records that stand in for them
 budget             §3.6: who may suppress how many rows; backtracking
