@@ -209,9 +209,22 @@ def set_role(page: Any, column: str, role: str) -> None:
 
 
 def make_release(page: Any, number: int) -> None:
-    # By key: what stands above may still move, and a click would miss it.
-    page.get_by_role("button", name="Make the release").press("Enter")
-    page.get_by_text(f"Run {number}: verified").wait_for()
+    """Press the button until the run is seen: the page may be just made anew."""
+    from playwright.sync_api import TimeoutError as Late
+
+    button = page.get_by_role("button", name="Make the release")
+    end = page.get_by_text(f"Run {number}: verified")
+    button.wait_for()
+    for _ in range(3):
+        if button.is_visible():  # not while a run goes on
+            # By key: what stands above may still move, and a click would miss it.
+            button.press("Enter")
+        try:
+            end.wait_for(timeout=45_000)
+        except Late:
+            continue
+        return
+    raise AssertionError(f"run {number} did not end")
 
 
 def save(page: Any, title: str, folder: Path) -> Path:

@@ -538,7 +538,7 @@ def test_auto_is_decided_by_tuples_and_columns(
         n_tuples=n_tuples, n_rows=n_tuples, columns=(None,) * n_columns
     )
 
-    models: Any = SimpleNamespace(is_monotone=True)
+    models: Any = SimpleNamespace(is_monotone=True, min_rows=5)
 
     assert resolve_effort(BestPolicy(), table, models) == expected
     assert resolve_effort(BestPolicy("light"), table, models) == "light"
