@@ -544,7 +544,7 @@ def test_auto_is_decided_by_tuples_and_columns(
     assert resolve_effort(BestPolicy("light"), table, models) == "light"
 
 
-def test_tables_are_not_wide_where_there_can_be_no_clusters() -> None:
+def test_auto_finds_no_table_wide_where_there_can_be_no_clusters() -> None:
     table: Any = SimpleNamespace(n_tuples=50_000, n_rows=50_000, columns=(None,) * 30)
     monotone: Any = SimpleNamespace(is_monotone=True, min_rows=5)
     other: Any = SimpleNamespace(is_monotone=False, min_rows=5)
