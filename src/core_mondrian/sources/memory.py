@@ -18,7 +18,6 @@ from core_mondrian.runtime.threads import n_cores
 from core_mondrian.sources.mapped_files import give_back
 from core_mondrian.sources.tuple_store import StoreLimits
 from core_mondrian.tables.files.kinds import BLOCK
-from core_mondrian.tables.files.write import ROWS_TOGETHER
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _BASE: Final = 320 << 20
@@ -41,9 +40,6 @@ _COPIES: Final = 4
 """Times a batch is there while it is read, recoded and written."""
 _ALLOCATED: Final = 130
 """Bytes per row that allocating rows of split tuples takes."""
-_TOGETHER: Final = 16 << 20
-"""Bytes of rows that wait to be a row group: little beside what any run may take."""
-_FEWEST_TOGETHER: Final = 1 << 9
 _PAUSE: Final = 1.0
 """Seconds between two looks at a folder: it may hold thousands of files."""
 
@@ -177,16 +173,6 @@ class Limit:
                 f"{show_size(self.size)}",
                 hint="allow more: --memory SIZE; fewer --threads take less",
             )
-
-
-def rows_together(row: float) -> int:
-    """Return how many rows a row group has, if one takes about ``row`` bytes.
-
-    A power of two, so that it says little of rows that were left out. Neither threads
-    nor memory decide: the same rows are the same bytes.
-    """
-    n_rows = max(int(_TOGETHER / row), _FEWEST_TOGETHER)
-    return min(1 << (n_rows.bit_length() - 1), ROWS_TOGETHER)
 
 
 def rows_at_once(shares: Shares, room: int) -> int:

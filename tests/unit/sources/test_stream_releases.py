@@ -33,7 +33,7 @@ from core_mondrian.models.distinct import DistinctLDiversity
 from core_mondrian.models.t_closeness import TCloseness
 from core_mondrian.release.result import PartedRelease
 from core_mondrian.sources import counted_release
-from core_mondrian.sources.memory import Limit, Sizes, rows_together
+from core_mondrian.sources.memory import Limit, Sizes
 from core_mondrian.sources.tuple_store import StoreLimits
 from core_mondrian.tables.files.kinds import source_schema
 from core_mondrian.tables.files.read import read_table
@@ -578,7 +578,7 @@ def test_progress_tells_rows_per_second(people: pa.Table, tmp_path: Path) -> Non
 def test_rows_are_divided_anew_wherever_some_were_left_out(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("sources.memory", "sources.files.writing"):
+    for module in ("tables.files.write", "sources.files.writing"):
         monkeypatch.setattr(f"core_mondrian.{module}.ROWS_TOGETHER", 50)
     who = ["few" if i in (40, 60) else "many" for i in range(122)]
     notes = [f"{'zyx'[i % 3]}{i % 7}" for i in range(122)]
@@ -635,10 +635,34 @@ def test_wide_rows_wait_in_small_groups_whatever_the_threads(
         groups = [n for part in parts for n in groups_of(part)]
         made.append([part.read_bytes() for part in parts])
         assert len(parts) == 1
-        assert len(set(groups[:-1])) == 1
         assert sum(groups) == 4_999
-        assert 512 <= groups[0] <= 4096
+        assert 4_000 < groups[0] <= (16 << 20) // 4_000
     assert made[0] == made[1]
+
+
+def test_a_long_cell_of_a_row_that_is_left_out_changes_no_row_group(
+    tmp_path: Path,
+) -> None:
+    """Once the bytes of all rows that were read decided how many were together."""
+    spec = Spec(
+        ("age",),
+        k=100,
+        suppress=Suppression(rows=1),
+        policy=PaperPolicy(),
+        inline_below=0,
+    )
+    released = []
+    for hidden in ("x", "x" * (64 << 20)):
+        notes = [hidden, *(f"{i:01000}" for i in range(20_000))]
+        source = tmp_path / f"{len(hidden)}.parquet"
+        ages = ["few", *["many"] * 20_000]
+        write_any(pa.table({"age": ages, "note": notes}), source)
+
+        anonymize_files(source, tmp_path / f"{len(hidden)}.out.parquet", spec)
+
+        released.append(tmp_path / f"{len(hidden)}.out.parquet")
+    assert groups_of(released[0]) == groups_of(released[1])
+    assert len(groups_of(released[0])) == 2
 
 
 def write_any(table: pa.Table, path: Path) -> None:
@@ -646,12 +670,6 @@ def write_any(table: pa.Table, path: Path) -> None:
         pq.write_table(table, path, use_dictionary=False)
     else:
         write_table(table, path)
-
-
-def test_bytes_of_rows_decide_how_many_are_together() -> None:
-    assert rows_together(64.0) == rows_together(1.0) == 1 << 17
-    assert rows_together(6000.0) == 2048
-    assert rows_together(1e9) == 512
 
 
 def groups_of(file: Path) -> list[int]:

@@ -35,7 +35,6 @@ from core_mondrian.tables.files.dialect import (
 )
 from core_mondrian.tables.files.kinds import (
     check_names,
-    compression_of,
     kind_of,
 )
 from core_mondrian.tables.files.read import (
@@ -48,8 +47,6 @@ from core_mondrian.tables.files.sizes import parquet_row
 
 Kind = Literal["csv", "parquet"]
 _HINT: Final = "CSV (also .gz, .bz2, .zst) and Parquet can be streamed"
-_UNPACKED: Final = 8
-"""Times that compressed text is longer, about."""
 _NO_KEY: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -104,15 +101,6 @@ class Source:
         with reading(self.parts[0].path, "parquet"):
             metadata = pq.read_metadata(self.parts[0].path)
         return parquet_row(metadata, self.schema)
-
-    def written_row(self, n_rows: int) -> float:
-        """Return about how many bytes one of ``n_rows`` takes that are written.
-
-        All parts count: the rows of the first may be short.
-        """
-        packed = any(compression_of(part.path) for part in self.parts)
-        size = self.size * (_UNPACKED if packed else 1)
-        return max(self.row_size, size / max(n_rows, 1))
 
     def no_rows(self) -> pa.Table:
         """Return a table of its columns, in one chunk each: Arrow needs one."""

@@ -31,7 +31,7 @@ from core_mondrian.sources.files.batches import (
 )
 from core_mondrian.sources.files.counting import share_done
 from core_mondrian.sources.files.rows import Codes, Recoder, Released
-from core_mondrian.sources.memory import Limit, Sizes, rows_at_once, rows_together
+from core_mondrian.sources.memory import Limit, Sizes, rows_at_once
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.files.staging import create_private
 from core_mondrian.tables.files.write import ROWS_TOGETHER, TableFile
@@ -254,7 +254,6 @@ class _Sink:
         # Where rows may be left out, batches as parts would say how many of each are.
         spec, n_rows = recoder.spec, recoder.plan.n_rows
         self._divides_anew = spec.leaves_out and spec.budget(n_rows) > 0
-        self._rows = rows_together(recoder.source.written_row(n_rows))
         self._part: TableFile | None = None
         self._n_parts = self._n_in_part = 0
         stack.push(self._end_part)
@@ -272,9 +271,7 @@ class _Sink:
             self._units = stack.enter_context(drafts.units.open("wb"))
 
     def _new(self, path: Path, template: pa.Table) -> TableFile:
-        return TableFile(
-            path, template, self._schema, rows=self._rows, guard=self._guard
-        )
+        return TableFile(path, template, self._schema, guard=self._guard)
 
     def prepare(self, number: int, table: pa.Table) -> Any:  # noqa: ANN401
         """Do what a worker can do: make a piece, or write a part."""

@@ -5,11 +5,17 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self, TypeAlias, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core_mondrian.errors import OutputError, drops_context
-from core_mondrian.runtime.array_types import ArrowArray, ArrowField, ArrowType
+from core_mondrian.runtime.array_types import (
+    ArrowArray,
+    ArrowField,
+    ArrowType,
+    Integers,
+)
 from core_mondrian.tables.arrow_types import is_text
 from core_mondrian.tables.cleaning import clean_table
 from core_mondrian.tables.files.atomic_write import Writer, check_target, write_files
@@ -39,6 +45,8 @@ _MOST_TEXT = 2**31 - 1
 """Bytes that one Arrow array of text can hold; sets of values may be long."""
 ROWS_TOGETHER: Final = 1 << 17
 """The most rows of a row group."""
+BYTES_TOGETHER: Final = 16 << 20
+"""Released cells of a row group: with the row that reaches that, it ends."""
 
 
 @drops_context
@@ -102,20 +110,18 @@ class TableFile:
         template: pa.Table,
         source: pa.Schema,
         *,
-        rows: int = ROWS_TOGETHER,
         guard: bool = False,
     ) -> None:
-        """Begin a file of rows such as those of ``template``.
-
-        ``rows``: of each row group except the last, whatever was left out where.
-        """
-        self._rows, self._guard = rows, guard
+        """Begin a file of rows such as those of ``template``."""
+        self._guard = guard
         self._is_csv = known_kind(path) == "csv"
         template = clean_table(template)
         self._schema = _wanted_schema(template, source)
         self._file: BinaryIO | None = None
         self._parquet: pq.ParquetWriter | None = None
         self._waiting: list[pa.Table] = []
+        self._sizes = np.zeros(0, dtype=np.int64)
+        """Bytes of each row that waits."""
         if self._is_csv:
             _check_csv(template, path)
             self._file = _open_csv(path)
@@ -137,17 +143,27 @@ class TableFile:
             self._file.writelines(piece)
         elif isinstance(piece, pa.Table) and len(piece):
             self._waiting.append(piece)
-            while sum(map(len, self._waiting)) >= self._rows:
-                self._write_group()
+            self._sizes = np.append(self._sizes, _row_sizes(piece))
+            while (n_rows := self._rows_of_group()) <= self._sizes.size:
+                self._write_group(n_rows)
 
-    def _write_group(self) -> None:
-        """Write a row group: pieces would say how many rows each of them had before."""
+    def _rows_of_group(self) -> int:
+        """Return after how many rows the next row group ends.
+
+        Released rows alone decide: lengths of pieces, or the bytes of all rows that
+        were read, would say something of those that were left out.
+        """
+        reached = np.searchsorted(np.cumsum(self._sizes), BYTES_TOGETHER)
+        return min(int(reached) + 1, ROWS_TOGETHER)
+
+    def _write_group(self, n_rows: int) -> None:
         waiting = pa.concat_tables(self._waiting)
-        rest = waiting.slice(self._rows)
+        rest = waiting.slice(n_rows)
         self._waiting = [rest] if len(rest) else []
-        if self._parquet is not None and len(waiting):
-            group = clean_table(waiting.slice(0, self._rows))
-            self._parquet.write_table(group, row_group_size=self._rows)
+        self._sizes = self._sizes[n_rows:]
+        if self._parquet is not None:
+            group = clean_table(waiting.slice(0, n_rows))
+            self._parquet.write_table(group, row_group_size=n_rows)
 
     def close(self, *, failed: bool = False) -> None:
         """End the file; ``failed``: without the rows that wait."""
@@ -157,7 +173,7 @@ class TableFile:
             return
         try:
             if self._waiting and not failed:
-                self._write_group()
+                self._write_group(self._sizes.size)
             self._parquet.add_key_value_metadata(_parquet_notes(self._schema))
         finally:
             self._waiting.clear()
@@ -168,6 +184,41 @@ class TableFile:
 
     def __exit__(self, kind: object, *_error: object) -> None:
         self.close(failed=kind is not None)
+
+
+def _row_sizes(table: pa.Table) -> Integers:
+    """Return about how many bytes each row takes: by its cells, not by how they lie."""
+    sizes = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns:
+        sizes += np.concatenate([sizes[:0], *map(_cell_sizes, column.chunks)])
+    return sizes
+
+
+def _cell_sizes(cells: ArrowArray) -> Integers:
+    kind, sizes = cells.type, np.full(len(cells), 8, dtype=np.int64)
+    if pa.types.is_dictionary(kind):
+        each = np.append(_cell_sizes(cells.dictionary), 8)
+        codes = cells.indices.cast(pa.int64()).fill_null(each.size - 1)
+        sizes = each[_numbers(codes)]
+    elif isinstance(cells, pa.StructArray):
+        for part in cells.flatten():
+            sizes += _cell_sizes(part)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = _numbers(pc.list_value_length(cells).fill_null(0))
+        ends = np.cumsum(lengths)
+        total = np.append(0, np.cumsum(_cell_sizes(cells.flatten())))
+        sizes += total[ends] - total[ends - lengths]
+    elif is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        # Arrow does not count the bytes of views.
+        is_view = pa.types.is_string_view(kind)
+        plain = cells.cast(pa.large_string()) if is_view else cells
+        sizes += _numbers(pc.binary_length(plain).fill_null(0))
+    return sizes
+
+
+def _numbers(counts: ArrowArray) -> Integers:
+    numbers: Integers = counts.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _wanted_schema(table: pa.Table, source: pa.Schema) -> pa.Schema:
